@@ -1,0 +1,46 @@
+"""NumPy arrays from XLA -> the `jax.Array`s that a user's callback expects, without waiting for XLA.
+
+`jax.device_put` of more than 100 KiB is queued on the thread pool that a blocked callback may be holding: with two
+devices plain `jax.debug.callback` hangs there. A host array aligned to 64 bytes is handed over as it is, without a
+copy and without the pool (jaxlib's `HostBufferSemantics.ZERO_COPY`), for every dtype.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src import core
+from jax._src.lib import xla_client
+
+_ALIGNMENT = 64
+"""Bytes; below it the CPU client copies, on the pool."""
+
+
+def on_cpu(array: np.ndarray) -> Any:
+    """`array` as a `jax.Array` on the first local CPU device, where JAX puts the arguments of callbacks.
+
+    Raises:
+      RuntimeError: no CPU backend.
+    """
+    device, sharding = _cpu()
+    aval = core.ShapedArray(array.shape, array.dtype)
+    return xla_client.batched_device_put(aval, sharding, [_aligned(array)], [device], True)
+
+
+@functools.cache
+def _cpu() -> tuple[Any, Any]:
+    device = jax.local_devices(backend="cpu")[0]
+    return device, jax.sharding.SingleDeviceSharding(device)
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    if array.ctypes.data % _ALIGNMENT == 0 and array.flags.c_contiguous:
+        return array
+    memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    aligned = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    aligned[...] = array
+    return aligned

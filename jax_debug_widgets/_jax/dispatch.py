@@ -1,0 +1,136 @@
+"""See programs being compiled and executed: what was traced, lowered and compiled, what ran, when its effects drained.
+
+Programs with debugging effects never take JAX's C++ fast path, so each of their executions goes through
+`ExecuteReplicated.__call__`; replacing it, while a capture is on, shows them all, in libraries too. Compilations are
+seen through `jax.monitoring`, which is public.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Literal, Protocol
+
+import jax
+from jax._src import debugging, dispatch
+from jax._src.interpreters import pxla
+
+Stage = Literal["trace", "lower", "compile"]
+"""What JAX does to a function before it runs."""
+
+_STAGE_EVENTS: dict[str, Stage] = {
+    dispatch.JAXPR_TRACE_EVENT: "trace",
+    dispatch.JAXPR_TO_MLIR_MODULE_EVENT: "lower",
+    dispatch.BACKEND_COMPILE_EVENT: "compile",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """One execution of a program with effects, just dispatched by the current thread.
+
+    Attributes:
+      name: the program's name, e.g. `jit_train_step`.
+      started_ns, dispatched_ns: `time.perf_counter_ns()` before and after.
+      ordered: whether any of its effects is ordered.
+      drained: what to wait for: each has `block_until_ready()`, which raises if the program failed.
+      error: what the dispatch raised, if it did.
+    """
+
+    name: str
+    started_ns: int
+    dispatched_ns: int
+    ordered: bool
+    drained: tuple[Any, ...]
+    error: BaseException | None
+
+
+class Observer(Protocol):
+    """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
+
+    def executed(self, execution: Execution) -> None:
+        """A program with effects was dispatched."""
+        ...
+
+    def compiled(self, stage: Stage, name: str, seconds: float) -> None:
+        """A function was traced, lowered or compiled."""
+        ...
+
+
+class Watch:
+    """Report executions and compilations of this process to `observer` between `start` and `stop`."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._original: Callable[..., Any] | None = None
+
+    def start(self) -> None:
+        """Begin to report."""
+        original = self._original = pxla.ExecuteReplicated.__call__
+        observer = self._observer
+
+        def execute(program: Any, *args: Any) -> Any:
+            if not (program.has_unordered_effects or program.ordered_effects):
+                return original(program, *args)
+            started = time.perf_counter_ns()
+            error: BaseException | None = None
+            try:
+                return original(program, *args)
+            except BaseException as raised:
+                error = raised
+                raise
+            finally:
+                ordered = any(isinstance(e, debugging.OrderedDebugEffect) for e in program.ordered_effects)
+                now = time.perf_counter_ns()
+                observer.executed(Execution(program.name, started, now, ordered, pending_tokens(), error))
+
+        self._replacement = execute
+        pxla.ExecuteReplicated.__call__ = execute
+        jax.monitoring.register_event_duration_secs_listener(self._on_duration)
+
+    def stop(self) -> None:
+        """Report no more; JAX has its own method back."""
+        if pxla.ExecuteReplicated.__call__ is self._replacement:
+            pxla.ExecuteReplicated.__call__ = self._original
+        jax.monitoring.unregister_event_duration_listener(self._on_duration)
+
+    def _on_duration(self, event: str, duration: float, **details: Any) -> None:
+        stage = _STAGE_EVENTS.get(event)
+        if stage is not None:
+            self._observer.compiled(stage, str(details.get("fun_name", "")), duration)
+
+
+def pending_tokens() -> tuple[Any, ...]:
+    """What the current thread's effects barrier would wait for. JAX keeps these per thread; waiting works from any."""
+    tokens = dispatch.runtime_tokens
+    return (*tokens.current_tokens.values(), *tokens.output_runtime_tokens.values())
+
+
+def wait(tokens: Sequence[Any]) -> Exception | None:
+    """Block until the tokens are ready; the program's error if one failed.
+
+    A token that a later program took over (ordered effects donate theirs) counts as ready: that program has a token
+    of its own, which is waited for in turn.
+    """
+    failed: Exception | None = None
+    for token in tokens:
+        try:
+            token.block_until_ready()
+        except Exception as error:  # noqa: BLE001 - whatever XLA raises is the program's, and is told, not handled.
+            if "deleted" not in str(error) and "donated" not in str(error):
+                failed = error
+    return failed
+
+
+def is_compiled_function(function: object) -> bool:
+    """Whether calling `function` runs a compiled JAX program: jitted, pmapped, AOT-compiled, or wrapped to be so.
+
+    `jax.stages.Wrapped` is the public protocol of such functions. It is asked of the type: asking the object could
+    run a user's `__getattr__`.
+    """
+    if isinstance(function, jax.stages.Compiled):
+        return True
+    names = vars(function) if isinstance(function, FunctionType) else dir(type(function))
+    return "lower" in names and "trace" in names

@@ -1,0 +1,137 @@
+"""Put our rules in the place of JAX's for debugging primitives, while a capture is on, and take them away again.
+
+JAX's user context (`jax.make_user_context`) is part of the key of its caches: a function called inside a capture is
+traced and lowered once with our rules, and outside it its own executable runs untouched. The rules themselves are
+process-wide, so each asks the context first: a thread that is not capturing gets JAX's own behaviour.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src import debugging, source_info_util
+from jax._src.interpreters import batching, mlir
+from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax.equation import Lanes, Tapper, frame_of
+from jax_debug_widgets._jax.program import DESCRIBE, with_recorders
+from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
+
+_settings = jax.make_user_context(None)
+"""What the current thread captures, None for nothing. Equal settings share executables."""
+
+_ENTRY_POINTS = ("_debug_print", "_debug_callback")
+"""The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
+
+
+def capturing(settings: Hashable) -> AbstractContextManager[Any]:
+    """A context in which the current thread's programs are compiled with taps.
+
+    Args:
+      settings: not None; part of the key of JAX's caches, so equal values run the same executables.
+    """
+    return _settings(settings)
+
+
+def is_capturing() -> bool:
+    """Whether the current thread is inside `capturing`."""
+    return _settings.value is not None
+
+
+class Hooks:
+    """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap."""
+
+    def __init__(self, tapper: Tapper) -> None:
+        self._tapper = tapper
+        self._lock = threading.Lock()
+        self._users = 0
+        self._undo: list[partial[None]] = []
+
+    def install(self) -> None:
+        """Put our rules in place, unless they are."""
+        with self._lock:
+            self._users += 1
+            if self._users > 1:
+                return
+            self._replace(mlir, "lower_jaxpr_to_module", self._lower)
+            self._replace(debug_tap_p, "impl", self._run_tap)
+            for primitive in DESCRIBE:
+                self._replace(primitive, "impl", partial(self._run, primitive))
+                self._replace(primitive, "bind", self._bind)
+                self._replace_batcher(primitive)
+
+    def remove(self) -> None:
+        """Give JAX its own rules back when the last user has gone."""
+        with self._lock:
+            self._users -= 1
+            while not self._users and self._undo:
+                self._undo.pop()()
+
+    def _replace(self, owner: Any, name: str, ours: Any) -> None:
+        theirs = getattr(owner, name)
+        inherited = name not in vars(owner)
+        self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
+        setattr(owner, name, partial(ours, theirs))
+
+    def _replace_batcher(self, primitive: Any) -> None:
+        table = batching.fancy_primitive_batchers
+        theirs = table[primitive]
+        self._undo.append(partial(table.__setitem__, primitive, theirs))
+        table[primitive] = partial(self._batch, primitive, theirs)
+
+    def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
+        if is_capturing():
+            jaxpr = with_recorders(jaxpr, module_name, partial(self._tapper, settings=_settings.value))
+        return theirs(module_name, jaxpr, **options)
+
+    def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        caller = sys._getframe(1).f_code
+        called_by_user = caller.co_filename == debugging.__file__ and caller.co_name in _ENTRY_POINTS
+        if not is_capturing() or not called_by_user:
+            return theirs(*operands, **params)
+        # In the backward rule of a `custom_vjp` JAX says that equations come from where the function was called.
+        # The user's own call is on the stack right now: that is the place to show.
+        context = source_info_util._source_info_context
+        outer = context.context
+        context.context = outer.replace(traceback=xla_client.Traceback.get_traceback())
+        try:
+            return theirs(*operands, **params)
+        finally:
+            context.context = outer
+
+    def _batch(self, primitive: Any, theirs: Any, axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        if not is_capturing() or all(dim is None for dim in dims):
+            return theirs(axis, operands, dims, **params)
+        return bind_batched(primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
+
+    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if not is_capturing():
+            return theirs(*operands, **params)
+        return self._run_eagerly(primitive, operands, params, Lanes((), ((),) * len(operands)))
+
+    def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if not is_capturing():
+            return theirs(*operands, **params)
+        return self._run_eagerly(params["inner"], operands, dict(params["params"]), params["lanes"])
+
+    def _run_eagerly(self, primitive: Any, operands: Sequence[Any], params: Any, lanes: Lanes) -> Any:
+        current = source_info_util.current()
+        # As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
+        on_host = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
+        arrays = [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in on_host]
+        equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
+        if any(map(_is_key, on_host)):
+            equation = equation.with_keys(tuple(jax.random.key_impl(x) if _is_key(x) else None for x in on_host))
+        self._tapper(equation, _settings.value)(*arrays)
+        return []
+
+
+def _is_key(operand: Any) -> bool:
+    return jax.dtypes.issubdtype(operand.dtype, jax.dtypes.prng_key)

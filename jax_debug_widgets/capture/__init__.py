@@ -1,0 +1,12 @@
+"""Turn a fired JAX callback into a `Firing` with a call site, and do nothing else while the program waits.
+
+In:   debugging equations, from `_jax`, at lowering.
+Out:  `Firing`s appended to an inbox that the room above empties. Never blocks; never raises into the program
+      (a user's own callback excepted: what it raises is the user's).
+May know: _jax, events.   Must not know: store, transport, widgets, IPython.
+"""
+
+from jax_debug_widgets.capture.capture import Capture
+from jax_debug_widgets.capture.sites import SiteBook
+
+__all__ = ["Capture", "SiteBook"]

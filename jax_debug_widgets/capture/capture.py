@@ -1,0 +1,106 @@
+"""Record what compiled programs say: taps made at lowering, firings appended at run time.
+
+The recorder of a tap runs on the program's own threads (the caller's, or XLA's), possibly millions of times, so it
+appends one tuple to a deque and returns. Everything else is done by whoever empties the inbox.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.hooks import Hooks, capturing
+from jax_debug_widgets.capture.sites import SiteBook
+from jax_debug_widgets.capture.text import renderer, unflattener
+from jax_debug_widgets.events import Firing, Tap
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jax_debug_widgets._jax.equation import Equation, Recorder
+    from jax_debug_widgets.events import CallSite
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is compiled into a captured program. Equal settings share executables.
+
+    Attributes:
+      echo: prints are also written to stdout, when they fire, as JAX writes them.
+    """
+
+    echo: bool = False
+
+
+class Capture:
+    """The taps of this process and the inbox that they fill."""
+
+    def __init__(self, sites: SiteBook | None = None) -> None:
+        self.sites = SiteBook() if sites is None else sites
+        self.inbox: deque[Firing] = deque()
+        self._hooks = Hooks(self._make_recorder)
+        self._taps: dict[Hashable, Tap] = {}
+
+    @contextmanager
+    def on(self, settings: Settings) -> Iterator[None]:
+        """Capture what the current thread dispatches. May be nested; the inner settings hold."""
+        self._hooks.install()
+        try:
+            with capturing(settings):
+                yield
+        finally:
+            self._hooks.remove()
+
+    def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
+        silent = equation.kind == "print" and not settings.echo
+        return recorder(self._tap_of(equation), self.inbox, None if silent else equation.run)
+
+    def _tap_of(self, equation: Equation) -> Tap:
+        """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
+        site = self.sites.site_of(equation)
+        static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
+        key = (site.id, equation.shapes, equation.dtypes, static, equation.lanes, equation.text_options)
+        if key not in self._taps:
+            self._taps[key] = make_tap(site, equation)
+        return self._taps[key]
+
+
+def make_tap(site: CallSite, equation: Equation) -> Tap:
+    """The tap of one debugging equation."""
+    lanes = equation.lanes
+    sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in zip(equation.shapes, equation.dtypes, strict=True)]
+    return Tap(
+        site=site,
+        lanes=lanes.sizes,
+        mapped=lanes.mapped,
+        shapes=tuple(shape[sum(axes) :] for shape, axes in zip(equation.shapes, lanes.mapped, strict=True)),
+        nbytes=sum(sizes),
+        unflatten=unflattener(equation),
+        render=renderer(equation),
+    )
+
+
+def recorder(tap: Tap, inbox: deque[Firing], run: Callable[..., object] | None) -> Recorder:
+    """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order."""
+    append, clock = inbox.append, time.perf_counter_ns
+
+    def record(*arrays: np.ndarray) -> tuple[()]:
+        append((tap, clock(), arrays))
+        return ()
+
+    if run is None:
+        return record
+
+    def record_and_run(*arrays: np.ndarray) -> tuple[()]:
+        append((tap, clock(), arrays))
+        for lane in tap.lane_order:
+            run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
+        return ()
+
+    return record_and_run

@@ -1,0 +1,104 @@
+"""Call sites: from an equation to the place in the user's program, the same for every compilation of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import jax
+
+from jax_debug_widgets.capture.source import CallText, call_text
+from jax_debug_widgets.events import CallSite
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets.events import Phase
+
+_TRANSFORM = re.compile(r"(\w+)\(")
+"""In a name stack, `transpose(jvp(f))/while/body`: what wraps."""
+
+NameFile = Callable[[str], str]
+"""File as the interpreter knows it -> what a person calls it: `train.py`, or `In [7]` for a cell."""
+
+
+def short_name(file: str) -> str:
+    """The last part of a path: what a traceback-reading person calls a module's file."""
+    return os.path.basename(file) or file
+
+
+class SiteBook:
+    """The call sites of this process, each with its id. Safe from any thread: lowering may happen in several."""
+
+    def __init__(self, name_file: NameFile = short_name) -> None:
+        self.name_file = name_file
+        self._lock = threading.Lock()
+        self._sites: dict[object, CallSite] = {}
+
+    def site_of(self, equation: Equation) -> CallSite:
+        """The site of this equation; the one made before, if it is the same place in the same program."""
+        frame = equation.frame
+        key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, equation.in_tree)
+        with self._lock:
+            site = self._sites.get(key)
+            if site is None:
+                site = self._sites[key] = self._make(len(self._sites), equation)
+            return site
+
+    def _make(self, site_id: int, equation: Equation) -> CallSite:
+        frame = equation.frame
+        text = call_text(frame.file, frame.line, frame.column, frame.end_line, frame.end_column)
+        values = value_names(equation, text)
+        return CallSite(
+            id=site_id,
+            kind=equation.kind,
+            ordered=equation.ordered,
+            file=frame.file,
+            line=frame.line,
+            column=frame.column,
+            end_line=frame.end_line,
+            end_column=frame.end_column,
+            where=f"{self.name_file(frame.file)}:{frame.line}",
+            function=frame.function,
+            source=text.line,
+            label=values[0] if len(values) == 1 else equation.format,
+            values=values,
+            format=equation.format,
+            name_stack=equation.name_stack,
+            transforms=tuple(_TRANSFORM.findall(equation.name_stack)),
+            phase=phase_of(equation.name_stack),
+        )
+
+
+def phase_of(name_stack: str) -> Phase:
+    """Forward, backward or recompute, from JAX's name stack.
+
+    A recomputation lies inside the transposed program, so it is asked for first.
+    """
+    if "rematted_computation" in name_stack:
+        return "recompute"
+    return "backward" if "transpose(" in name_stack else "forward"
+
+
+def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
+    """The source expression of each array that the equation passes; parts of a pytree get their path: `params['w']`."""
+    if equation.in_tree is None:
+        return tuple(f"args[{index}]" for index in range(len(equation.shapes)))
+    tree = jax.tree.unflatten(equation.in_tree, range(equation.in_tree.num_leaves))
+    names = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if leaf not in equation.static:
+            names.append(_root_name(path, text) + jax.tree_util.keystr(path[2:]))
+    return tuple(names)
+
+
+def _root_name(path: tuple[object, ...], text: CallText) -> str:
+    """The expression of the argument that a leaf of `(args, kwargs)` lies in."""
+    which, entry = path[0], path[1]
+    if getattr(which, "idx", None) == 0:
+        index = getattr(entry, "idx", 0)
+        return text.positional[index] if index < len(text.positional) else f"args[{index}]"
+    keyword = getattr(entry, "key", "")
+    return text.keywords.get(keyword, keyword)

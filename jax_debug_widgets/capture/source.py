@@ -1,0 +1,68 @@
+"""The source text of a debugging call: its line, and the expressions that it passes."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from dataclasses import dataclass
+
+_OPTIONS = frozenset({"ordered", "partitioned", "skip_format_check", "_use_logging"})
+"""Keywords of `jax.debug.print` and `jax.debug.callback` that are not values."""
+
+
+@dataclass(frozen=True)
+class CallText:
+    """A call as written: its first line, and the source of each argument after the format or the callback."""
+
+    line: str
+    positional: tuple[str, ...]
+    keywords: dict[str, str]
+
+
+def call_text(file: str, line: int, column: int, end_line: int, end_column: int) -> CallText:
+    """Read the call that spans this range (columns in UTF-8 bytes, from 0, as the interpreter counts them).
+
+    Where the source is not to be had, or is no call, the arguments are empty.
+    """
+    lines = linecache.getlines(file)
+    if not 1 <= line <= len(lines):
+        return CallText("", (), {})
+    first = lines[line - 1].strip()
+    call = _parse_call(_segment(lines, line, column, end_line, end_column))
+    if call is None:
+        return CallText(first, (), {})
+    node, text = call
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        return CallText(first, (), {})
+    return CallText(
+        first,
+        tuple(_one_line(ast.get_source_segment(text, argument)) for argument in node.args[1:]),
+        {
+            keyword.arg: _one_line(ast.get_source_segment(text, keyword.value))
+            for keyword in node.keywords
+            if keyword.arg is not None and keyword.arg not in _OPTIONS
+        },
+    )
+
+
+def _segment(lines: list[str], line: int, column: int, end_line: int, end_column: int) -> str:
+    """The text of the range; all of the lines when a column is unknown."""
+    chosen = [text.encode() for text in lines[line - 1 : end_line]]
+    if chosen and column >= 0 and end_column >= 0:
+        chosen[-1] = chosen[-1][:end_column]
+        chosen[0] = chosen[0][column:]
+    return b"".join(chosen).decode(errors="replace").strip()
+
+
+def _parse_call(text: str) -> tuple[ast.Call, str] | None:
+    # In parentheses, so that the indentation of continuation lines does not matter.
+    text = f"({text}\n)"
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
+    return (node, text) if isinstance(node, ast.Call) else None
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())

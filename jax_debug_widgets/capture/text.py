@@ -1,0 +1,87 @@
+"""What JAX would have written for a firing, byte for byte, made when somebody looks at it."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.equation import wrap_keys
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.equation import Equation
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
+    """Values of one event -> `(args, kwargs)` with the static leaves put back."""
+    tree, static = equation.in_tree, equation.static
+    if tree is None:
+        return lambda values: (tuple(values), {})
+    places = [position for position in range(tree.num_leaves) if position not in static]
+
+    def unflatten(values: Sequence[Any]) -> Arguments:
+        leaves: list[Any] = [static.get(position) for position in range(tree.num_leaves)]
+        for position, value in zip(places, values, strict=True):
+            leaves[position] = value
+        return jax.tree.unflatten(tree, leaves)
+
+    return unflatten
+
+
+def renderer(equation: Equation) -> Callable[[Sequence[Any]], str]:
+    """Values of one event -> its text: the formatted print, or a callback's arguments as they would be called.
+
+    A format that NumPy cannot take gives the error's words: JAX would have raised it in the program.
+    """
+    unflatten, text = unflattener(equation), equation.text
+    if text is None:
+        return lambda values: _call_text(equation.format, *unflatten(values))
+    convert = _as_jax if equation.keys or needs_jax_arrays(equation.format) else _as_numpy
+
+    def render(values: Sequence[Any]) -> str:
+        args, kwargs = unflatten(wrap_keys([convert(value) for value in values], equation.keys))
+        try:
+            return text(args, kwargs)
+        except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
+            return f"<{type(error).__name__} while formatting {equation.format!r}: {error}>"
+
+    return render
+
+
+def needs_jax_arrays(format_string: str) -> bool:
+    """Whether the text depends on the arguments being `jax.Array`s: `{x!r}`, `{x.dtype}`, `{x[0]}`."""
+    try:
+        fields = list(string.Formatter().parse(format_string))
+    except ValueError:
+        return True
+    return any(
+        conversion in ("r", "a") or "." in (name or "") or "[" in (name or "") or "{" in (spec or "")
+        for _, name, spec, conversion in fields
+    )
+
+
+def _as_numpy(value: Any) -> Any:
+    # `jax.Array.__format__` of a scalar formats the NumPy scalar, not the 0-d array.
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _as_jax(value: Any) -> Any:
+    return on_cpu(np.asarray(value))
+
+
+def _call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    with np.printoptions(threshold=20, edgeitems=3, precision=6, linewidth=200):
+        shown = [_brief(arg) for arg in args] + [f"{key}={_brief(value)}" for key, value in kwargs.items()]
+    return f"{name}({', '.join(shown)})"
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return str(value[()]) if value.ndim == 0 else " ".join(str(value).split())
+    return repr(value)

@@ -1,0 +1,41 @@
+"""One call of a compiled function and the life it went through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+CallState = Literal["tracing", "dispatched", "ready", "drained", "failed"]
+"""`ready`: its outputs are; `drained`: so are its effects (a call without effects goes there at once)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a jitted function.
+
+    Attributes:
+      id: counts the calls of the run.
+      name: its source expression in the cell, or the name of the function for calls made inside libraries.
+      state: how far it has come.
+      started_ns: when it was called, nanoseconds since the run started.
+      trace, lower, compile: how long each took in seconds; None where JAX had it in its cache.
+      dispatched_ns, ready_ns, drained_ns: since the run started; None where it has not come to it.
+      effects: whether the program has debugging effects; `ordered`: whether any of them is ordered.
+      events: how many events it has fired so far.
+      error: the exception's type and first line; empty where there was none.
+    """
+
+    id: int
+    name: str
+    state: CallState
+    started_ns: int
+    trace: float | None
+    lower: float | None
+    compile: float | None
+    dispatched_ns: int | None
+    ready_ns: int | None
+    drained_ns: int | None
+    effects: bool
+    ordered: bool
+    events: int
+    error: str
