@@ -7,7 +7,7 @@ seen through `jax.monitoring`, which is public.
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -32,26 +32,22 @@ class Execution:
     """One execution of a program with effects, just dispatched by the current thread.
 
     Attributes:
-      name: the program's name, e.g. `jit_train_step`.
-      started_ns, dispatched_ns: `time.perf_counter_ns()` before and after.
-      ordered: whether any of its effects is ordered.
-      drained: what to wait for: each has `block_until_ready()`, which raises if the program failed.
+      outputs, effects: what to wait for: each has `block_until_ready()`, which raises if the program failed.
+      finished: whether it had run to its end when the dispatch returned, as programs with callbacks do on one CPU.
       error: what the dispatch raised, if it did.
     """
 
-    name: str
-    started_ns: int
-    dispatched_ns: int
-    ordered: bool
-    drained: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    effects: tuple[Any, ...]
+    finished: bool
     error: BaseException | None
 
 
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
 
-    def executed(self, execution: Execution) -> None:
-        """A program with effects was dispatched."""
+    def executing(self, name: str, ordered: bool) -> Callable[[Execution], None]:
+        """A program with effects is about to be dispatched; the answer is called when it has been."""
         ...
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
@@ -64,7 +60,6 @@ class Watch:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._original: Callable[..., Any] | None = None
 
     def start(self) -> None:
         """Begin to report."""
@@ -74,17 +69,16 @@ class Watch:
         def execute(program: Any, *args: Any) -> Any:
             if not (program.has_unordered_effects or program.ordered_effects):
                 return original(program, *args)
-            started = time.perf_counter_ns()
-            error: BaseException | None = None
+            ordered = any(isinstance(effect, debugging.OrderedDebugEffect) for effect in program.ordered_effects)
+            executed = observer.executing(program.name, ordered)
             try:
-                return original(program, *args)
-            except BaseException as raised:
-                error = raised
+                outputs = original(program, *args)
+            except BaseException as error:
+                executed(Execution((), pending_tokens(), finished=True, error=error))
                 raise
-            finally:
-                ordered = any(isinstance(e, debugging.OrderedDebugEffect) for e in program.ordered_effects)
-                now = time.perf_counter_ns()
-                observer.executed(Execution(program.name, started, now, ordered, pending_tokens(), error))
+            finished = bool(outputs) and all(output.is_ready() for output in outputs)
+            executed(Execution(tuple(outputs), pending_tokens(), finished, None))
+            return outputs
 
         self._replacement = execute
         pxla.ExecuteReplicated.__call__ = execute
@@ -108,16 +102,15 @@ def pending_tokens() -> tuple[Any, ...]:
     return (*tokens.current_tokens.values(), *tokens.output_runtime_tokens.values())
 
 
-def wait(tokens: Sequence[Any]) -> Exception | None:
-    """Block until the tokens are ready; the program's error if one failed.
+def wait(values: Sequence[Any]) -> Exception | None:
+    """Block until outputs or effects of a program are ready; the program's error if one failed.
 
-    A token that a later program took over (ordered effects donate theirs) counts as ready: that program has a token
-    of its own, which is waited for in turn.
+    A value that a later program took over (donated outputs, the token of ordered effects) counts as ready.
     """
     failed: Exception | None = None
-    for token in tokens:
+    for value in values:
         try:
-            token.block_until_ready()
+            value.block_until_ready()
         except Exception as error:  # noqa: BLE001 - whatever XLA raises is the program's, and is told, not handled.
             if "deleted" not in str(error) and "donated" not in str(error):
                 failed = error
@@ -130,7 +123,11 @@ def is_compiled_function(function: object) -> bool:
     `jax.stages.Wrapped` is the public protocol of such functions. It is asked of the type: asking the object could
     run a user's `__getattr__`.
     """
-    if isinstance(function, jax.stages.Compiled):
-        return True
-    names = vars(function) if isinstance(function, FunctionType) else dir(type(function))
-    return "lower" in names and "trace" in names
+    if isinstance(function, FunctionType):
+        return "lower" in vars(function) and "trace" in vars(function)
+    return _is_compiled_type(type(function))
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_compiled_type(kind: type) -> bool:
+    return issubclass(kind, jax.stages.Compiled) or (hasattr(kind, "lower") and hasattr(kind, "trace"))

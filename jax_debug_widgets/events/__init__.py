@@ -5,7 +5,7 @@ Out:  `CallSite`, `Event`, `Call`, `Tap`, `Firing`, `Status`: the words that all
 May know: numpy.   Must not know: JAX, Jupyter, any other room.
 """
 
-from jax_debug_widgets.events.call import Call, CallState
+from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event, Firing, Tap
 from jax_debug_widgets.events.site import CallSite, Kind, Phase
 from jax_debug_widgets.events.status import Barrier, BarrierState, RunState, Status
@@ -19,6 +19,7 @@ __all__ = [
     "Event",
     "Firing",
     "Kind",
+    "Origin",
     "Phase",
     "RunState",
     "Status",

@@ -8,6 +8,9 @@ from typing import Literal
 CallState = Literal["tracing", "dispatched", "ready", "drained", "failed"]
 """`ready`: its outputs are; `drained`: so are its effects (a call without effects goes there at once)."""
 
+Origin = Literal["cell", "library"]
+"""`cell`: called by the code of the cell itself; `library`: by functions that it called."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -16,6 +19,7 @@ class Call:
     Attributes:
       id: counts the calls of the run.
       name: its source expression in the cell, or the name of the function for calls made inside libraries.
+      origin: whose code made the call.
       state: how far it has come.
       started_ns: when it was called, nanoseconds since the run started.
       trace, lower, compile: how long each took in seconds; None where JAX had it in its cache.
@@ -27,6 +31,7 @@ class Call:
 
     id: int
     name: str
+    origin: Origin
     state: CallState
     started_ns: int
     trace: float | None

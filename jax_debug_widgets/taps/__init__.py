@@ -6,7 +6,7 @@ Out:  `Firing`s appended to an inbox that the room above empties. Never blocks; 
 May know: _jax, events.   Must not know: store, transport, widgets, IPython.
 """
 
-from jax_debug_widgets.capture.capture import Capture
-from jax_debug_widgets.capture.sites import SiteBook
+from jax_debug_widgets.taps.capture import Capture, Settings
+from jax_debug_widgets.taps.sites import SiteBook
 
-__all__ = ["Capture", "SiteBook"]
+__all__ = ["Capture", "Settings", "SiteBook"]

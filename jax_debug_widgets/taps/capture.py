@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.hooks import Hooks, capturing
-from jax_debug_widgets.capture.sites import SiteBook
-from jax_debug_widgets.capture.text import renderer, unflattener
+from jax_debug_widgets.taps.sites import SiteBook
+from jax_debug_widgets.taps.text import renderer, unflattener
 from jax_debug_widgets.events import Firing, Tap
 
 if TYPE_CHECKING:

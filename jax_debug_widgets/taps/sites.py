@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import jax
 
-from jax_debug_widgets.capture.source import CallText, call_text
+from jax_debug_widgets.taps.source import CallText, call_text
 from jax_debug_widgets.events import CallSite
 
 if TYPE_CHECKING:

@@ -1,0 +1,143 @@
+"""The capture of the cell that is running: begun by its first line, ended when it is done or before its traceback."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import jax_debug_widgets
+from jax_debug_widgets.magics.calls import CallWatch
+from jax_debug_widgets.magics.cell import MAGIC
+from jax_debug_widgets.magics.options import parse
+from jax_debug_widgets.widgets import summary
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from jax_debug_widgets.session import Options, Recording, Run, Session
+
+_OUR_FILES = os.path.dirname(jax_debug_widgets.__file__) + os.sep
+
+
+class CellCapture:
+    """What `%%jaxdebug` and `%jaxdebug on` have begun and not ended."""
+
+    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+        self._shell = shell
+        self._session = session
+        self._depth = 0
+        self._cell: Recording | None = None
+        self._cell_depth = 0
+        self._lasting: Recording | None = None
+        self.last: Run | None = None
+        self.calls = CallWatch(lambda: session.active)
+
+    @property
+    def lasting(self) -> Recording | None:
+        """What `%jaxdebug on` began."""
+        return self._lasting
+
+    def has_panels(self) -> bool:
+        """Whether outputs can be more than text: a kernel, as opposed to a terminal."""
+        return getattr(self._shell, "kernel", None) is not None
+
+    def enter(self, line: str, title: str) -> None:
+        """The first line of a `%%jaxdebug` cell."""
+        options, rest = parse(line, echo_by_default=not self.has_panels())
+        if rest:
+            from IPython.core.error import UsageError
+
+            raise UsageError(f"jaxdebug: {rest!r} is no option; the code goes on the lines below %%jaxdebug")
+        show_the_magic(sys._getframe(1).f_code.co_filename, line)
+        self._cell = self.begin(title, options)
+        self._cell_depth = self._depth
+        # The barrier comes before the traceback, and the traceback is the user's alone.
+        show = self._shell.showtraceback
+        self._shell.showtraceback = lambda *args, **kwargs: self._show_error(show, *args, **kwargs)
+
+    def begin(self, title: str, options: Options) -> Recording:
+        """Begin a capture and show its panel, if there can be one."""
+        recording = self._session.start(title, options)
+        self.last = recording.run
+        if self.has_panels():
+            recording.run.panel.show()
+        return recording
+
+    def end(self, recording: Recording, error: BaseException | None) -> None:
+        """End a capture; without a panel, say what it saw."""
+        recording.finish(error)
+        if not self.has_panels():
+            print(summary(self._session.snapshot(recording.run), lines=0))
+
+    def switch_on(self, options: Options) -> None:
+        """`%jaxdebug on`: capture from now on."""
+        self._lasting = self.begin("%jaxdebug on", options)
+
+    def switch_off(self) -> None:
+        """`%jaxdebug off`."""
+        if self._lasting is not None:
+            recording, self._lasting = self._lasting, None
+            self.end(recording, None)
+
+    def before_execution(self) -> None:
+        """IPython's `pre_execute`; a cell may run other cells."""
+        self._depth += 1
+
+    def after_execution(self) -> None:
+        """IPython's `post_execute`."""
+        if self._cell is not None and self._depth <= self._cell_depth:
+            self._leave(None)
+        elif self._cell is None and self._lasting is not None and self._lasting.run.options.barrier:
+            run = self._lasting.run
+            if not run.barrier(run.options.timeout):
+                run.gave_up_waiting()
+        self._depth = max(self._depth - 1, 0)
+
+    def _leave(self, error: BaseException | None) -> None:
+        recording, self._cell = self._cell, None
+        if recording is not None:
+            vars(self._shell).pop("showtraceback", None)
+            self.calls.clear()
+            self.end(recording, error)
+
+    def _show_error(self, show: Any, *args: Any, **kwargs: Any) -> None:
+        error = sys.exc_info()[1]
+        if error is not None:
+            without_our_frames(error)
+        if self._depth <= self._cell_depth:
+            self._leave(error)
+        show(*args, **kwargs)
+
+
+def show_the_magic(file: str, line: str) -> None:
+    """Let tracebacks show the cell's first line as it was written (as a comment, so that it still parses)."""
+    entry = linecache.cache.get(file)
+    if entry is not None and len(entry) > 1 and entry[2]:
+        lines = entry[2]
+        lines[0] = f"# {MAGIC} {line}".rstrip() + "\n"
+
+
+def without_our_frames(error: BaseException) -> None:
+    """Take our frames out of the tracebacks of `error` and of what it came from."""
+    seen: set[int] = set()
+    queue: list[BaseException | None] = [error]
+    while queue:
+        one = queue.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = _stripped(one.__traceback__)
+            queue += [one.__cause__, one.__context__]
+
+
+def _stripped(traceback: TracebackType | None) -> TracebackType | None:
+    frames = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_OUR_FILES):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    for one, after in zip(frames, [*frames[1:], None], strict=True):
+        one.tb_next = after
+    return frames[0] if frames else None

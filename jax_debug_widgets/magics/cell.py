@@ -1,0 +1,57 @@
+"""Run a `%%jaxdebug` cell as the cell that it is.
+
+A cell magic is handed its body as text and would have to run a cell inside a cell: another history entry, no
+top-level `await`, tracebacks with frames of ours. Instead the first line is replaced by one call, and IPython runs the
+rest itself. The capture that the call begins ends with the cell (`post_run_cell`, or the error's traceback).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from IPython.core.inputtransformer2 import cell_magic
+
+MAGIC = "%%jaxdebug"
+ENTER = "__jaxdebug_enter__"
+"""The function that the first line calls, in the user's namespace while the extension is loaded."""
+
+
+def transform_lines(lines: list[str]) -> list[str]:
+    """An input transformer: `%%jaxdebug OPTIONS` as the first line becomes a call of `ENTER`, the rest stays.
+
+    Line numbers stay as they are. A body that is a cell magic itself becomes the call that IPython makes of it.
+    """
+    start = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if start is None or not is_magic_line(lines[start]):
+        return lines
+    options = lines[start].strip().removeprefix(MAGIC).strip()
+    if options == "?" or lines[start].strip().endswith("?"):
+        return lines
+    body = lines[start + 1 :]
+    first_line = f"{ENTER}({options!r}, {title_of(body)!r})\n"
+    return [*lines[:start], first_line, *cell_magic(body)] if body else [*lines[:start], first_line]
+
+
+def title_of(body: list[str]) -> str:
+    """What to call the run of this cell: its first line of code."""
+    code = (line.strip() for line in body)
+    return next((line for line in code if line and not line.startswith("#")), "an empty cell")
+
+
+def is_magic_line(line: str) -> bool:
+    """Whether this line is `%%jaxdebug` with or without options."""
+    words = line.split(None, 1)
+    return bool(words) and words[0] == MAGIC
+
+
+def is_captured(tree: ast.AST) -> bool:
+    """Whether this is the module of a transformed cell."""
+    body: list[Any] = getattr(tree, "body", [])
+    first = body[0] if body else None
+    return (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Call)
+        and isinstance(first.value.func, ast.Name)
+        and first.value.func.id == ENTER
+    )

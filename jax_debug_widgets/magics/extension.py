@@ -1,0 +1,75 @@
+"""Load the extension into an IPython shell, and take it out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.magics.calls import CallRewriter
+from jax_debug_widgets.magics.capture_cell import CellCapture
+from jax_debug_widgets.magics.cell import ENTER, transform_lines
+from jax_debug_widgets.magics.magics import HELP, JaxDebugMagics
+from jax_debug_widgets.magics.options import option_parser
+from jax_debug_widgets.session import current_session
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_LOADED = "_jax_debug_widgets"
+"""The attribute of the shell that says what to undo."""
+
+
+class _Loaded:
+    """What is in the shell while the extension is."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        session = current_session()
+        self.shell = shell
+        self.cells = CellCapture(shell, session)
+        self.rewriter = CallRewriter(self.cells.calls)
+        self.hidden: dict[str, Any] = {ENTER: self.cells.enter, **self.cells.calls.namespace()}
+        session.name_files_by(self._name_file)
+
+    def put_in(self) -> None:
+        magics = JaxDebugMagics(self.shell, current_session(), self.cells)
+        magics.jaxdebug.__func__.__doc__ = f"See inside jax.jit.\n\n{HELP}{option_parser().format_help()}"
+        self.shell.register_magics(magics)
+        self.shell.input_transformers_cleanup.append(transform_lines)
+        self.shell.ast_transformers.append(self.rewriter)
+        self.shell.events.register("pre_execute", self.cells.before_execution)
+        self.shell.events.register("post_execute", self.cells.after_execution)
+        self.shell.push(self.hidden, interactive=False)
+
+    def take_out(self) -> None:
+        self.cells.switch_off()
+        self.shell.input_transformers_cleanup.remove(transform_lines)
+        self.shell.ast_transformers.remove(self.rewriter)
+        self.shell.events.unregister("pre_execute", self.cells.before_execution)
+        self.shell.events.unregister("post_execute", self.cells.after_execution)
+        self.shell.drop_by_id(self.hidden)
+        for kind in ("line", "cell"):
+            self.shell.magics_manager.magics[kind].pop("jaxdebug", None)
+
+    def _name_file(self, file: str) -> str:
+        """`In [7]` for a cell, else the last part of the path."""
+        from jax_debug_widgets.taps.sites import short_name
+
+        named = self.shell.compile.format_code_name(file)
+        if named is None:
+            return short_name(file)
+        return named[1].replace("In[", "In [")
+
+
+def load(shell: InteractiveShell) -> None:
+    """Put the magics in; nothing of JAX is touched until they are used."""
+    if not hasattr(shell, _LOADED):
+        loaded = _Loaded(shell)
+        loaded.put_in()
+        setattr(shell, _LOADED, loaded)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take everything out that `load` put in; a capture that is on ends."""
+    loaded = getattr(shell, _LOADED, None)
+    if loaded is not None:
+        loaded.take_out()
+        delattr(shell, _LOADED)

@@ -1,0 +1,125 @@
+"""The `%jaxdebug` and `%%jaxdebug` magics."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
+
+from jax_debug_widgets.magics.calls import CallRewriter
+from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse
+from jax_debug_widgets.widgets import summary
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from jax_debug_widgets.magics.capture_cell import CellCapture
+    from jax_debug_widgets.session import Options, Session
+
+HELP = """%%jaxdebug [options]          capture the cell below: a live panel of its prints, callbacks and calls
+%jaxdebug [options] EXPR      the same for one expression or statement
+%jaxdebug on [options]        capture every cell from now on;  %jaxdebug off  ends it
+%jaxdebug status              how the current or last capture is doing
+%jaxdebug barrier             wait until the effects of this thread's calls have drained
+%jaxdebug panel               show the panel of the last capture again
+
+"""
+
+
+@magics_class
+class JaxDebugMagics(Magics):
+    """Parse, and ask the session."""
+
+    def __init__(self, shell: InteractiveShell, session: Session, cells: CellCapture) -> None:
+        super().__init__(shell)
+        self._session = session
+        self._cells = cells
+
+    @needs_local_scope
+    @line_cell_magic
+    def jaxdebug(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """See inside `jax.jit`: capture what compiled programs print and call back."""
+        if cell is not None:
+            # Reached when the cell was not transformed: `get_ipython().run_cell_magic("jaxdebug", ...)`.
+            self.shell.run_cell(f"%%jaxdebug {line}\n{cell}", store_history=False)
+            return None
+        word, _, rest = line.strip().partition(" ")
+        if not word:
+            raise UsageError("jaxdebug: say what to capture, e.g. `%jaxdebug f(x)`, or one of " + ", ".join(COMMANDS))
+        if word in COMMANDS:
+            return getattr(self, f"_{word}")(rest)
+        options, code = parse(line, echo_by_default=not self._cells.has_panels())
+        self._refuse_misspelled(code)
+        return self._evaluate(code, options, local_ns or {})
+
+    def _evaluate(self, code: str, options: Options, local_ns: dict[str, Any]) -> Any:
+        """Run an expression, or a statement, in the user's namespace and in a capture."""
+        file = self.shell.compile.cache(code)
+        tree = ast.parse(code, file)
+        is_expression = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
+        tree = CallRewriter(self._cells.calls).rewrite(tree)
+        recording = self._cells.begin(code, options)
+        error: BaseException | None = None
+        try:
+            namespace = self.shell.user_ns
+            if is_expression:
+                expression = ast.Expression(tree.body[0].value)
+                return eval(compile(expression, file, "eval"), namespace, local_ns or namespace)
+            exec(compile(tree, file, "exec"), namespace, local_ns or namespace)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            self._cells.end(recording, error)
+
+    def _refuse_misspelled(self, code: str) -> None:
+        if not code:
+            raise UsageError("jaxdebug: options, but nothing to capture; for a whole cell write %%jaxdebug")
+        if code.isidentifier() and code not in self.shell.user_ns and (near := nearest_command(code)):
+            raise UsageError(f"jaxdebug: unknown command {code!r}; did you mean {near!r}?")
+
+    def _on(self, rest: str) -> None:
+        if self._cells.lasting is not None:
+            raise UsageError("jaxdebug: capturing is on already; `%jaxdebug off` ends it")
+        options, more = parse(rest, echo_by_default=not self._cells.has_panels())
+        self._refuse_rest("on", more)
+        self._cells.switch_on(options)
+
+    def _off(self, rest: str) -> None:
+        self._refuse_rest("off", rest)
+        if self._cells.lasting is None:
+            raise UsageError("jaxdebug: capturing is not on")
+        self._cells.switch_off()
+
+    def _status(self, rest: str) -> None:
+        self._refuse_rest("status", rest)
+        run = self._session.current
+        print("jaxdebug: nothing has been captured yet" if run is None else summary(self._session.snapshot(run), lines=0))
+
+    def _barrier(self, rest: str) -> None:
+        options, more = parse(rest, echo_by_default=False)
+        self._refuse_rest("barrier", more)
+        if self._session.barrier(options.timeout):
+            print("jaxdebug: effects drained")
+        else:
+            print(f"jaxdebug: effects still pending after {options.timeout:g} s; `%jaxdebug barrier --timeout S` waits longer")
+
+    def _panel(self, rest: str) -> Any:
+        self._refuse_rest("panel", rest)
+        run = self._session.current
+        if run is None:
+            raise UsageError("jaxdebug: nothing has been captured yet")
+        return run
+
+    def _help(self, rest: str) -> None:
+        self._refuse_rest("help", rest)
+        print(HELP + option_parser().format_help())
+
+    @staticmethod
+    def _refuse_rest(command: str, rest: str) -> None:
+        if rest.strip():
+            raise UsageError(f"jaxdebug: `{command}` takes no {rest.strip()!r}")
+
+

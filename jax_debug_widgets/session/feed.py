@@ -1,0 +1,132 @@
+"""What the browser is told of a run: batches as things happen, anything again when it asks."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.transport import Points, batch_message, rows_message
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Call
+    from jax_debug_widgets.session.run import Run
+
+MAX_EVENTS = 50_000
+"""Events in one batch; 2 MB, which the browser takes in without dropping a frame."""
+
+TEXT_ROWS = 120
+"""Lines formatted for each stream and tick: what a reader of the running log can see, and no more."""
+
+MAX_ROWS = 2_000
+"""Lines answered to one `rows` request."""
+
+Message = tuple[Any, bytes]
+
+
+class Feed:
+    """Batches of one run. Safe from any thread."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._next = 0
+        self._number = 0
+        self._sites = 0
+        self._call_version = 0
+        self._last_status: object = None
+
+    def news(self) -> list[Message]:
+        """What has happened since the last time; empty if nothing has."""
+        with self._lock:
+            messages = []
+            while self._next < len(self._run.store):
+                stop = min(max(self._next, self._run.store.oldest) + MAX_EVENTS, len(self._run.store))
+                messages.append(self._batch(self._next, stop))
+                self._next = stop
+            if not messages and self._something_changed():
+                messages.append(self._batch(self._next, self._next))
+            return messages
+
+    def again(self, first: int) -> list[Message]:
+        """Everything from event `first` on, with all sites and calls."""
+        with self._lock:
+            messages, start, self._sites, self._call_version = [], first, 0, 0
+            while True:
+                stop = min(max(start, self._run.store.oldest) + MAX_EVENTS, self._next)
+                messages.append(self._batch(start, stop))
+                start = stop
+                if start >= self._next:
+                    return messages
+
+    def rows(self, request: int, first: int, count: int) -> Message:
+        """The text of `count` events from `first` on, as far as they are kept."""
+        events = self._run.store.range(first, first + min(count, MAX_ROWS))
+        return rows_message(self._run.key, request, first, count, {event.seq - first: event.text for event in events})
+
+    def _batch(self, start: int, stop: int) -> Message:
+        run, store = self._run, self._run.store
+        pieces = store.columns(start, stop)
+        first = pieces[0].first if pieces else max(start, min(stop, store.oldest))
+        sites = store.sites()
+        calls, self._call_version = run.call_log.calls(self._call_version)
+        status = run.status()
+        self._last_status = _settled(status)
+        self._number += 1
+        message = batch_message(
+            run=run.key,
+            number=self._number - 1,
+            first=first,
+            oldest=store.oldest,
+            pieces=pieces,
+            points=self._points(first, stop),
+            texts=self._texts(first, pieces),
+            sites=sites[self._sites :],
+            calls=[call for call in calls if shown(call)],
+            status=status,
+        )
+        self._sites = len(sites)
+        return message
+
+    def _points(self, first: int, stop: int) -> Points:
+        rows, values, ys = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
+        for _, value, positions, numbers in self._run.store.numbers(first, stop):
+            if numbers.dtype.kind != "c":
+                rows.append(positions - first)
+                values.append(np.full(len(positions), value))
+                ys.append(numbers.astype(np.float64))
+        row = np.concatenate(rows)
+        order = np.argsort(row, kind="stable")
+        return Points(row[order], np.concatenate(values)[order], np.concatenate(ys)[order])
+
+    def _texts(self, first: int, pieces: Any) -> dict[int, str]:
+        if not pieces:
+            return {}
+        is_ordered = {site.id: site.ordered for site in self._run.store.sites()}
+        site = np.concatenate([piece.site for piece in pieces])
+        known, inverse = np.unique(site, return_inverse=True)
+        ordered = np.array([is_ordered[number] for number in known.tolist()], bool)[inverse]
+        rows = np.concatenate([np.flatnonzero(ordered)[-TEXT_ROWS:], np.flatnonzero(~ordered)[-TEXT_ROWS:]])
+        texts = {}
+        for row in np.sort(rows).tolist():
+            try:
+                texts[row] = self._run.store.event(first + row).text
+            except IndexError:  # Dropped since the columns were made: the client shows it as dropped.
+                continue
+        return texts
+
+    def _something_changed(self) -> bool:
+        changed_calls = self._run.call_log.calls(self._call_version)[0]
+        return bool(changed_calls) or self._last_status != _settled(self._run.status())
+
+
+def shown(call: Call) -> bool:
+    """Whether the panel lists a call: the cell's own, and those that can fire events."""
+    return call.origin == "cell" or call.effects
+
+
+def _settled(status: Any) -> object:
+    """What of a status is worth a message by itself; clocks are not, unless something is being waited for."""
+    waiting = round(status.elapsed, 1) if status.state == "waiting" or status.barrier.pending else None
+    return (status.state, status.dropped, status.barrier.state, status.barrier.pending, status.notes, waiting)

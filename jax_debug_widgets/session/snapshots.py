@@ -1,0 +1,64 @@
+"""A run as a `Snapshot`, for outputs that live on without a kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.session.feed import shown
+from jax_debug_widgets.widgets import Line, Series, Snapshot
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run import Run
+
+_LINES = 100
+_SCANNED = 5_000
+_SERIES = 24
+_POINTS = 400
+"""What a saved notebook keeps of a run: enough to see what happened, not so much that it weighs."""
+
+
+def snapshot_of(run: Run) -> Snapshot:
+    """The run now."""
+    run.collect()
+    sites = run.store.sites()
+    ordered, unordered = _last_lines(run)
+    return Snapshot(
+        status=run.status(),
+        sites=sites,
+        counts=run.store.seen_by_site(),
+        ordered=ordered,
+        unordered=unordered,
+        series=_series(run),
+        calls=[call for call in run.call_log.calls()[0] if shown(call)],
+    )
+
+
+def _last_lines(run: Run) -> tuple[list[Line], list[Line]]:
+    streams: dict[bool, list[Line]] = {True: [], False: []}
+    stop = len(run.store)
+    for position in range(stop - 1, max(run.store.oldest, stop - _SCANNED) - 1, -1):
+        try:
+            event = run.store.event(position)
+        except IndexError:  # Dropped in the meantime: older ones are as well.
+            break
+        stream = streams[event.ordered]
+        if len(stream) < _LINES:
+            stream.append(Line(event.site, event.occurrence, event.lane, event.text))
+        elif len(streams[not event.ordered]) >= _LINES:
+            break
+    return streams[True][::-1], streams[False][::-1]
+
+
+def _series(run: Run) -> list[Series]:
+    found = []
+    for site in run.store.sites():
+        for value, name in enumerate(site.values):
+            if len(found) == _SERIES:
+                return found
+            _, steps, values = run.store.series(site.id, value)
+            if values.ndim == 1 and len(values) and values.dtype.kind != "c":
+                chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))
+                found.append(Series(site, name, steps[chosen], values[chosen].astype(np.float64)))
+    return found

@@ -1,0 +1,52 @@
+"""A thread that ticks: at most 30 times a second, until it is told that there is nothing left to do."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+from collections.abc import Callable
+
+HZ = 30
+"""Ticks a second: Jupyter counts messages (1000/s, the excess silently dropped), eyes do not see more."""
+
+_log = logging.getLogger(__name__)
+
+
+class Pump:
+    """Calls `tick` until it answers False.
+
+    `tick` runs in a copy of the context in which the pump was made: a message sent from a bare thread has no parent
+    cell, and ipykernel 7.0 raises `LookupError` for it.
+    """
+
+    def __init__(self, tick: Callable[[], bool], hz: float = HZ) -> None:
+        self._tick = tick
+        self._period = 1 / hz
+        self._context = contextvars.copy_context()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="jaxdebug-pump", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Let the current tick end, and tick no more."""
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    @property
+    def running(self) -> bool:
+        """Whether it still ticks."""
+        return self._thread.is_alive()
+
+    def _loop(self) -> None:
+        while not self._stop.wait(self._period):
+            try:
+                if not self._context.copy().run(self._tick):
+                    return
+            except Exception:
+                # The user's program must not suffer, and the next tick may work: what was not sent is sent then.
+                _log.exception("jax_debug_widgets could not send what happened")

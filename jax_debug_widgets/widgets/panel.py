@@ -1,0 +1,47 @@
+"""The output of a run: a static picture of it that the browser's model brings to life where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.widgets.channel import Channel, outputs_are_isolated
+from jax_debug_widgets.widgets.static import static_html
+from jax_debug_widgets.widgets.summary import summary
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
+    from jax_debug_widgets.widgets.snapshot import Snapshot
+
+_WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Panel:
+    """The panel of one run; display it, or leave it as the last expression of a cell, as often as you like."""
+
+    def __init__(self, run: str, snapshot: Callable[[], Snapshot], channel: Channel) -> None:
+        self.run = run
+        self.channel = channel
+        self._snapshot = snapshot
+        self._handle: DisplayHandle | None = None
+
+    def show(self) -> None:
+        """Display it under the current cell; `refresh` then brings the stored output up to date."""
+        from IPython.display import display
+
+        data, metadata = self._repr_mimebundle_()
+        self._handle = display(data, metadata=metadata, raw=True, display_id=True)
+
+    def refresh(self) -> None:
+        """Put the present state into the output that `show` displayed, for the saved notebook."""
+        if self._handle is not None:
+            data, metadata = self._repr_mimebundle_()
+            self._handle.update(data, metadata=metadata, raw=True)
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        snapshot = self._snapshot()
+        bundle: dict[str, Any] = {"text/plain": summary(snapshot), "text/html": static_html(self.run, snapshot)}
+        if outputs_are_isolated():
+            bundle[_WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.channel.model.model_id}
+        return bundle, {}

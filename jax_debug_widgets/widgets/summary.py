@@ -1,0 +1,70 @@
+"""A run in plain text: what a terminal shows, and `text/plain` of the panel."""
+
+from __future__ import annotations
+
+from jax_debug_widgets.events import Barrier, Call, Status
+from jax_debug_widgets.widgets.snapshot import Line, Snapshot
+
+_LINES = 10
+"""Newest lines of each stream that the text shows."""
+
+
+def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
+    """The run in a screenful: how it is doing, its sites, its calls, its newest lines."""
+    parts = [headline(snapshot.status)]
+    parts += [f"  ! {note}" for note in snapshot.status.notes]
+    for site in snapshot.sites:
+        stream = "ordered" if site.ordered else "unordered"
+        phase = "" if site.phase == "forward" else f", {site.phase}"
+        parts.append(f"  {site.where}  {site.label}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase})")
+    parts += [f"  {call_line(call)}" for call in snapshot.calls]
+    for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
+        if lines and stream:
+            parts.append(f"  last {name}:")
+            parts += [f"    {_line(line)}" for line in stream[-lines:]]
+    return "\n".join(parts)
+
+
+def headline(status: Status) -> str:
+    """One line: state, title, counts, barrier."""
+    dropped = f", {status.dropped} dropped" if status.dropped else ""
+    return (
+        f"jaxdebug: {status.title} — {status.state} after {status.elapsed:.2f} s, {status.events} events{dropped}, "
+        f"{barrier_words(status.barrier)}"
+    )
+
+
+def barrier_words(barrier: Barrier) -> str:
+    """The effects barrier in words."""
+    match barrier.state:
+        case "off" | "idle":
+            return "no effects to wait for"
+        case "drained":
+            return "effects drained"
+        case "failed":
+            return "effects failed"
+        case "pending" | "timeout":
+            names = ", ".join(barrier.pending)
+            gave_up = f", gave up after {barrier.timeout:g} s" if barrier.state == "timeout" else ""
+            return f"effects pending for {barrier.waited:.1f} s{gave_up}: {names}"
+
+
+def call_line(call: Call) -> str:
+    """One line: name, and how long each part of its life took."""
+    parts = [
+        f"{word} {seconds:.3f} s"
+        for word, seconds in (("traced", call.trace), ("lowered", call.lower), ("compiled", call.compile))
+        if seconds is not None
+    ]
+    if call.compile is None:
+        parts.append("cached")
+    if call.ready_ns is not None:
+        parts.append(f"ran {(call.ready_ns - call.started_ns) * 1e-9:.3f} s")
+    parts.append(call.error or call.state)
+    return f"{call.name}: {' · '.join(parts)}, {call.events} events"
+
+
+def _line(line: Line) -> str:
+    lane = f" lane {','.join(map(str, line.lane))}" if line.lane else ""
+    first, *more = line.text.split("\n")
+    return f"{line.site.where} [{line.step}{lane}] {first}{f' … +{len(more)} lines' if more else ''}"
