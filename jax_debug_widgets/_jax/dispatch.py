@@ -17,6 +17,8 @@ import jax
 from jax._src import debugging, dispatch
 from jax._src.interpreters import pxla
 
+from jax_debug_widgets._jax import versions
+
 Stage = Literal["trace", "lower", "compile"]
 """What JAX does to a function before it runs."""
 
@@ -88,7 +90,7 @@ class Watch:
         """Report no more; JAX has its own method back."""
         if pxla.ExecuteReplicated.__call__ is self._replacement:
             pxla.ExecuteReplicated.__call__ = self._original
-        jax.monitoring.unregister_event_duration_listener(self._on_duration)
+        versions.stop_listening(self._on_duration)
 
     def _on_duration(self, event: str, duration: float, **details: Any) -> None:
         stage = _STAGE_EVENTS.get(event)

@@ -14,6 +14,8 @@ from jax._src import config, core, debugging, ffi, sharding_impls
 from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 
+from jax_debug_widgets._jax import versions
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,7 +59,7 @@ def _custom_call(ctx: Any, function: Any, operands: Sequence[Any], partitioned: 
     lower = ffi.build_ffi_lowering_function(target, has_side_effect=True)
     operation = lower(ctx, *operands, index=np.uint64(len(module.host_callbacks) - 1))
     if sharding is not None:
-        mlir.set_sharding(module, operation, sharding)
+        versions.set_sharding(module, operation, sharding)
     return operation.results
 
 

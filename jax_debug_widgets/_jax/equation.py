@@ -127,7 +127,7 @@ def describe_print(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
 ) -> Equation:
     """The equation of a `debug_print` primitive with these parameters."""
-    record = params["logging_record"]
+    record = params.get("logging_record")  # `jax.debug.log` is younger than 0.8
     print_options = dict(params["np_printoptions"])
     format_string, has_placeholders = params["fmt"], params["has_placeholders"]
 

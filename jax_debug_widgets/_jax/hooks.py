@@ -17,9 +17,10 @@ from typing import Any
 import jax
 import numpy as np
 from jax._src import debugging, source_info_util
-from jax._src.interpreters import batching, mlir
+from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Lanes, Tapper, frame_of
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
@@ -27,7 +28,7 @@ from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
 _settings = jax.make_user_context(None)
 """What the current thread captures, None for nothing. Equal settings share executables."""
 
-_ENTRY_POINTS = ("_debug_print", "_debug_callback")
+_ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callback")
 """The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
 
 
@@ -65,7 +66,7 @@ class Hooks:
             for primitive in DESCRIBE:
                 self._replace(primitive, "impl", partial(self._run, primitive))
                 self._replace(primitive, "bind", self._bind)
-                self._replace_batcher(primitive)
+                self._undo.append(versions.replace_batcher(primitive, partial(self._batch, primitive)))
 
     def remove(self) -> None:
         """Give JAX its own rules back when the last user has gone."""
@@ -79,12 +80,6 @@ class Hooks:
         inherited = name not in vars(owner)
         self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
         setattr(owner, name, partial(ours, theirs))
-
-    def _replace_batcher(self, primitive: Any) -> None:
-        table = batching.fancy_primitive_batchers
-        theirs = table[primitive]
-        self._undo.append(partial(table.__setitem__, primitive, theirs))
-        table[primitive] = partial(self._batch, primitive, theirs)
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if is_capturing():
@@ -106,9 +101,9 @@ class Hooks:
         finally:
             context.context = outer
 
-    def _batch(self, primitive: Any, theirs: Any, axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
+    def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
         if not is_capturing() or all(dim is None for dim in dims):
-            return theirs(axis, operands, dims, **params)
+            return theirs(operands, dims, **params)
         return bind_batched(primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
 
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:

@@ -3,8 +3,8 @@
 `f(x)` becomes `done(n, begin(n, f)(x, **go(n)))`: `begin` gives `f` itself back, `go` runs after the arguments have
 been evaluated and gives an empty dict, and `f` is called by the user's frame. A call that never comes to `done` raised.
 
-Only the cell's own statements are rewritten, not the bodies of the functions and classes it defines: those may be
-traced, compiled by others (numba), or outlive the extension.
+Only the cell's own statements are rewritten, not the bodies of the functions, classes and generators it defines: those
+may be traced, compiled by others (numba), or outlive the extension.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session import CallSpan, Run
 
 BEGIN, GO, DONE = "__jaxdebug_begin__", "__jaxdebug_go__", "__jaxdebug_done__"
-"""The functions that rewritten calls use, in the user's namespace while the extension is loaded."""
+"""The functions that rewritten calls use, builtins while cells run and the extension is loaded."""
 
 
 class CallRewriter(ast.NodeTransformer):
-    """IPython's `ast_transformers` entry: rewrites the calls of `%%jaxdebug` cells, leaves all other code alone."""
+    """IPython's `ast_transformers` entry: rewrites the calls of captured cells, leaves all other code alone."""
 
-    def __init__(self, watch: CallWatch) -> None:
+    def __init__(self, watch: CallWatch, every_cell: Callable[[], bool]) -> None:
         self._watch = watch
+        self._every_cell = every_cell
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Rewrite a captured cell."""
         if not is_captured(node):
-            return node
+            return self.rewrite(node) if self._every_cell() else node
         enter, *rest = node.body
         rewritten = self.rewrite(ast.Module(rest, node.type_ignores))
         return ast.Module([enter, *rewritten.body], node.type_ignores)
@@ -58,8 +59,20 @@ class CallRewriter(ast.NodeTransformer):
         return node
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef
+    visit_TypeAlias = visit_FunctionDef
     # A match pattern `Point(x=0)` is no call, and a format in an f-string loses its place when rewritten.
-    visit_Match = visit_JoinedStr = visit_FunctionDef
+    visit_Match = visit_JoinedStr = visit_TemplateStr = visit_FunctionDef
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.GeneratorExp:
+        """Rewrite what is evaluated at once: the first iterable."""
+        node.generators[0].iter = self.visit(node.generators[0].iter)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        """Rewrite the value; `from __future__ import annotations` keeps the annotation's text."""
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
 
 
 class CallWatch:
@@ -76,7 +89,7 @@ class CallWatch:
         return len(self._names) - 1
 
     def namespace(self) -> dict[str, Callable[..., Any]]:
-        """What the rewritten code needs in the user's namespace."""
+        """What the rewritten code needs to find."""
         return {BEGIN: self._begin, GO: self._go, DONE: self._done}
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ class CellCapture:
         self._cell: Recording | None = None
         self._cell_depth = 0
         self._lasting: Recording | None = None
-        self.last: Run | None = None
+        self._undo_watching: Callable[[], None] | None = None
         self.calls = CallWatch(lambda: session.active)
 
     @property
@@ -54,21 +55,22 @@ class CellCapture:
         show_the_magic(sys._getframe(1).f_code.co_filename, line)
         self._cell = self.begin(title, options)
         self._cell_depth = self._depth
-        # The barrier comes before the traceback, and the traceback is the user's alone.
-        show = self._shell.showtraceback
-        self._shell.showtraceback = lambda *args, **kwargs: self._show_error(show, *args, **kwargs)
 
     def begin(self, title: str, options: Options) -> Recording:
         """Begin a capture and show its panel, if there can be one."""
         recording = self._session.start(title, options)
-        self.last = recording.run
+        self._watch_errors()
         if self.has_panels():
             recording.run.panel.show()
         return recording
 
     def end(self, recording: Recording, error: BaseException | None) -> None:
         """End a capture; without a panel, say what it saw."""
-        recording.finish(error)
+        try:
+            recording.finish(error)
+        except KeyboardInterrupt:
+            # The cell was over: what was interrupted is the wait, and the panel says so.
+            pass
         if not self.has_panels():
             print(summary(self._session.snapshot(recording.run), lines=0))
 
@@ -91,25 +93,50 @@ class CellCapture:
         if self._cell is not None and self._depth <= self._cell_depth:
             self._leave(None)
         elif self._cell is None and self._lasting is not None and self._lasting.run.options.barrier:
-            run = self._lasting.run
+            self._wait_for(self._lasting.run)
+        self._depth = max(self._depth - 1, 0)
+        if self._depth == 0 and self._cell is None:
+            self.calls.clear()
+            if self._lasting is None and self._undo_watching is not None:
+                self._undo_watching()
+
+    def _wait_for(self, run: Run) -> None:
+        """The automatic barrier at the end of a cell under `%jaxdebug on`."""
+        try:
             if not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
-        self._depth = max(self._depth - 1, 0)
+        except KeyboardInterrupt:
+            run.gave_up_waiting(interrupted=True)
 
     def _leave(self, error: BaseException | None) -> None:
         recording, self._cell = self._cell, None
         if recording is not None:
-            vars(self._shell).pop("showtraceback", None)
             self.calls.clear()
             self.end(recording, error)
 
-    def _show_error(self, show: Any, *args: Any, **kwargs: Any) -> None:
-        error = sys.exc_info()[1]
-        if error is not None:
-            without_our_frames(error)
-        if self._depth <= self._cell_depth:
-            self._leave(error)
-        show(*args, **kwargs)
+    def _watch_errors(self) -> None:
+        """Until the cell is over: the barrier comes before the traceback, and the traceback is the user's alone."""
+        if self._undo_watching is not None:
+            return
+        show, own = self._shell.showtraceback, vars(self._shell).get("showtraceback")
+
+        def show_error(*args: Any, **kwargs: Any) -> None:
+            error = sys.exc_info()[1]
+            if error is not None:
+                without_our_frames(error)
+            if self._depth <= self._cell_depth:
+                self._leave(error)
+            show(*args, **kwargs)
+
+        def undo() -> None:
+            self._undo_watching = None
+            if vars(self._shell).get("showtraceback") is show_error:
+                del self._shell.showtraceback
+                if own is not None:
+                    self._shell.showtraceback = own
+
+        self._shell.showtraceback = show_error
+        self._undo_watching = undo
 
 
 def show_the_magic(file: str, line: str) -> None:

@@ -14,7 +14,7 @@ from IPython.core.inputtransformer2 import cell_magic
 
 MAGIC = "%%jaxdebug"
 ENTER = "__jaxdebug_enter__"
-"""The function that the first line calls, in the user's namespace while the extension is loaded."""
+"""The function that the first line calls, a builtin while cells run and the extension is loaded."""
 
 
 def transform_lines(lines: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from jax_debug_widgets.magics.cell import ENTER, transform_lines
 from jax_debug_widgets.magics.magics import HELP, JaxDebugMagics
 from jax_debug_widgets.magics.options import option_parser
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.taps.sites import short_name
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -25,7 +26,7 @@ class _Loaded:
         session = current_session()
         self.shell = shell
         self.cells = CellCapture(shell, session)
-        self.rewriter = CallRewriter(self.cells.calls)
+        self.rewriter = CallRewriter(self.cells.calls, lambda: self.cells.lasting is not None)
         self.hidden: dict[str, Any] = {ENTER: self.cells.enter, **self.cells.calls.namespace()}
         session.name_files_by(self._name_file)
 
@@ -37,7 +38,10 @@ class _Loaded:
         self.shell.ast_transformers.append(self.rewriter)
         self.shell.events.register("pre_execute", self.cells.before_execution)
         self.shell.events.register("post_execute", self.cells.after_execution)
-        self.shell.push(self.hidden, interactive=False)
+        # As IPython does with `get_ipython`: there while cells run, no name of the user's, and no `%reset` loses them.
+        self.shell.builtin_trap.auto_builtins |= self.hidden
+        for name, function in self.hidden.items():
+            self.shell.builtin_trap.add_builtin(name, function)
 
     def take_out(self) -> None:
         self.cells.switch_off()
@@ -45,14 +49,16 @@ class _Loaded:
         self.shell.ast_transformers.remove(self.rewriter)
         self.shell.events.unregister("pre_execute", self.cells.before_execution)
         self.shell.events.unregister("post_execute", self.cells.after_execution)
-        self.shell.drop_by_id(self.hidden)
+        current_session().name_files_by(short_name)
+        # Those of the cell that is running now go when it ends: the rest of it may still call them.
+        for name in self.hidden:
+            del self.shell.builtin_trap.auto_builtins[name]
         for kind in ("line", "cell"):
             self.shell.magics_manager.magics[kind].pop("jaxdebug", None)
+        self.shell.magics_manager.registry.pop(JaxDebugMagics.__name__, None)
 
     def _name_file(self, file: str) -> str:
         """`In [7]` for a cell, else the last part of the path."""
-        from jax_debug_widgets.taps.sites import short_name
-
         named = self.shell.compile.format_code_name(file)
         if named is None:
             return short_name(file)

@@ -59,7 +59,7 @@ class JaxDebugMagics(Magics):
         file = self.shell.compile.cache(code)
         tree = ast.parse(code, file)
         is_expression = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
-        tree = CallRewriter(self._cells.calls).rewrite(tree)
+        tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
         recording = self._cells.begin(code, options)
         error: BaseException | None = None
         try:

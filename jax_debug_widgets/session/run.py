@@ -189,12 +189,13 @@ class Run:
         self._returned_at = time.time()
         self._error = failed
 
-    def gave_up_waiting(self) -> None:
-        """The automatic barrier has timed out."""
+    def gave_up_waiting(self, *, interrupted: bool = False) -> None:
+        """The automatic barrier has timed out, or was interrupted."""
         self._gave_up = True
         pending = ", ".join(record.name for record in self.call_log.pending())
+        when = "when the wait was interrupted" if interrupted else f"after {self.options.timeout:g} s"
         self.notes.append(
-            f"The effects of {pending} had not drained after {self.options.timeout:g} s; their events will still "
+            f"The effects of {pending} had not drained {when}; their events will still "
             "appear here. `%jaxdebug barrier` waits for them, `--timeout S` waits longer at the end of the cell."
         )
 

@@ -207,6 +207,9 @@ class Recording:
         try:
             if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
+        except KeyboardInterrupt:
+            run.gave_up_waiting(interrupted=True)
+            raise
         finally:
             self._session.stop(run)
             if run.is_over():

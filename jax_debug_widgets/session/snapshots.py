@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LINES = 100
 _SCANNED = 5_000
 _SERIES = 24
-_POINTS = 400
+_POINTS = 200
 """What a saved notebook keeps of a run: enough to see what happened, not so much that it weighs."""
 
 

@@ -10,6 +10,9 @@ from collections.abc import Callable
 HZ = 30
 """Ticks a second: Jupyter counts messages (1000/s, the excess silently dropped), eyes do not see more."""
 
+_FAILURES_TOLD = 3
+"""Of failed ticks one after the other; 30 tracebacks a second would bury the user's own output."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -43,10 +46,14 @@ class Pump:
         return self._thread.is_alive()
 
     def _loop(self) -> None:
+        failures = 0
         while not self._stop.wait(self._period):
             try:
                 if not self._context.copy().run(self._tick):
                     return
+                failures = 0
             except Exception:
                 # The user's program must not suffer, and the next tick may work: what was not sent is sent then.
-                _log.exception("jax_debug_widgets could not send what happened")
+                failures += 1
+                if failures <= _FAILURES_TOLD:
+                    _log.exception("jax_debug_widgets could not send what happened")

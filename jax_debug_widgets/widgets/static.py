@@ -71,25 +71,21 @@ def _streams(snapshot: Snapshot) -> str:
 def _stream(name: str, count: int, lines: Sequence[Line]) -> str:
     if not lines:
         return ""
-    rows = "".join(_row(line) for line in lines)
+    width = len(str(lines[-1].step))
+    rows = "\n".join(_row(line, width) for line in lines)
     hidden = f" · last {len(lines)}" if count > len(lines) else ""
     return (
         '<div style="flex:1;min-width:0">'
         f'<div style="padding:3px 10px;font-weight:600;font-size:11px;{_MUTED}">{name} {count:,}{hidden}</div>'
-        f'<div tabindex="0" role="log" aria-label="{name} stream" style="max-height:220px;overflow:auto">'
-        f'<table style="border-collapse:collapse;margin:0;width:100%;{_MONO}">{rows}</table></div></div>'
+        f'<pre tabindex="0" role="log" aria-label="{name} stream" style="max-height:220px;overflow:auto;margin:0;'
+        f'padding:0 10px 6px;{_MONO}">{rows}</pre></div>'
     )
 
 
-def _row(line: Line) -> str:
-    lane = f" · lane {','.join(map(str, line.lane))}" if line.lane else ""
-    phase = "" if line.site.phase == "forward" else f" · {line.site.phase}"
-    return (
-        f'<tr style="background:none"><td style="{_MUTED};text-align:right;padding:0 8px;vertical-align:top">{line.step}</td>'
-        f'<td style="text-align:left;white-space:pre;width:100%;padding:0">{escape(line.text)}</td>'
-        f'<td style="{_MUTED};white-space:nowrap;padding:0 8px;vertical-align:top">'
-        f"{escape(line.site.where)}{lane}{phase}</td></tr>"
-    )
+def _row(line: Line, width: int) -> str:
+    lane = f" lane {','.join(map(str, line.lane))}" if line.lane else ""
+    phase = "" if line.site.phase == "forward" else f" {line.site.phase}"
+    return f"<small>{line.step:>{width}}</small>  {escape(line.text)}  <small>{escape(line.site.where)}{lane}{phase}</small>"
 
 
 def _charts(series: Sequence[Series]) -> str:

@@ -66,5 +66,6 @@ def call_line(call: Call) -> str:
 
 def _line(line: Line) -> str:
     lane = f" lane {','.join(map(str, line.lane))}" if line.lane else ""
+    phase = "" if line.site.phase == "forward" else f" {line.site.phase}"
     first, *more = line.text.split("\n")
-    return f"{line.site.where} [{line.step}{lane}] {first}{f' … +{len(more)} lines' if more else ''}"
+    return f"{line.site.where} [{line.step}{lane}{phase}] {first}{f' … +{len(more)} lines' if more else ''}"

@@ -1,0 +1,39 @@
+// Feeds the built bundle with a made-up training run through a fake model. Options in the hash: theme, tab, rate
+// (events per second), seconds (of the run that have passed at the start), state, lanes=1.
+import { FakeKernel } from "./fake_kernel.js";
+
+const options = new URLSearchParams(location.hash.slice(1));
+const option = (name, otherwise) => options.get(name) ?? otherwise;
+document.body.dataset.jpThemeLight = String(option("theme", "light") !== "dark");
+
+const panel = (await import("../../jax_debug_widgets/static/panel.js")).default;
+const kernel = new FakeKernel("demo", {
+  rate: Number(option("rate", 200)),
+  seconds: Number(option("seconds", 4)),
+  state: option("state", "running"),
+});
+panel.initialize({ model: kernel.model });
+kernel.start();
+window.kernel = kernel;
+
+/** Frames per second and the longest frame, over the last `ms`. */
+window.measureFrames = (ms) =>
+  new Promise((resolve) => {
+    const stamps = [];
+    const frame = (now) => {
+      stamps.push(now);
+      if (now - stamps[0] < ms) return requestAnimationFrame(frame);
+      const gaps = stamps.slice(1).map((stamp, i) => stamp - stamps[i]);
+      resolve({ fps: (1000 * gaps.length) / (now - stamps[0]), longest: Math.max(...gaps) });
+    };
+    requestAnimationFrame(frame);
+  });
+
+const tab = option("tab", "");
+const live = () => document.querySelector("[data-jaxdebug-run] > div")?.shadowRoot;
+const openTab = () => {
+  const button = live()?.querySelector(`#tab-${tab}`);
+  if (button) button.click();
+  else requestAnimationFrame(openTab);
+};
+if (tab) openTab();

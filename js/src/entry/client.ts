@@ -1,0 +1,81 @@
+/** Serves one anywidget model, that is one kernel session: routes its messages to the runs they belong to. */
+import { RunStore } from "../store/run";
+import { Channel, isFailure } from "../transport/channel";
+import { decode, type Request } from "../transport/wire";
+import type { RunSource } from "./registry";
+
+export class Client implements RunSource {
+  private readonly runs = new Map<string, RunStore>();
+  /** Runs asked for; those that the kernel does not know keep their snapshot. */
+  private readonly asked = new Set<string>();
+  private readonly channel: Channel;
+
+  /** `onRun` is told of each run when its first batch is here. */
+  constructor(
+    send: (request: Request) => void,
+    private readonly onRun: () => void,
+  ) {
+    this.channel = new Channel(send);
+  }
+
+  find(key: string): RunStore | undefined {
+    const run = this.runs.get(key);
+    if (!run && !this.asked.has(key)) {
+      this.asked.add(key);
+      this.channel.request({ type: "sync", run: key, first: 0 });
+    }
+    return run;
+  }
+
+  receive(content: unknown, buffers?: readonly ArrayBufferView[]): void {
+    try {
+      const message = decode(content, buffers);
+      if (message.type === "batch") {
+        const known = this.runs.get(message.run);
+        (known ?? this.open(message.run)).apply(message);
+        if (!known) this.onRun();
+      }
+      this.channel.settle(message);
+    } catch (error) {
+      this.complain(content, error);
+    }
+  }
+
+  /** The kernel, or our way to it, is gone; a message that still comes takes it back. */
+  lose(): void {
+    for (const run of this.runs.values()) run.lose();
+  }
+
+  /** Asks again for what may have been missed while there was no way to the kernel. */
+  catchUp(): void {
+    try {
+      for (const run of this.runs.values()) this.channel.request({ type: "sync", run: run.key, first: run.next });
+    } catch {
+      // A kernel that is restarting takes no messages, and will not know the runs either.
+    }
+  }
+
+  private open(key: string): RunStore {
+    const run: RunStore = new RunStore(key, {
+      sync: (first) => this.channel.request({ type: "sync", run: key, first }),
+      rows: (first, count) =>
+        this.channel.request({ type: "rows", run: key, first, count }, (answer) => {
+          if (answer.type === "rows") run.applyRows(answer);
+          else run.texts.settle(first, count);
+        }),
+      barrier: () =>
+        this.channel.request({ type: "barrier", run: key }, (answer) =>
+          run.settleBarrier(isFailure(answer) ? answer.message : ""),
+        ),
+      nextFrame: (draw) => requestAnimationFrame(draw),
+    });
+    this.runs.set(key, run);
+    return run;
+  }
+
+  private complain(content: unknown, error: unknown): void {
+    console.error("jax_debug_widgets:", error);
+    const run = this.runs.get((content as { run?: string } | null)?.run ?? "");
+    run?.complain(error instanceof Error ? error.message : String(error));
+  }
+}

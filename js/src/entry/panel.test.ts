@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeModel } from "../../test/fakes";
+import panel from "./panel";
+import { RUN_ATTRIBUTE } from "./registry";
+
+vi.mock("uplot", async (original) => (await import("../../test/uplot")).fakeUplot(original));
+
+let cleanups: (() => void)[] = [];
+
+function start(model = new FakeModel()): FakeModel {
+  cleanups.push(panel.initialize({ model }));
+  return model;
+}
+
+function addOutput(run: string): HTMLElement {
+  const output = document.createElement("div");
+  output.setAttribute(RUN_ATTRIBUTE, run);
+  output.innerHTML = "<p>snapshot</p><p hidden>already hidden</p>";
+  document.body.append(output);
+  return output;
+}
+
+function live(output: HTMLElement): HTMLElement | null {
+  return output.lastElementChild?.shadowRoot?.querySelector<HTMLElement>(".panel") ?? null;
+}
+
+/** The page's changes have been noticed and the frame drawn. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 3; i++) await new Promise((resolve) => setTimeout(resolve, 25));
+}
+
+beforeEach(() => {
+  delete window.__jaxDebug;
+  document.body.innerHTML = "";
+});
+afterEach(() => {
+  for (const cleanup of cleanups) cleanup();
+  cleanups = [];
+});
+
+describe("an output", () => {
+  it("keeps its snapshot until the first batch of its run is here", async () => {
+    const output = addOutput("run-1");
+    const model = start();
+    expect(model.sent).toEqual([{ type: "sync", run: "run-1", first: 0, id: 1 }]);
+    expect(output.children).toHaveLength(2);
+    model.receive("small");
+    expect(output.children).toHaveLength(3);
+    expect((output.firstElementChild as HTMLElement).hidden).toBe(true);
+    await settled();
+    expect(live(output)?.dataset).toMatchObject({ run: "run-1", events: "5", state: "done" });
+  });
+
+  it("keeps it for good when the kernel does not know the run", async () => {
+    const output = addOutput("run-1");
+    const model = start();
+    model.receive("error", { id: 1 });
+    await settled();
+    expect(output.innerHTML).toBe("<p>snapshot</p><p hidden>already hidden</p>".replace("hidden>", 'hidden="">'));
+    expect(model.sent).toHaveLength(1);
+  });
+
+  it("waits for the bundle where it comes first", () => {
+    const output = addOutput("run-1");
+    output.remove();
+    window.__jaxDebug = { waiting: [output] };
+    const model = start();
+    model.receive("small");
+    document.body.append(output);
+    expect(model.sent).toHaveLength(1);
+  });
+
+  it("has its snapshot back when it leaves the page, and its view when it returns", async () => {
+    const output = addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    live(output)?.querySelector<HTMLElement>("#tab-calls")?.click();
+    output.remove();
+    await settled();
+    expect([...output.children].map((child) => (child as HTMLElement).hidden)).toEqual([false, true]);
+    document.body.append(output);
+    await settled();
+    expect(live(output)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
+  });
+
+  it("goes on where its predecessor was when it is written anew", async () => {
+    const before = addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    live(before)?.querySelector<HTMLElement>("#tab-calls")?.click();
+    before.remove();
+    const after = addOutput("run-1");
+    await settled();
+    expect(live(after)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
+    expect(live(before)).toBeNull();
+  });
+
+  it("may be there twice", async () => {
+    const outputs = [addOutput("run-1"), addOutput("run-1")];
+    start().receive("small");
+    await settled();
+    for (const output of outputs) expect(live(output)?.dataset.events).toBe("5");
+  });
+
+  it("finds its kernel among several", async () => {
+    const output = addOutput("run-1");
+    const [one, other] = [start(), start()];
+    one.receive("error", { id: 1 });
+    other.receive("small");
+    await settled();
+    expect(live(output)?.dataset.events).toBe("5");
+  });
+
+  it("can be attached by its script", async () => {
+    const model = start();
+    model.receive("small");
+    const output = addOutput("run-1");
+    const page = window.__jaxDebug;
+    if (page && "attach" in page) page.attach(output);
+    expect(live(output)).not.toBeNull();
+  });
+});
+
+describe("a model", () => {
+  it("says that the kernel is gone, and takes it back", async () => {
+    const output = addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    model.listeners.get("comm_live_update")?.();
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("false");
+    expect(model.sent.at(-1)).toMatchObject({ type: "sync", first: 5 });
+    model.receive("small");
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("true");
+  });
+
+  it("takes its listeners off and leaves the view as it was", async () => {
+    const output = addOutput("run-1");
+    const model = new FakeModel();
+    const cleanup = panel.initialize({ model });
+    model.receive("small");
+    cleanup();
+    await settled();
+    expect(model.listeners.size).toBe(0);
+    expect(live(output)?.dataset).toMatchObject({ connected: "false", events: "5" });
+  });
+
+  it("shows a message that it cannot read, and goes on", async () => {
+    const error = vi.spyOn(console, "error").mockImplementation(() => {});
+    const output = addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    model.receive("small", { version: 99 });
+    await settled();
+    expect(live(output)?.querySelector("[data-testid=notes]")?.textContent).toContain("reload the page");
+    expect(error).toHaveBeenCalledOnce();
+  });
+
+  it("renders its own run where the host keeps outputs apart", async () => {
+    const model = start(new FakeModel("run-1"));
+    const el = document.createElement("div");
+    document.body.append(el);
+    const cleanup = panel.render({ model, el });
+    model.receive("small");
+    await settled();
+    expect(live(el.firstElementChild as HTMLElement)?.dataset.events).toBe("5");
+    cleanup();
+    expect(el.children).toHaveLength(0);
+  });
+});

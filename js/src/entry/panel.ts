@@ -1,0 +1,56 @@
+/**
+ * The module that anywidget loads for the model of a kernel session (`jax_debug_widgets/widgets/`): it carries all
+ * runs of the session, so everything is listened to in `initialize`. `render` is for hosts that keep outputs apart.
+ */
+import type { RunStore } from "../store/run";
+import type { UiState } from "../store/ui";
+import type { Request } from "../transport/wire";
+import { mountPanel } from "../views/panel/mount";
+import { Client } from "./client";
+import { pageRegistry, RUN_ATTRIBUTE } from "./registry";
+
+/** What we use of anywidget's model. */
+export interface Model {
+  get(trait: "run"): string;
+  on(event: string, listener: (...args: never[]) => void): void;
+  off(event: string, listener: (...args: never[]) => void): void;
+  send(content: Request): void;
+}
+
+const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host, run, ui);
+
+function initialize({ model }: { model: Model }): () => void {
+  const registry = pageRegistry(mount);
+  const client = new Client(
+    (request) => model.send(request),
+    () => registry.sweep(),
+  );
+  const receive = (content: unknown, buffers: DataView[]) => client.receive(content, buffers);
+  const lose = () => client.lose();
+  const loseUntilAnswered = () => {
+    client.lose();
+    client.catchUp();
+  };
+  const listeners: [string, (...args: never[]) => void][] = [
+    ["msg:custom", receive],
+    ["comm:close", lose],
+    ["comm_live_update", loseUntilAnswered],
+  ];
+  for (const [event, listener] of listeners) model.on(event, listener);
+  registry.add(client);
+  return () => {
+    for (const [event, listener] of listeners) model.off(event, listener);
+    registry.remove(client);
+    client.lose();
+  };
+}
+
+function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+  const output = document.createElement("div");
+  output.setAttribute(RUN_ATTRIBUTE, model.get("run"));
+  el.append(output);
+  pageRegistry(mount).attach(output);
+  return () => output.remove();
+}
+
+export default { initialize, render };

@@ -1,0 +1,142 @@
+/**
+ * Brings together the outputs of the page and the clients (one per kernel session) that can make them live.
+ *
+ * An output is static HTML, written by `jax_debug_widgets/widgets/`: a snapshot that reads well without us, and a
+ * script that announces it:
+ *
+ *     <div data-jaxdebug-run="KEY"> …snapshot… </div>
+ *     <script>(() => {
+ *       const page = (window.__jaxDebug ??= { waiting: [] });
+ *       const output = document.currentScript?.previousElementSibling;
+ *       if (output) page.attach ? page.attach(output) : page.waiting.push(output);
+ *     })()</script>
+ *
+ * The output shows the snapshot until the first batch of its run is here; then its children are hidden and a live
+ * view stands beside them in a shadow root of its own. Outputs come and go as the notebook is scrolled and redrawn:
+ * whenever the page changes, what has gone loses its view (and has its snapshot back) and what has come gets one.
+ *
+ * The registry on `window` is the only state outside of the models: each model brings its own copy of this module.
+ */
+import type { RunStore } from "../store/run";
+import { createUi, type UiState } from "../store/ui";
+
+export const RUN_ATTRIBUTE = "data-jaxdebug-run";
+
+/** Serves the runs of one kernel session. */
+export interface RunSource {
+  /** The run, if anything of it has arrived; asks the kernel for it otherwise. */
+  find(key: string): RunStore | undefined;
+}
+
+export type Mount = (host: HTMLElement, run: RunStore, ui: UiState) => () => void;
+
+interface View {
+  run: RunStore;
+  ui: UiState;
+  remove(): void;
+}
+
+export class Registry {
+  private readonly sources = new Set<RunSource>();
+  private readonly views = new Map<HTMLElement, View>();
+  private readonly uiOf = new WeakMap<HTMLElement, UiState>();
+  /** By run, what its last removed view showed: an output that is written anew goes on with that. */
+  private readonly lastUi = new Map<string, UiState>();
+  private readonly observer = new MutationObserver(() => this.sweepSoon());
+  private sweeping = false;
+
+  constructor(
+    readonly waiting: HTMLElement[],
+    private readonly mount: Mount,
+  ) {}
+
+  readonly attach = (output: HTMLElement): void => {
+    const key = output.getAttribute(RUN_ATTRIBUTE);
+    if (!key || this.views.has(output)) return;
+    for (const source of this.sources) {
+      const run = source.find(key);
+      if (run) {
+        this.show(output, run);
+        return;
+      }
+    }
+  };
+
+  add(source: RunSource): void {
+    if (this.sources.size === 0) this.observer.observe(document, { childList: true, subtree: true });
+    this.sources.add(source);
+    for (const output of this.waiting.splice(0)) this.attach(output);
+    this.sweep();
+  }
+
+  /** The views of its runs stay, with what they last showed. */
+  remove(source: RunSource): void {
+    this.sources.delete(source);
+    if (this.sources.size === 0) this.observer.disconnect();
+  }
+
+  /** Takes the views of outputs that left the page, gives one to those that can have it now. */
+  sweep(): void {
+    this.removeDisconnected();
+    for (const output of document.querySelectorAll<HTMLElement>(`[${RUN_ATTRIBUTE}]`)) this.attach(output);
+  }
+
+  private removeDisconnected(): void {
+    for (const [output, view] of this.views) {
+      if (output.isConnected) continue;
+      view.remove();
+      this.views.delete(output);
+      this.lastUi.set(view.run.key, view.ui);
+    }
+  }
+
+  private sweepSoon(): void {
+    if (this.sweeping) return;
+    this.sweeping = true;
+    setTimeout(() => {
+      this.sweeping = false;
+      this.sweep();
+    });
+  }
+
+  private show(output: HTMLElement, run: RunStore): void {
+    this.removeDisconnected();
+    const ui = this.uiFor(output, run.key);
+    const snapshot = [...output.children].filter((child): child is HTMLElement => child instanceof HTMLElement);
+    const hiddenBefore = snapshot.map((child) => child.hidden);
+    for (const child of snapshot) child.hidden = true;
+    const host = document.createElement("div");
+    output.append(host);
+    const unmount = this.mount(host, run, ui);
+    const remove = () => {
+      unmount();
+      host.remove();
+      snapshot.forEach((child, i) => {
+        child.hidden = hiddenBefore[i] ?? false;
+      });
+    };
+    this.views.set(output, { run, ui, remove });
+  }
+
+  private uiFor(output: HTMLElement, key: string): UiState {
+    const ui = this.uiOf.get(output) ?? this.lastUi.get(key) ?? createUi();
+    this.lastUi.delete(key);
+    this.uiOf.set(output, ui);
+    return ui;
+  }
+}
+
+declare global {
+  interface Window {
+    __jaxDebug?: Registry | { waiting: HTMLElement[] };
+  }
+}
+
+/** The registry of this page, made by the first model that comes. */
+export function pageRegistry(mount: Mount): Registry {
+  const page = window.__jaxDebug;
+  if (page && "attach" in page) return page;
+  const registry = new Registry(page?.waiting ?? [], mount);
+  window.__jaxDebug = registry;
+  return registry;
+}

@@ -1,0 +1,89 @@
+/** A list of rows of one height, of which only the visible ones exist; stays at its end until scrolled up. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { plural } from "./format";
+import { SPARE_ROWS, scrollTo, sliceAt } from "./virtual";
+
+export const ROW_HEIGHT = 20;
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
+
+interface Props {
+  count: number;
+  label: string;
+  row: (index: number) => ComponentChildren;
+  /** Told of the rows drawn, `end` not among them. */
+  onDraw: (first: number, end: number) => void;
+  /** The row that the arrow keys start from, -1 for none. */
+  selected: number;
+  select: (index: number) => void;
+}
+
+export function VirtualList({ count, label, row, onDraw, selected, select }: Props) {
+  const viewport = useRef<HTMLElement>(null);
+  const [height, setHeight] = useState(0);
+  const [top, setTop] = useState(0);
+  const [leftAt, setLeftAt] = useState<number | null>(null);
+  const following = leftAt === null;
+  const slice = sliceAt(count, ROW_HEIGHT, height, following ? Number.MAX_SAFE_INTEGER : top);
+
+  useEffect(() => {
+    const element = viewport.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    if (following && viewport.current) viewport.current.scrollTop = slice.height;
+  });
+  useEffect(() => onDraw(slice.first, slice.end));
+
+  const onScroll = () => {
+    const element = viewport.current;
+    if (!element) return;
+    const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - ROW_HEIGHT / 2;
+    if (atEnd) {
+      setLeftAt(null);
+    } else {
+      setTop(element.scrollTop);
+      setLeftAt((before) => before ?? count);
+    }
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = STEPS[event.key];
+    if (!step || count === 0) return;
+    event.preventDefault();
+    const next = selected < 0 ? count - 1 : Math.min(count - 1, Math.max(0, selected + step));
+    select(next);
+    const inView = next >= slice.first + SPARE_ROWS && next < slice.end - SPARE_ROWS;
+    if (!inView && viewport.current) viewport.current.scrollTop = scrollTo(next, count, ROW_HEIGHT, height);
+  };
+
+  const rows: ComponentChildren[] = [];
+  for (let i = slice.first; i < slice.end; i++) rows.push(row(i));
+  return (
+    <div class="list">
+      <section
+        class="viewport"
+        ref={viewport}
+        onScroll={onScroll}
+        onKeyDown={onKeyDown}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region is reached by the keyboard
+        tabIndex={0}
+        aria-label={label}
+      >
+        <div class="all-rows" style={{ height: `${slice.height}px` }}>
+          <div class="drawn-rows" style={{ transform: `translateY(${slice.offset}px)` }}>
+            {rows}
+          </div>
+        </div>
+      </section>
+      {!following && (
+        <button type="button" class="button jump" onClick={() => setLeftAt(null)}>
+          ↓ Latest{count > leftAt ? ` · ${plural(count - leftAt, "new line")}` : ""}
+        </button>
+      )}
+    </div>
+  );
+}

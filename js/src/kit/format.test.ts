@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { count, plural, rate, seconds, value } from "./format";
+
+it.each([
+  [0.000_000_5, "1 µs"],
+  [0.0123, "12 ms"],
+  [0.21, "0.21 s"],
+  [4.2, "4.20 s"],
+  [59.94, "59.9 s"],
+  [59.99, "60.0 s"],
+  [125, "2 min 5 s"],
+  [7260, "2 h 1 min"],
+])("%f seconds are %s", (s, text) => expect(seconds(s)).toBe(text));
+
+it("writes counts, rates and values as people read them", () => {
+  expect(count(1_234_567)).toBe("1\u2009234\u2009567");
+  expect(plural(1, "event")).toBe("1 event");
+  expect(rate(0.2)).toBe("0/s");
+  expect(rate(123_456)).toBe("123 k/s");
+  expect(value(Number.NaN)).toBe("nan");
+  expect(value(Number.NEGATIVE_INFINITY)).toBe("-inf");
+  expect(value(0.147_41)).toBe("0.14741");
+  expect(value(1e-7)).toBe("1.000e-7");
+  expect(value(824)).toBe("824");
+});

@@ -1,0 +1,37 @@
+/** Numbers as people read them. */
+
+const THIN_SPACE = "\u2009";
+
+export function count(n: number): string {
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
+}
+
+export function plural(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+export function seconds(s: number): string {
+  if (s < 0.000_999_5) return `${(s * 1e6).toFixed(0)} µs`;
+  if (s < 0.0995) return `${Number((s * 1e3).toPrecision(2))} ms`;
+  if (s < 9.95) return `${s.toFixed(2)} s`;
+  if (s < 60) return `${s.toFixed(1)} s`;
+  const whole = Math.round(s);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+export function rate(perSecond: number): string {
+  if (perSecond < 1) return "0/s";
+  if (perSecond < 10_000) return `${count(perSecond)}/s`;
+  if (perSecond < 1e6) return `${(perSecond / 1e3).toPrecision(3)} k/s`;
+  return `${(perSecond / 1e6).toPrecision(3)} M/s`;
+}
+
+/** A value as it is shown beside its plot. */
+export function value(y: number): string {
+  if (Number.isNaN(y)) return "nan";
+  if (!Number.isFinite(y)) return y > 0 ? "inf" : "-inf";
+  if (y === 0 || Number.isInteger(y)) return Math.abs(y) < 1e9 ? String(y) : y.toExponential(3);
+  const size = Math.abs(y);
+  return size >= 1e6 || size < 1e-4 ? y.toExponential(3) : String(Number(y.toPrecision(5)));
+}

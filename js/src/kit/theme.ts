@@ -1,0 +1,50 @@
+/** Light or dark, and the colours that a canvas needs as values. The rest of the theme is in `theme.css`. */
+import { type Signal, signal } from "@preact/signals";
+
+export const SITE_COLOURS = 8;
+
+/** A custom property of `theme.css`. */
+export function siteColour(rank: number): string {
+  return `--site-${rank % SITE_COLOURS}`;
+}
+
+/** JupyterLab and VS Code mark the body; elsewhere the system's preference counts. */
+function isDark(): boolean {
+  const { jpThemeLight } = document.body.dataset;
+  if (jpThemeLight !== undefined) return jpThemeLight === "false";
+  if (document.body.className.includes("vscode-")) {
+    return document.body.matches(".vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light)");
+  }
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+export interface Theme {
+  dark: Signal<boolean>;
+  stop(): void;
+}
+
+export function watchTheme(): Theme {
+  const dark = signal(isDark());
+  const update = () => {
+    dark.value = isDark();
+  };
+  const observer = new MutationObserver(update);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  const preference = matchMedia("(prefers-color-scheme: dark)");
+  preference.addEventListener("change", update);
+  const stop = () => {
+    observer.disconnect();
+    preference.removeEventListener("change", update);
+  };
+  return { dark, stop };
+}
+
+/** What the custom property `name` is worth at `element`. */
+export function colourAt(element: Element, name: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  element.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}

@@ -1,0 +1,68 @@
+/** A typed array that grows by doubling: the columns of everything that the panel keeps. */
+
+export type TypedArray = Uint32Array | Int32Array | Float64Array;
+
+export class Growable<T extends TypedArray> {
+  length = 0;
+  private data: T;
+
+  constructor(
+    private readonly type: new (length: number) => T,
+    capacity = 1024,
+  ) {
+    this.data = new type(capacity);
+  }
+
+  push(value: number): void {
+    this.reserve(1);
+    this.data[this.length++] = value;
+  }
+
+  append(values: T): void {
+    this.reserve(values.length);
+    this.data.set(values, this.length);
+    this.length += values.length;
+  }
+
+  /** The value at `i`, 0 outside; negative counts from the end. */
+  at(i: number): number {
+    return this.data[i < 0 ? this.length + i : i] ?? 0;
+  }
+
+  /** The values held, as a view that is good until the next change. */
+  view(): T {
+    return this.data.subarray(0, this.length) as T;
+  }
+
+  /** Where `value` stands in rising values, -1 if it does not. */
+  find(value: number): number {
+    let low = 0;
+    let high = this.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.at(middle) < value) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.length && this.at(low) === value ? low : -1;
+  }
+
+  dropFirst(count: number): void {
+    this.data.copyWithin(0, count, this.length);
+    this.length -= count;
+  }
+
+  replace(values: ArrayLike<number>): void {
+    this.length = 0;
+    this.reserve(values.length);
+    this.data.set(values);
+    this.length = values.length;
+  }
+
+  private reserve(more: number): void {
+    const needed = this.length + more;
+    if (needed <= this.data.length) return;
+    const grown = new this.type(Math.max(needed, 2 * this.data.length));
+    grown.set(this.view());
+    this.data = grown;
+  }
+}

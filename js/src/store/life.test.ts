@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../test/golden";
+import type { BarrierMessage, CallMessage } from "../transport/wire";
+import { stagesOf } from "./life";
+
+const BARRIER: BarrierMessage = { state: "pending", pending: ["step"], waited: 1, timeout: 30 };
+const [CALL] = goldenBatch("small").calls as [CallMessage];
+
+function words(changes: Partial<CallMessage>, barrier: Partial<BarrierMessage> = {}, now = 3): string[] {
+  return stagesOf({ ...CALL, ...changes }, { ...BARRIER, ...barrier }, now).map(({ name, detail, state }) =>
+    `${name} [${state}] ${detail}`.trim(),
+  );
+}
+
+describe("the life of a call", () => {
+  it("ends with its effects drained", () => {
+    expect(words({})).toEqual([
+      "traced [done] 0.21 s",
+      "lowered [done] 40 ms",
+      "compiled [done] 0.83 s",
+      "ran [done] 0.52 s",
+      "outputs ready [done]",
+      "effects [done] drained 50 ms later",
+    ]);
+  });
+
+  it("shows how long effects are pending after the outputs", () => {
+    expect(words({ drained: null }).at(-1)).toBe("effects [wait] pending 0.90 s");
+    const two = words({ drained: null }, { pending: ["step", "step"] });
+    expect(two.at(-1)).toBe("effects [wait] 2 calls pending 0.90 s");
+    expect(words({ drained: null }, { state: "timeout" }).at(-1)).toBe("effects [bad] not drained after 30.0 s");
+  });
+
+  it("says that a call needed no compiling", () => {
+    const stages = words({ trace: null, lower: null, compile: null, ready: null, drained: null });
+    expect(stages.slice(0, 2)).toEqual(["compiled [done] cached", "running [now] 2.50 s"]);
+  });
+
+  it("knows that a call which has not returned may be running", () => {
+    const stages = words({ state: "dispatched", dispatched: null, ready: null, drained: null });
+    expect(stages.slice(2)).toEqual([
+      "compiled [done] 0.83 s",
+      "running [now] 1.42 s",
+      "outputs ready [todo]",
+      "effects [wait] pending",
+    ]);
+  });
+
+  it("follows a call that is being prepared", () => {
+    const stages = words({
+      state: "tracing",
+      lower: null,
+      compile: null,
+      dispatched: null,
+      ready: null,
+      drained: null,
+    });
+    expect(stages.slice(0, 4)).toEqual(["traced [done] 0.21 s", "lowering [now]", "compiled [todo]", "running [todo]"]);
+  });
+
+  it("stops where the call failed", () => {
+    const stages = words({ ready: null, drained: null, error: "ValueError: no\nmore" });
+    expect(stages.slice(3)).toEqual(["running [bad] ValueError: no", "outputs ready [todo]", "effects [todo]"]);
+  });
+
+  it("knows calls without effects", () => {
+    expect(words({ effects: false, drained: null }).at(-1)).toBe("effects [done] none");
+  });
+});

@@ -1,0 +1,85 @@
+/** The life of one call as stages, each in words: traced, lowered, compiled, running, outputs ready, effects. */
+import { seconds } from "../kit/format";
+import type { BarrierMessage, CallMessage } from "../transport/wire";
+
+export type StageState = "done" | "now" | "todo" | "wait" | "bad";
+
+export interface Stage {
+  name: string;
+  detail: string;
+  state: StageState;
+}
+
+/** `now` is in seconds since the run started. */
+export function stagesOf(call: CallMessage, barrier: BarrierMessage, now: number): Stage[] {
+  const stages = [...preparation(call), running(call, now), ready(call), effects(call, barrier, now)];
+  return failed(call) ? withFailure(stages, call) : stages;
+}
+
+export function failed(call: CallMessage): boolean {
+  return call.error !== "" || call.state === "failed";
+}
+
+/** Its program has been handed to the device, where it may be running still: on a CPU the call returns only after it. */
+export function launched(call: CallMessage): boolean {
+  return call.dispatched !== null || call.state === "dispatched";
+}
+
+/** When the program began to run: what is left of the call after its preparation, in seconds since the run started. */
+export function runStart(call: CallMessage): number {
+  return call.started + (call.trace ?? 0) + (call.lower ?? 0) + (call.compile ?? 0);
+}
+
+function preparation(call: CallMessage): Stage[] {
+  const durations = [call.trace, call.lower, call.compile];
+  if (launched(call) && durations.every((duration) => duration === null)) {
+    return [{ name: "compiled", detail: "cached", state: "done" }];
+  }
+  let current = true;
+  return ["traced", "lowered", "compiled"].map((name, i): Stage => {
+    const duration = durations[i] ?? null;
+    if (duration !== null) return { name, detail: seconds(duration), state: "done" };
+    if (launched(call)) return { name, detail: "cached", state: "done" };
+    const state = current ? "now" : "todo";
+    current = false;
+    return { name: state === "now" ? (["tracing", "lowering", "compiling"][i] as string) : name, detail: "", state };
+  });
+}
+
+function running(call: CallMessage, now: number): Stage {
+  if (!launched(call)) return { name: "running", detail: "", state: "todo" };
+  if (call.ready === null) return { name: "running", detail: seconds(now - runStart(call)), state: "now" };
+  return { name: "ran", detail: seconds(call.ready - runStart(call)), state: "done" };
+}
+
+function ready(call: CallMessage): Stage {
+  if (call.ready === null) return { name: "outputs ready", detail: "", state: "todo" };
+  return { name: "outputs ready", detail: "", state: "done" };
+}
+
+function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage {
+  const name = "effects";
+  if (!call.effects) return { name, detail: "none", state: call.ready === null ? "todo" : "done" };
+  if (!launched(call)) return { name, detail: "", state: "todo" };
+  const since = call.ready ?? runStart(call);
+  if (call.drained !== null) {
+    return { name, detail: `drained ${seconds(Math.max(0, call.drained - since))} later`, state: "done" };
+  }
+  if (barrier.state === "timeout") {
+    return { name, detail: `not drained after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };
+  }
+  if (barrier.state === "failed") return { name, detail: "barrier failed", state: "bad" };
+  const count = barrier.pending.length > 1 ? `${barrier.pending.length} calls pending` : "pending";
+  return { name, detail: call.ready === null ? count : `${count} ${seconds(now - since)}`, state: "wait" };
+}
+
+/** A failed call stops in the first stage that it has not finished. */
+function withFailure(stages: Stage[], call: CallMessage): Stage[] {
+  const reached = stages.findIndex((stage) => stage.state !== "done");
+  const last = reached < 0 ? stages.length - 1 : reached;
+  return stages.map((stage, i) => {
+    if (i < last) return stage;
+    if (i > last) return { ...stage, detail: "", state: "todo" };
+    return { ...stage, detail: call.error.split("\n")[0] || "failed", state: "bad" };
+  });
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { TestRun } from "../../test/fakes";
+import { goldenBatch, goldenRows } from "../../test/golden";
+import type { Stream } from "./run";
+
+function shown({ store }: TestRun, stream: Stream): string[] {
+  return [...stream.positions.view()].map((position) => {
+    const gap = store.log.gapCount(position);
+    return gap > 0 ? `gap ${gap}` : (store.texts.get(store.log.number(position)) ?? "…");
+  });
+}
+
+describe("a run", () => {
+  it("puts events into the stream of their site", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("small"));
+    expect(shown(run, run.store.ordered)).toEqual(["loss 2.5", "loss 1.25", "loss 0.625"]);
+    expect(shown(run, run.store.unordered)).toEqual(["x [1. 2.]\n  [3. 4.]", "x [0. 0.]"]);
+    expect(Object.fromEntries(run.store.fired)).toEqual({ 1: 3, 2: 2 });
+    expect(run.store.next).toBe(5);
+    expect(run.asked).toEqual([]);
+  });
+
+  it("takes a batch that came before only once", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("small"));
+    run.store.apply(goldenBatch("small"));
+    expect(run.store.ordered.received).toBe(3);
+    expect(run.store.series.ofSite(1)?.total).toBe(3);
+    expect(run.store.batches).toBe(2);
+  });
+
+  it("takes the new part of a batch that overlaps", () => {
+    const run = new TestRun();
+    const whole = goldenBatch("large");
+    const half = { ...whole, count: 5000, texts: new Map<number, string>(), points: cut(whole.points, 5000) };
+    run.store.apply({ ...half, events: cut(whole.events, 5000) });
+    run.store.apply(whole);
+    expect(run.store.next).toBe(10_000);
+    expect(run.store.series.ofSite(1)?.total).toBe(5000);
+    expect(run.store.series.ofSite(2)?.total).toBe(5000);
+    expect(run.store.log.occurrence(9999)).toBe(4999);
+  });
+
+  it("asks once for what is missing, and drops the batch but not its news", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("small"));
+    run.store.apply(goldenBatch("small", { first: 50 }));
+    run.store.apply(goldenBatch("small", { first: 55, status: { ...goldenBatch("small").status, state: "failed" } }));
+    expect(run.asked).toEqual(["sync 5"]);
+    expect(run.store.next).toBe(5);
+    expect(run.store.status?.state).toBe("failed");
+    for (let i = 2; i < 64; i++) run.store.apply(goldenBatch("small", { first: 60 }));
+    expect(run.asked).toEqual(["sync 5", "sync 5"]);
+  });
+
+  it("shows events that the kernel has dropped as one gap", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("dropped"));
+    expect(run.asked).toEqual([]);
+    expect(shown(run, run.store.ordered)).toEqual(["gap 1000", "loss 0.1", "loss 0.09"]);
+    expect(run.store.ordered.received).toBe(2);
+    expect(run.store.fired.get(1)).toBe(1002);
+    expect(run.store.log.find(1001)).toBe(2);
+    expect(run.store.log.find(0)).toBe(-1);
+  });
+
+  it("keeps NaN and infinities apart from the line", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("nonfinite"));
+    const line = run.store.series.ofSite(3)?.first;
+    expect([...(line?.y.view() ?? [])]).toEqual([1, 5e-324, -0]);
+    expect([...(line?.marks.view() ?? [])]).toEqual([1, 2, 3]);
+    expect(line?.total).toBe(6);
+  });
+
+  it("has a line for each lane, but only the first of too many", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("lanes"));
+    const [few, many] = run.store.series.all();
+    expect([...(few?.lines.keys() ?? [])]).toEqual([0, 1, 2]);
+    expect([...(few?.lines.get(1)?.x.view() ?? [])]).toEqual([0, 1]);
+    expect([...(many?.lines.keys() ?? [])]).toEqual([0]);
+    expect(many?.onlyFirstLane).toBe(true);
+    expect(many?.total).toBe(20);
+  });
+
+  it("fills in rows that come later", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("large"));
+    expect(run.store.texts.get(200)).toBeUndefined();
+    run.store.texts.request([200], run.store.next);
+    expect(run.asked).toEqual(["rows 200 200"]);
+    run.store.applyRows(goldenRows());
+    expect(run.store.texts.get(201)).toBe("loss 2.2\nsecond line");
+  });
+
+  it("draws once per frame however many batches come", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("small"));
+    run.store.apply(goldenBatch("small"));
+    expect(run.waitingFrames).toBe(1);
+    run.draw();
+    run.store.apply(goldenBatch("small"));
+    expect(run.waitingFrames).toBe(1);
+  });
+
+  it("bounds its memory and counts what it let go", () => {
+    const run = new TestRun();
+    const whole = goldenBatch("large");
+    for (let i = 0; i <= 200; i++) run.store.apply({ ...whole, first: i * 10_000, texts: new Map() });
+    const { log, ordered, next } = run.store;
+    expect(next).toBe(2_010_000);
+    expect(log.length).toBe(1_510_001);
+    expect(log.gapCount(0)).toBe(500_000);
+    expect(log.find(500_000)).toBe(1);
+    expect(ordered.positions.at(0)).toBe(0);
+    expect(log.number(ordered.positions.at(-1))).toBe(2_009_998);
+    expect(ordered.received).toBe(1_005_000);
+  });
+});
+
+function cut<T extends object>(columns: T, count: number): T {
+  const shorter = Object.entries(columns).map(([name, column]) => [name, column.subarray(0, count)]);
+  return Object.fromEntries(shorter) as T;
+}

@@ -1,0 +1,186 @@
+/**
+ * Everything the browser knows about one run. Batches come in through `apply` (see `transport/wire.py` for what they
+ * promise), the views read, and those that called `watch` are drawn again, at most once per animation frame.
+ * What only concerns one view of the run is in `ui.ts`.
+ */
+import { signal } from "@preact/signals";
+import type { Batch, CallMessage, Rows, SiteMessage, StatusMessage } from "../transport/wire";
+import { EventLog } from "./events";
+import { Growable } from "./growable";
+import { SeriesSet } from "./series";
+import { Texts } from "./texts";
+
+const MOST_EVENTS = 2_000_000;
+const ASK_AGAIN_FROM = 64;
+const RATE_HOLDS_MS = 1500;
+
+/** What a run may ask of the kernel, and how it waits for the next frame. */
+export interface RunPorts {
+  sync(first: number): void;
+  rows(first: number, count: number): void;
+  barrier(): void;
+  nextFrame(draw: () => void): void;
+}
+
+/** One of the two streams: the positions of its entries in the log. */
+export interface Stream {
+  positions: Growable<Uint32Array>;
+  /** Events that arrived, also those no longer kept. */
+  received: number;
+}
+
+export class RunStore {
+  private readonly version = signal(0);
+  readonly log = new EventLog();
+  readonly texts: Texts;
+  readonly series = new SeriesSet();
+  readonly sites = new Map<number, SiteMessage>();
+  readonly calls = new Map<number, CallMessage>();
+  /** By site, how often it has fired. */
+  readonly fired = new Map<number, number>();
+  /** By site, its place in the order of arrival: what its colour is chosen by. */
+  readonly rank = new Map<number, number>();
+  readonly ordered: Stream = { positions: new Growable<Uint32Array>(Uint32Array), received: 0 };
+  readonly unordered: Stream = { positions: new Growable<Uint32Array>(Uint32Array), received: 0 };
+  status: StatusMessage | undefined;
+  /** `performance.now()` at the newest status. */
+  statusAt = 0;
+  batches = 0;
+  /** The number of the next event expected. */
+  next = 0;
+  /** The oldest event that the kernel still has. */
+  oldest = 0;
+  /** Changes when positions were renumbered or lines came later, so that whoever filters must start again. */
+  epoch = 0;
+  gone = false;
+  problem = "";
+  barrierAsked = false;
+  private batchesMissed = 0;
+  private drawing = false;
+
+  constructor(
+    readonly key: string,
+    private readonly ports: RunPorts,
+  ) {
+    this.texts = new Texts((first, count) => ports.rows(first, count));
+  }
+
+  apply(batch: Batch): void {
+    this.applyState(batch);
+    if (batch.first > this.next && batch.first > batch.oldest) {
+      this.askForMissing();
+    } else {
+      this.batchesMissed = 0;
+      this.applyEvents(batch);
+    }
+    this.changed();
+  }
+
+  applyRows(rows: Rows): void {
+    this.texts.add(rows.texts, rows.first);
+    this.texts.settle(rows.first, rows.count);
+    this.epoch++;
+    this.changed();
+  }
+
+  askBarrier(): void {
+    this.barrierAsked = true;
+    this.ports.barrier();
+    this.changed();
+  }
+
+  settleBarrier(problem: string): void {
+    this.barrierAsked = false;
+    this.problem = problem;
+    this.changed();
+  }
+
+  lose(): void {
+    this.gone = true;
+    this.barrierAsked = false;
+    this.changed();
+  }
+
+  complain(problem: string): void {
+    this.problem = problem;
+    this.changed();
+  }
+
+  /** Events per second; no batch comes where there are no events. */
+  get rate(): number {
+    const { status } = this;
+    return status && performance.now() - this.statusAt < RATE_HOLDS_MS ? status.rate : 0;
+  }
+
+  /** For a component that shows something of this run: it is drawn again at the next change. */
+  watch(): void {
+    void this.version.value;
+  }
+
+  changed(): void {
+    if (this.drawing) return;
+    this.drawing = true;
+    this.ports.nextFrame(() => {
+      this.drawing = false;
+      this.version.value++;
+    });
+  }
+
+  private applyState(batch: Batch): void {
+    for (const site of batch.sites) {
+      if (!this.rank.has(site.id)) this.rank.set(site.id, this.rank.size);
+      this.sites.set(site.id, site);
+    }
+    for (const call of batch.calls) this.calls.set(call.id, call);
+    this.status = batch.status;
+    this.statusAt = performance.now();
+    this.oldest = batch.oldest;
+    this.batches++;
+    this.gone = false;
+  }
+
+  /** Once, and again only after many more batches: while the kernel is busy the answer may take as long as the cell. */
+  private askForMissing(): void {
+    const missed = ++this.batchesMissed;
+    const isPowerOfTwo = (missed & (missed - 1)) === 0;
+    if (missed === 1 || (missed >= ASK_AGAIN_FROM && isPowerOfTwo)) this.ports.sync(this.next);
+  }
+
+  private applyEvents(batch: Batch): void {
+    if (batch.first > this.next) {
+      const gap = this.log.appendGap(this.next, batch.first - this.next);
+      this.ordered.positions.push(gap);
+      this.unordered.positions.push(gap);
+      this.next = batch.first;
+    }
+    this.texts.add(batch.texts, batch.first);
+    const from = this.next - batch.first;
+    if (from >= batch.count) return;
+    const position = this.log.append(batch.events, batch.first, from);
+    this.distribute(position);
+    this.series.append(batch, from);
+    this.next = batch.first + batch.count;
+    if (this.log.length > MOST_EVENTS) this.trim(Math.floor(MOST_EVENTS / 4));
+  }
+
+  private distribute(start: number): void {
+    for (let position = start; position < this.log.length; position++) {
+      const site = this.log.site(position);
+      const stream = this.sites.get(site)?.ordered ? this.ordered : this.unordered;
+      stream.positions.push(position);
+      stream.received++;
+      this.fired.set(site, Math.max(this.fired.get(site) ?? 0, this.log.occurrence(position) + 1));
+    }
+  }
+
+  private trim(count: number): void {
+    this.log.trim(count);
+    const shift = count - 1;
+    for (const { positions } of [this.ordered, this.unordered]) {
+      const kept = positions.view().filter((position) => position > shift);
+      positions.replace([0]);
+      positions.append(kept.map((position) => position - shift));
+    }
+    this.epoch++;
+  }
+}

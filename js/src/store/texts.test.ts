@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { Texts } from "./texts";
+
+function recorded(): { texts: Texts; asked: [number, number][] } {
+  const asked: [number, number][] = [];
+  return { texts: new Texts((first, count) => asked.push([first, count])), asked };
+}
+
+it("asks for chunks, each once, and not for what is not there yet", () => {
+  const { texts, asked } = recorded();
+  texts.request([10, 11, 250], 260);
+  texts.request([12], 260);
+  expect(asked).toEqual([
+    [0, 200],
+    [200, 60],
+  ]);
+});
+
+it("does not ask again for what the kernel did not have, but for what has come since", () => {
+  const { texts, asked } = recorded();
+  texts.request([250], 260);
+  texts.settle(200, 60);
+  texts.request([250], 300);
+  expect(asked).toHaveLength(1);
+  texts.request([270], 300);
+  expect(asked[1]).toEqual([200, 100]);
+});
+
+it("asks for a few chunks at a time", () => {
+  const { texts, asked } = recorded();
+  texts.request([0, 200, 400, 600, 800, 1000], 2000);
+  expect(asked).toHaveLength(4);
+});
+
+it("lets the oldest lines go, which can be asked for again", () => {
+  const { texts, asked } = recorded();
+  texts.request([0], 200);
+  texts.settle(0, 200);
+  texts.add(new Map(Array.from({ length: 50_200 }, (_, i) => [i, "line"])), 0);
+  expect(texts.size).toBe(50_000);
+  expect(texts.get(0)).toBeUndefined();
+  texts.request([0], 50_200);
+  expect(asked).toHaveLength(2);
+});

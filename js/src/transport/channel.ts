@@ -1,0 +1,30 @@
+/** Numbers the requests to the kernel and hands each answer to who asked. The other half is `transport/wire.py`. */
+import type { Failure, Message, Request, RequestBody } from "./wire";
+
+export type Answer = (message: Message) => void;
+
+export class Channel {
+  private lastId = 0;
+  private readonly waiting = new Map<number, Answer>();
+
+  constructor(private readonly send: (request: Request) => void) {}
+
+  /** The answer may come only after the cell has ended, or never: nothing here waits for it. */
+  request(body: RequestBody, answer?: Answer): void {
+    const id = ++this.lastId;
+    if (answer) this.waiting.set(id, answer);
+    this.send({ ...body, id });
+  }
+
+  /** Gives `message` to who asked for it, if it answers a request. */
+  settle(message: Message): void {
+    if (message.id === undefined) return;
+    const answer = this.waiting.get(message.id);
+    this.waiting.delete(message.id);
+    answer?.(message);
+  }
+}
+
+export function isFailure(message: Message): message is Failure {
+  return message.type === "error";
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { caseNames, golden } from "../../test/golden";
+import { type Column, decode, unpack, WireError } from "./wire";
+
+function asExpected(column: Column): (number | string)[] {
+  return Array.from(column, (value) => (Number.isFinite(value) ? value : String(value)));
+}
+
+describe.each(caseNames())("case %s", (name) => {
+  const { content, buffer, expected } = golden(name);
+
+  it("gives the columns that Python wrote", () => {
+    const columns = unpack(content.columns ?? [], buffer);
+    const actual = Object.fromEntries([...columns].map(([column, values]) => [column, asExpected(values)]));
+    expect(actual).toEqual(expected.columns);
+  });
+
+  it("gives the same from a buffer that is not aligned", () => {
+    const shifted = new Uint8Array(buffer.byteLength + 3);
+    shifted.set(new Uint8Array(buffer.buffer), 3);
+    const columns = unpack(content.columns ?? [], new DataView(shifted.buffer, 3));
+    expect(Object.fromEntries([...columns].map(([column, values]) => [column, asExpected(values)]))).toEqual(
+      expected.columns,
+    );
+  });
+
+  it("gives the texts", () => {
+    const message = decode(content, [buffer]);
+    const texts = "texts" in message ? Object.fromEntries(message.texts) : {};
+    expect(texts).toEqual(expected.texts);
+    expect(message.type).toBe(content.type);
+  });
+});
+
+describe("decode", () => {
+  it("reads aligned columns in place", () => {
+    const { content, buffer } = golden("large");
+    const column = unpack(content.columns ?? [], buffer).get("time");
+    expect(column?.buffer).toBe(buffer.buffer);
+  });
+
+  it("refuses what it does not know", () => {
+    expect(() => decode({ type: "poem", version: 1 })).toThrow(WireError);
+    expect(() => decode({ type: "done", version: 99 })).toThrow(/reload the page/);
+    expect(() => unpack([{ name: "a", dtype: "int64", offset: 0, length: 0 }])).toThrow(/unknown dtype/);
+    expect(() => unpack([{ name: "a", dtype: "constructor", offset: 0, length: 0 }])).toThrow(/unknown dtype/);
+  });
+
+  it("refuses columns that are not in the buffer", () => {
+    const buffer = new DataView(new ArrayBuffer(16));
+    expect(() => unpack([{ name: "a", dtype: "float64", offset: 8, length: 2 }], buffer)).toThrow(/not in a buffer/);
+    expect(() => unpack([{ name: "a", dtype: "uint8", offset: 4, length: 2 }], buffer)).toThrow(/not in a buffer/);
+    const { content, buffer: small } = golden("small");
+    expect(() => decode({ ...content, count: 4 }, [small])).toThrow(/has 5 rows, the batch 4/);
+  });
+});

@@ -1,0 +1,105 @@
+/** The calls of jitted functions as a table. Choosing one shows its life above. */
+import { count, seconds } from "../../kit/format";
+import { failed, launched, runStart } from "../../store/life";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { CallMessage, StatusMessage } from "../../transport/wire";
+
+const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "run", "effects", "events", "error"];
+/** The newest; more would only be scrolled past. */
+const MOST_ROWS = 500;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  status: StatusMessage;
+}
+
+export function Calls({ run, ui, status }: Props) {
+  run.watch();
+  const calls = [...run.calls.values()].reverse();
+  if (calls.length === 0) {
+    return (
+      <div class="empty">
+        <strong>No call yet</strong>
+        <span>Each call of a jitted function is listed here, with the time it took to trace, compile and run.</span>
+      </div>
+    );
+  }
+  const shown = ui.call.value ?? calls[0]?.id;
+  return (
+    <div class="calls" data-testid="calls">
+      <table>
+        <thead>
+          <tr>
+            {COLUMNS.map((column) => (
+              <th key={column} scope="col" class={`column-${column}`}>
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {calls.slice(0, MOST_ROWS).map((call) => (
+            <CallRow
+              key={call.id}
+              call={call}
+              barrier={status.barrier.state}
+              chosen={call.id === shown}
+              choose={() => {
+                ui.call.value = call.id;
+              }}
+            />
+          ))}
+        </tbody>
+      </table>
+      {calls.length > MOST_ROWS && <p class="muted more">{count(calls.length - MOST_ROWS)} earlier calls</p>}
+    </div>
+  );
+}
+
+interface RowProps {
+  call: CallMessage;
+  barrier: string;
+  chosen: boolean;
+  choose: () => void;
+}
+
+function CallRow({ call, barrier, chosen, choose }: RowProps) {
+  const bad = failed(call);
+  return (
+    <tr class={`${bad ? "failed" : ""}${chosen ? " chosen" : ""}`} data-call={call.id} data-state={call.state}>
+      <td class="number">{call.id}</td>
+      <th scope="row">
+        <button type="button" class="mono" onClick={choose} title="Show the life of this call">
+          {call.name}
+        </button>
+      </th>
+      <td class="state-word">{call.state}</td>
+      <td class="number">{duration(call.trace)}</td>
+      <td class="number">{duration(call.lower)}</td>
+      <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
+      <td class="number">{between(runStart(call), call.ready)}</td>
+      <td class="number">{effectsOf(call, barrier)}</td>
+      <td class="number">{count(call.events)}</td>
+      <td class="error" title={call.error}>
+        {call.error.split("\n")[0]}
+      </td>
+    </tr>
+  );
+}
+
+function effectsOf(call: CallMessage, barrier: string): string {
+  if (!call.effects) return "none";
+  if (failed(call) && call.drained === null) return "–";
+  if (call.drained !== null) return `drained ${between(call.ready ?? runStart(call), call.drained)}`;
+  return barrier === "timeout" ? "not drained" : "pending";
+}
+
+function duration(value: number | null): string {
+  return value === null ? "–" : seconds(value);
+}
+
+function between(start: number, end: number | null): string {
+  return end === null ? "–" : seconds(Math.max(0, end - start));
+}

@@ -1,0 +1,95 @@
+/** The life of one call as a strip, which is the status of its effects barrier, and the same in words. */
+import { useEffect, useState } from "preact/hooks";
+import { type Stage, stagesOf } from "../../store/life";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { CallMessage, StatusMessage } from "../../transport/wire";
+
+const ANNOUNCE_MS = 2000;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  status: StatusMessage;
+}
+
+export function Life({ run, ui, status }: Props) {
+  run.watch();
+  const calls = [...run.calls.values()];
+  const selected = calls.findIndex((call) => call.id === ui.call.value);
+  const at = selected < 0 ? calls.length - 1 : selected;
+  const call = calls[at];
+  if (!call) {
+    return (
+      <div class="life">
+        <div class="stage todo">
+          <b>no call yet</b> the life of the first jitted call will show here
+        </div>
+      </div>
+    );
+  }
+  const stages = stagesOf(call, status.barrier, elapsed(run, status));
+  return (
+    <div class="life" data-testid="life" data-call={call.id}>
+      {calls.length > 1 && <Chooser calls={calls} at={at} ui={ui} />}
+      {stages.map((stage) => (
+        <div key={stage.name} class={`stage ${stage.state} ${stage.name.split(" ")[0]}`} title={inWords(stage)}>
+          <b>{stage.name}</b> {stage.detail}
+        </div>
+      ))}
+      <Announcement call={call} stages={stages} />
+    </div>
+  );
+}
+
+/** Seconds since the run started, by the kernel's clock. */
+function elapsed(run: RunStore, status: StatusMessage): number {
+  const active = !run.gone && (status.state === "running" || status.state === "waiting");
+  return status.elapsed + (active ? (performance.now() - run.statusAt) / 1000 : 0);
+}
+
+function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiState }) {
+  const choose = (i: number) => {
+    ui.call.value = i >= calls.length - 1 ? null : (calls[i]?.id ?? null);
+  };
+  return (
+    <div class="chooser number">
+      <button type="button" aria-label="Earlier call" disabled={at === 0} onClick={() => choose(at - 1)}>
+        ‹
+      </button>
+      <span class="chosen-call">
+        <b class="mono" title={calls[at]?.name}>
+          {calls[at]?.name}
+        </b>
+        <span class="muted">
+          call {at + 1} of {calls.length}
+        </span>
+      </span>
+      <button type="button" aria-label="Later call" disabled={at === calls.length - 1} onClick={() => choose(at + 1)}>
+        ›
+      </button>
+    </div>
+  );
+}
+
+/** Said when a stage changes, not at each tick of the clock, and no more often than one can listen. */
+function Announcement({ call, stages }: { call: CallMessage; stages: Stage[] }) {
+  const [said, say] = useState("");
+  const states = stages.map((stage) => `${stage.name} ${stage.state}`).join();
+  const news = `${call.id} ${states}`;
+  // The durations in the words are no news.
+  useEffect(() => {
+    const reached = stages.filter((stage) => stage.state !== "todo");
+    const timer = setTimeout(() => say(`Call ${call.name}: ${reached.map(inWords).join(", ")}`), ANNOUNCE_MS);
+    return () => clearTimeout(timer);
+  }, [news]);
+  return (
+    <span class="unseen" role="status" aria-live="polite">
+      {said}
+    </span>
+  );
+}
+
+function inWords({ name, detail }: Stage): string {
+  return detail ? `${name} ${detail}` : name;
+}

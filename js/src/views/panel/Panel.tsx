@@ -1,0 +1,79 @@
+/** The whole panel of one run: header, life of the call, tabs. Draws again with each change of the run. */
+import type { Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { Calls } from "../calls/Calls";
+import { Header } from "../header/Header";
+import { Life } from "../life/Life";
+import { Plots } from "../plots/Plots";
+import { Streams } from "../streams/Streams";
+import { Notes } from "./Notes";
+import { Tabs } from "./Tabs";
+
+const CLOCK_MS = 250;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  dark: Signal<boolean>;
+}
+
+export function Panel({ run, ui, dark }: Props) {
+  run.watch();
+  const root = useRef<HTMLElement>(null);
+  useClock(run);
+  useLatency(run, root);
+  const { status } = run;
+  if (!status) return null;
+  const Body = { streams: Streams, plots: Plots, calls: Calls }[ui.tab.value];
+  return (
+    <section
+      ref={root}
+      class={`panel${dark.value ? " dark" : ""}`}
+      aria-label={`jax debug: ${status.title}`}
+      data-testid="jaxdebug-panel"
+      data-run={run.key}
+      data-state={status.state}
+      data-connected={!run.gone}
+      data-events={run.next}
+      data-ordered={run.ordered.received}
+      data-unordered={run.unordered.received}
+      data-dropped={status.dropped}
+      data-barrier={status.barrier.state}
+      data-batches={run.batches}
+      data-calls={run.calls.size}
+      data-sites={run.sites.size}
+    >
+      <Header run={run} status={status} />
+      <Life run={run} ui={ui} status={status} />
+      <Notes problem={run.problem} notes={status.notes} />
+      <Tabs run={run} ui={ui} />
+      <div class="body" role="tabpanel" id="body" aria-labelledby={`tab-${ui.tab.value}`}>
+        <Body run={run} ui={ui} status={status} dark={dark.value} />
+      </div>
+    </section>
+  );
+}
+
+/** Durations go on while no batch comes. */
+function useClock(run: RunStore): void {
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const state = run.status?.state;
+      if (!run.gone && (state === "running" || state === "waiting")) run.changed();
+    }, CLOCK_MS);
+    return () => clearInterval(timer);
+  }, [run]);
+}
+
+/** From the moment the newest event fired, by the kernel's clock, until it was drawn. */
+function useLatency(run: RunStore, root: { current: HTMLElement | null }): void {
+  const [drawn] = useState({ next: -1 });
+  useLayoutEffect(() => {
+    if (!root.current || !run.status || run.next === drawn.next || run.log.length === 0) return;
+    drawn.next = run.next;
+    const fired = run.status.started + run.log.time(run.log.length - 1);
+    root.current.dataset.latencyMs = (Date.now() - 1000 * fired).toFixed(1);
+  });
+}

@@ -1,0 +1,80 @@
+/** Where the events come from. Choosing a site leaves only its events in the streams. */
+import { count } from "../../kit/format";
+import { siteColour } from "../../kit/theme";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { SiteMessage, StatusMessage } from "../../transport/wire";
+import { siteName } from "./name";
+import { Sparkline } from "./Sparkline";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  status: StatusMessage;
+  dark: boolean;
+}
+
+export function Sites({ run, ui, status, dark }: Props) {
+  run.watch();
+  return (
+    <aside class="sites" aria-label="Sites">
+      <h4>Sites</h4>
+      <div class="site-list">
+        {[...run.sites.values()].map((site) => (
+          <Site
+            key={site.id}
+            run={run}
+            ui={ui}
+            site={site}
+            dropped={status.dropped_by_site[site.id] ?? 0}
+            dark={dark}
+          />
+        ))}
+      </div>
+    </aside>
+  );
+}
+
+interface SiteProps {
+  run: RunStore;
+  ui: UiState;
+  site: SiteMessage;
+  dropped: number;
+  dark: boolean;
+}
+
+function Site({ run, ui, site, dropped, dark }: SiteProps) {
+  run.watch();
+  const colour = siteColour(run.rank.get(site.id) ?? 0);
+  const line = run.series.ofSite(site.id)?.first;
+  const chosen = ui.site.value === site.id;
+  const choose = () => {
+    ui.site.value = chosen ? null : site.id;
+  };
+  return (
+    <button
+      type="button"
+      class="site"
+      data-testid="site"
+      data-site={site.id}
+      aria-pressed={chosen}
+      title={`${site.where} in ${site.function}\n${site.source.trim()}`}
+      onClick={choose}
+    >
+      <span class="bar" style={{ background: `var(${colour})` }} />
+      <span class="site-name mono">{siteName(site)}</span>
+      <span class="number">{count(run.fired.get(site.id) ?? 0)}</span>
+      <small class="muted">
+        {[site.where, ...traits(site)].join(" · ")}
+        {dropped > 0 && <span class="bad-text"> · {count(dropped)} dropped</span>}
+      </small>
+      {line ? <Sparkline line={line} colour={colour} dark={dark} /> : <span />}
+    </button>
+  );
+}
+
+/** What is usual, a print in the forward pass, needs no word. */
+function traits({ kind, phase, ordered }: SiteMessage): string[] {
+  const unusual = [kind === "print" ? "" : kind, phase === "forward" ? "" : phase].filter(Boolean);
+  return [...unusual, ordered ? "ordered" : "unordered"];
+}

@@ -1,0 +1,46 @@
+/** The shape of a line in a few pixels. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { colourAt } from "../../kit/theme";
+import { decimate } from "../../store/decimate";
+import type { Line } from "../../store/series";
+
+const WIDTH = 52;
+const HEIGHT = 16;
+const LAST_POINTS = 4000;
+
+interface Props {
+  line: Line;
+  colour: string;
+  dark: boolean;
+}
+
+export function Sparkline({ line, colour, dark }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  // `dark` changes what the colour is worth.
+  useLayoutEffect(() => {
+    if (canvas.current) draw(canvas.current, line, colour);
+  }, [line, line.total, colour, dark]);
+  return <canvas ref={canvas} class="sparkline" />;
+}
+
+function draw(canvas: HTMLCanvasElement, line: Line, colour: string): void {
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  const y = line.y.view().subarray(-LAST_POINTS);
+  const drawn = decimate(y, 2 * WIDTH);
+  const values = drawn.map((i) => y[i] as number);
+  const low = Math.min(...values);
+  const range = Math.max(...values) - low || 1;
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = WIDTH * scale;
+  canvas.height = HEIGHT * scale;
+  context.scale(scale, scale);
+  context.strokeStyle = colourAt(canvas.parentElement ?? canvas, colour);
+  context.lineWidth = 1.1;
+  context.beginPath();
+  drawn.forEach((i, k) => {
+    const x = 1 + ((WIDTH - 2) * i) / Math.max(1, y.length - 1);
+    context.lineTo(x, HEIGHT - 2 - ((HEIGHT - 4) * ((values[k] as number) - low)) / range);
+  });
+  context.stroke();
+}

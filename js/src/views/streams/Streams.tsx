@@ -1,0 +1,54 @@
+/** Ordered and unordered events side by side, the sites they come from, and the one selected in full. */
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { StatusMessage } from "../../transport/wire";
+import { Sites } from "../sites/Sites";
+import { Column } from "./Column";
+import { Detail } from "./Detail";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  status: StatusMessage;
+  dark: boolean;
+}
+
+export function Streams({ run, ui, status, dark }: Props) {
+  run.watch();
+  if (run.log.length === 0 && run.sites.size === 0) return <NothingYet state={status.state} />;
+  const sites = [...run.sites.values()];
+  const anyOrdered = sites.some((site) => site.ordered);
+  const anyUnordered = sites.some((site) => !site.ordered);
+  return (
+    <div class="streams">
+      <div class="columns">
+        <div class="stream-pair">
+          <Column name="Ordered" run={run} stream={run.ordered} ui={ui} slim={!anyOrdered && anyUnordered} />
+          <Column name="Unordered" run={run} stream={run.unordered} ui={ui} slim={!anyUnordered && anyOrdered} />
+        </div>
+        <Detail run={run} ui={ui} />
+      </div>
+      <Sites run={run} ui={ui} status={status} dark={dark} />
+    </div>
+  );
+}
+
+function NothingYet({ state }: { state: string }) {
+  if (state === "running" || state === "waiting") {
+    return (
+      <div class="empty">
+        <strong>Nothing has fired yet</strong>
+        <span>Prints and callbacks show here the moment the compiled program runs them.</span>
+      </div>
+    );
+  }
+  return (
+    <div class="empty">
+      <strong>Nothing fired in this run</strong>
+      <span>
+        No jax.debug.print, jax.debug.callback or other callback was reached. A Python print inside a jitted function
+        runs while tracing only.
+      </span>
+    </div>
+  );
+}

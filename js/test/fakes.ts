@@ -1,0 +1,55 @@
+/** Small real stand-ins for what the panel is given: the model of anywidget, and the ports of a run. */
+import type { Model } from "../src/entry/panel";
+import { RunStore } from "../src/store/run";
+import type { Request } from "../src/transport/wire";
+import { type GoldenCase, golden } from "./golden";
+
+export class FakeModel implements Model {
+  readonly sent: Request[] = [];
+  readonly listeners = new Map<string, (...args: never[]) => void>();
+
+  constructor(private readonly run = "") {}
+
+  get(): string {
+    return this.run;
+  }
+
+  on(event: string, listener: (...args: never[]) => void): void {
+    this.listeners.set(event, listener);
+  }
+
+  off(event: string): void {
+    this.listeners.delete(event);
+  }
+
+  send(request: Request): void {
+    this.sent.push(request);
+  }
+
+  receive(name: string, changes: Record<string, unknown> = {}): void {
+    const { content, buffer }: GoldenCase = golden(name);
+    this.listeners.get("msg:custom")?.(...([{ ...content, ...changes }, [buffer]] as never[]));
+  }
+}
+
+/** A run whose requests are recorded and whose frames are drawn by `draw`. */
+export class TestRun {
+  readonly asked: string[] = [];
+  private frames: (() => void)[] = [];
+  readonly store = new RunStore("run-1", {
+    sync: (first) => this.asked.push(`sync ${first}`),
+    rows: (first, count) => this.asked.push(`rows ${first} ${count}`),
+    barrier: () => this.asked.push("barrier"),
+    nextFrame: (draw) => this.frames.push(draw),
+  });
+
+  get waitingFrames(): number {
+    return this.frames.length;
+  }
+
+  draw(): void {
+    const frames = this.frames;
+    this.frames = [];
+    for (const frame of frames) frame();
+  }
+}

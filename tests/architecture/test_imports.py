@@ -1,0 +1,81 @@
+"""Who may import whom: the contracts of pyproject.toml, and what an import may bring along at run time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Imports the modules named on its command line, then tells what is loaded and which threads run.
+PROBE = """
+import importlib, json, sys, threading
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+threads = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+json.dump({"modules": sorted(sys.modules), "threads": threads}, sys.stdout)
+"""
+THREAD_STARTER = (
+    "import threading\nthreading.Thread(target=threading.Event().wait, name='stray', daemon=True).start()\n"
+)
+
+
+def after_importing(*modules: str, cwd: Path = ROOT) -> dict[str, list[str]]:
+    finished = subprocess.run(
+        [sys.executable, "-c", PROBE, *modules], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+def rooms() -> list[str]:
+    """Every room that the contracts name."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return [room for contract in contracts for layer in contract.get("layers", []) for room in layer.split(" | ")]
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_imports_point_down_the_list_of_rooms():
+    finished = lint_imports(ROOT)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def test_the_check_of_the_rooms_can_fail(tmp_path):
+    package = tmp_path / "jax_debug_widgets"
+    for room in rooms():
+        (package / room).mkdir(parents=True)
+        (package / room / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    (package / "events" / "__init__.py").write_text("import jax_debug_widgets.widgets\n")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    finished = lint_imports(tmp_path)
+    assert finished.returncode != 0
+    assert "jax_debug_widgets.events is not allowed to import jax_debug_widgets.widgets" in finished.stdout
+
+
+@pytest.mark.parametrize("room", ["events", "store", "transport"])
+def test_the_rooms_of_plain_data_load_without_jax_and_jupyter(room):
+    loaded = after_importing(f"jax_debug_widgets.{room}")["modules"]
+    assert {"jax", "jaxlib", "IPython", "ipywidgets", "anywidget", "matplotlib"}.isdisjoint(loaded)
+
+
+def test_the_package_loads_without_ipython_and_matplotlib_and_starts_no_thread():
+    after = after_importing("jax_debug_widgets")
+    assert {"IPython", "matplotlib"}.isdisjoint(after["modules"])
+    assert after["threads"] == []
+
+
+def test_the_probe_sees_what_an_import_brings_along(tmp_path):
+    (tmp_path / "stray.py").write_text(THREAD_STARTER)
+    after = after_importing("IPython", "stray", cwd=tmp_path)
+    assert "IPython" in after["modules"]
+    assert "stray" in after["threads"]

@@ -1,0 +1,1 @@
+"""What capturing costs, measured: `make bench` prints the tables. Every figure is a ratio against a peer in the same run."""

@@ -1,0 +1,63 @@
+"""What the extension costs where it is loaded and not used: nothing."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from IPython.core.interactiveshell import InteractiveShell
+from jax import lax
+
+import jax_debug_widgets as jdw
+from tests.benchmarks.timing import median, seconds, stdout_to_null, table
+
+ROUNDS = 41
+
+
+def programs():
+    """A training step without effects, one with a print, and many small eager operations."""
+    weights = jax.random.normal(jax.random.key(0), (256, 256)) / 16
+
+    @jax.jit
+    def steps(w):
+        return lax.fori_loop(0, 20, lambda _, w: w - 1e-3 * jax.grad(lambda w: jnp.tanh(w @ w).sum())(w), w)
+
+    @jax.jit
+    def printing(w):
+        def body(i, w):
+            jax.debug.print("step {i}", i=i)
+            return w * 0.999
+
+        return lax.fori_loop(0, 200, body, w)
+
+    def eager():
+        x = weights
+        for _ in range(50):
+            x = jnp.tanh(x)
+        return x
+
+    return {
+        "20 training steps": lambda: steps(weights),
+        "200 prints": lambda: printing(weights),
+        "50 eager operations": eager,
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    shell = InteractiveShell.instance()
+    rows = []
+    for name, program in programs().items():
+        without, loaded = [], []
+        with stdout_to_null():
+            # It has been used before: what a capture leaves behind would show.
+            with jdw.capture():
+                seconds(program)
+            seconds(program)
+            for _ in range(ROUNDS):
+                shell.run_line_magic("load_ext", "jax_debug_widgets")
+                loaded.append(seconds(program))
+                shell.run_line_magic("unload_ext", "jax_debug_widgets")
+                without.append(seconds(program))
+        ratio = median(loaded) / median(without)
+        rows.append([name, f"{median(without) * 1e3:.2f}", f"{median(loaded) * 1e3:.2f}", f"{ratio:.3f}"])
+    table("Loaded, not used", ["", "without, ms", "loaded, ms", "ratio"], rows)

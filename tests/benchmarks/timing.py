@@ -1,0 +1,56 @@
+"""Time JAX programs beside each other, and print what came out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+
+Program = Callable[[], Any]
+
+
+def seconds(program: Program) -> float:
+    """One run, to the end of its outputs and effects."""
+    start = time.perf_counter()
+    jax.block_until_ready(program())
+    jax.effects_barrier()
+    return time.perf_counter() - start
+
+
+def interleaved(programs: Mapping[str, Program], repeats: int) -> dict[str, list[float]]:
+    """Run the programs in turn, so that what else the machine does meets all alike; each once before, to compile."""
+    for program in programs.values():
+        seconds(program)
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(repeats):
+        for name, program in programs.items():
+            times[name].append(seconds(program))
+    return times
+
+
+def median(times: Sequence[float]) -> float:
+    """The middle one: a machine with other work has outliers to one side."""
+    return statistics.median(times)
+
+
+@contextlib.contextmanager
+def stdout_to_null() -> Iterator[None]:
+    """What `jax.debug.print` costs without a terminal."""
+    with open(os.devnull, "w", encoding="utf-8") as null, contextlib.redirect_stdout(null):
+        yield
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table, its first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    sys.stdout.write(f"\n{title}\n")
+    for row in [header, ["-" * width for width in widths], *rows]:
+        cells = [cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        sys.stdout.write("  " + "  ".join(cells) + "\n")
+    sys.stdout.flush()

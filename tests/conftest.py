@@ -1,0 +1,231 @@
+"""JAX as all Python tests have it, strict and with four CPU devices, and the transformations a program can be under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+DEVICES = 4
+
+# Settings of this process and no environment variables: tests start other processes, which must not inherit them.
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", DEVICES)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+Body = Callable[[Any], Any]
+"""A program under test: float32 of any shape to the same; it prints, or calls back, once."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One way to run a body.
+
+    Attributes:
+      wrap: body -> function without arguments that runs it; may be called again, and hits JAX's caches then.
+      firings: how often the body's print fires, in plain JAX 0.10.
+      devices: how many devices run it; with several the order of firings is anyone's guess.
+    """
+
+    name: str
+    wrap: Callable[[Body], Callable[[], Any]]
+    firings: int
+    devices: int = 1
+
+
+def mesh() -> jax.sharding.Mesh:
+    return jax.make_mesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
+
+
+X = np.float32(0.5)
+XS = np.linspace(-1, 1, DEVICES, dtype=np.float32)
+TABLE = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def total(body: Body) -> Body:
+    return lambda x: body(x).sum()
+
+
+def scanned(body: Body) -> Body:
+    return lambda x: lax.scan(lambda carry, _: (body(carry), carry), x, length=3)[0]
+
+
+def mixed(body: Body) -> Callable[[Any, Any], Any]:
+    """Over a [2, 3] of x and 3 of y: the first print has both axes, the second one, the third none."""
+
+    def f(x, y):
+        return body(x) + body(y) + body(jnp.float32(2))
+
+    return jax.vmap(jax.vmap(f, (0, 0)), (0, None))
+
+
+def with_custom_jvp(body: Body) -> Body:
+    @jax.custom_jvp
+    def f(x):
+        return jnp.sin(x)
+
+    @f.defjvp
+    def _(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return jnp.sin(x), body(x) * t
+
+    return f
+
+
+def with_custom_vjp(body: Body) -> Body:
+    @jax.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda residual, cotangent: (cotangent * body(residual),))
+    return f
+
+
+def vmapped_while(body: Body) -> Body:
+    return jax.vmap(lambda n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, body(c[1])), (0, X))[1])
+
+
+def sharded(body: Body) -> Body:
+    return jax.shard_map(body, mesh=mesh(), in_specs=P("d"), out_specs=P("d"))
+
+
+def on_all_devices(body: Body) -> Callable[[], Any]:
+    f, x = jax.jit(body), jax.device_put(XS, NamedSharding(mesh(), P("d")))
+    return lambda: f(x)
+
+
+def compiled_ahead(body: Body) -> Callable[[], Any]:
+    f = jax.jit(body)
+    return lambda: f.lower(X).compile()(X)
+
+
+def pulled_back(body: Body) -> Callable[[], Any]:
+    def run():
+        y, pull = jax.vjp(body, X)
+        return y, pull(jnp.float32(1))
+
+    return run
+
+
+def custom_vmapped(body: Body) -> Body:
+    @jax.custom_batching.custom_vmap
+    def f(x):
+        return body(x)
+
+    @f.def_vmap
+    def _(_axis_size, _in_batched, x):
+        return body(x), True
+
+    return jax.vmap(f)
+
+
+def of(transform: Callable[[Body], Callable[..., Any]], *args: Any) -> Callable[[Body], Callable[[], Any]]:
+    """The transformed body on these arguments; transformed once, so that calling it again hits JAX's caches."""
+
+    def wrap(body: Body) -> Callable[[], Any]:
+        f = transform(body)
+        return lambda: f(*args)
+
+    return wrap
+
+
+def jitted(transform: Callable[[Body], Callable[..., Any]]) -> Callable[[Body], Callable[..., Any]]:
+    return lambda body: jax.jit(transform(body))
+
+
+def nothing(body: Body) -> Body:
+    return body
+
+
+TRANSFORMS = (
+    Transform("eager", of(nothing, X), 1),
+    Transform("jit", of(jax.jit, X), 1),
+    Transform("jit_in_jit", of(lambda b: jax.jit(lambda x: jax.jit(b)(jax.jit(b)(x))), X), 2),
+    Transform("vmap", of(jax.vmap, XS), 4),
+    Transform("jit_vmap", of(jitted(jax.vmap), XS), 4),
+    Transform("vmap_jit", of(lambda b: jax.vmap(jax.jit(b)), XS), 4),
+    Transform("vmap_last_axis", of(jitted(lambda b: jax.vmap(b, 1)), TABLE), 3),
+    Transform("vmap_of_nothing", of(jitted(jax.vmap), XS[:0]), 0),
+    Transform("vmap_mixed", of(mixed, TABLE, TABLE[0]), 6 + 3 + 1),
+    Transform("jit_vmap_mixed", of(jitted(mixed), TABLE, TABLE[0]), 6 + 3 + 1),
+    Transform("custom_vmap", of(jitted(custom_vmapped), XS), 1),
+    Transform("grad", of(lambda b: jax.grad(total(b)), X), 1),
+    Transform("jit_grad", of(lambda b: jax.jit(jax.grad(total(b))), XS), 1),
+    Transform("vmap_grad", of(lambda b: jax.jit(jax.vmap(jax.grad(total(b)))), XS), 4),
+    Transform("hessian", of(lambda b: jax.jit(jax.hessian(total(b))), X), 1),
+    Transform("vjp", pulled_back, 1),
+    Transform("scan", of(scanned, X), 3),
+    Transform("jit_scan", of(jitted(scanned), X), 3),
+    Transform("vmap_scan", of(jitted(lambda b: jax.vmap(scanned(b))), XS), 12),
+    Transform("scan_vmap", of(jitted(lambda b: scanned(jax.vmap(b))), XS), 12),
+    Transform("grad_scan", of(lambda b: jax.jit(jax.grad(total(scanned(b)))), X), 3),
+    Transform("map", of(lambda b: lambda xs: lax.map(b, xs), XS), 4),
+    Transform("fori", of(jitted(lambda b: lambda x: lax.fori_loop(0, 3, lambda _, c: b(c), x)), X), 3),
+    Transform(
+        "while_body",
+        of(jitted(lambda b: lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, b(c[1])), (0, x))), X),
+        3,
+    ),
+    Transform(
+        "while_cond", of(jitted(lambda b: lambda x: lax.while_loop(lambda c: b(c) > 0, lambda c: c + 1, x)), X), 4
+    ),
+    Transform("vmap_while", of(jitted(vmapped_while), np.array([1, 3], np.int32)), 6),
+    Transform("cond", of(jitted(lambda b: lambda x: lax.cond(x > 0, b, jnp.cos, x)), X), 1),
+    Transform("cond_not_taken", of(jitted(lambda b: lambda x: lax.cond(x < 0, b, jnp.cos, x)), X), 0),
+    Transform("vmap_cond", of(jitted(lambda b: jax.vmap(lambda x: lax.cond(x > 0.5, b, jnp.cos, x))), XS), 4),
+    Transform("switch", of(jitted(lambda b: lambda x: lax.switch(1, (jnp.cos, b, b), b(x))), X), 2),
+    Transform("remat_grad", of(lambda b: jax.grad(total(jax.checkpoint(b))), X), 2),
+    Transform("jit_remat_grad", of(lambda b: jax.jit(jax.grad(total(jax.checkpoint(b)))), X), 2),
+    Transform("vmap_remat_grad", of(lambda b: jax.jit(jax.vmap(jax.grad(total(jax.checkpoint(b))))), XS), 8),
+    Transform("custom_jvp", of(lambda b: jax.jit(jax.grad(total(with_custom_jvp(b)))), X), 1),
+    Transform("custom_vjp", of(lambda b: jax.jit(jax.grad(total(with_custom_vjp(b)))), X), 1),
+    Transform("vmap_custom_vjp", of(lambda b: jax.jit(jax.vmap(jax.grad(total(with_custom_vjp(b))))), XS), 4),
+    Transform("eager_custom_vjp", of(lambda b: jax.grad(total(with_custom_vjp(b))), X), 1),
+    Transform("aot", compiled_ahead, 1),
+    Transform("shard_map", of(jitted(sharded), XS), 4, DEVICES),
+    Transform("eager_shard_map", of(sharded, XS), 4, DEVICES),
+    Transform("grad_shard_map", of(lambda b: jax.jit(jax.grad(total(sharded(b)))), XS), 4, DEVICES),
+    Transform("vmap_shard_map", of(jitted(lambda b: jax.vmap(sharded(b), 1)), np.stack([XS, XS + 1], 1)), 8, DEVICES),
+    Transform("pmap", of(jax.pmap, XS), 4, DEVICES),
+    Transform("sharded_jit", on_all_devices, 1, DEVICES),
+)
+
+
+@pytest.fixture(params=TRANSFORMS, ids=lambda transform: transform.name)
+def transform(request) -> Transform:
+    """Each of the transformations, one after the other."""
+    return request.param
+
+
+@pytest.fixture
+def printed(capsys) -> Callable[[Callable[[], Any]], tuple[Any, str]]:
+    """Give a function that runs a program to its last effect: its result, and what it wrote to stdout."""
+
+    def run(program: Callable[[], Any]) -> tuple[Any, str]:
+        capsys.readouterr()
+        result = program()
+        jax.block_until_ready(result)
+        jax.effects_barrier()
+        return result, capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def same_bits() -> Callable[[Any, Any], bool]:
+    """Give a comparison of results bit by bit: NaN equals itself, 0.0 is not -0.0."""
+
+    def bits(tree: Any) -> list[tuple[Any, ...]]:
+        leaves, structure = jax.tree.flatten(tree)
+        return [structure, *((x.dtype, x.shape, np.asarray(x).tobytes()) for x in map(jnp.asarray, leaves))]
+
+    return lambda one, other: bits(one) == bits(other)

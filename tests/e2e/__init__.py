@@ -1,0 +1,5 @@
+"""Tests in JupyterLab and a real browser, and the driver that they share.
+
+`lab.py` starts and stops the server, `browser.py` the browser and its pages, `notebook.py` works in one notebook.
+The folder is a package so that the fixtures of `conftest.py` end with its last test.
+"""

@@ -1,0 +1,161 @@
+"""The browser, and one page of it that shows JupyterLab and remembers what it saw."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from playwright.sync_api import Error, sync_playwright
+
+from tests.e2e.notebook import Notebook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser as PlaywrightBrowser
+    from playwright.sync_api import ConsoleMessage, Page, Playwright
+
+    from tests.e2e.lab import JupyterLab
+
+ARTIFACTS = Path(__file__).parents[2] / "test-artifacts" / "e2e"
+DRIVER = (Path(__file__).parent / "driver.js").read_text()
+WAIT_S = 60
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",  # Chromium refuses to run as root with it
+    "--disable-gpu",
+    # Nothing is looked up or fetched but what the page asks for.
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class Browser:
+    """Chromium of the system, without a window: `with Browser() as browser: browser.open(…)`."""
+
+    def __enter__(self) -> Self:
+        executable = chromium()
+        self._playwright: Playwright = sync_playwright().start()
+        try:
+            self._chromium: PlaywrightBrowser = self._playwright.chromium.launch(
+                executable_path=executable, args=CHROMIUM_ARGUMENTS
+            )
+        except BaseException:
+            self._playwright.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._chromium.close()
+        self._playwright.stop()
+
+    def new_page(self, lab: JupyterLab, name: str) -> LabPage:
+        """A page without cookies or history; `name` tells its pictures apart."""
+        context = self._chromium.new_context(viewport={"width": 1280, "height": 900})
+        context.add_init_script(DRIVER)
+        return LabPage(context.new_page(), lab, name)
+
+
+def chromium() -> str:
+    """Where the browser is. Without one these tests fail: a skip would look like success."""
+    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        raise RuntimeError(
+            "The end-to-end tests need Chromium, and there is no `chromium` on the PATH: "
+            "install it (Debian: apt-get install chromium), or set CHROMIUM to its path."
+        )
+    return executable
+
+
+class LabPage:
+    """JupyterLab in the browser; every wait is for a condition."""
+
+    def __init__(self, page: Page, lab: JupyterLab, name: str) -> None:
+        self.page = page
+        self.lab = lab
+        self.name = name
+        self.console: list[str] = []
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        page.set_default_timeout(WAIT_S * 1000)
+        # "Leave the page?": yes. Without a handler a reload with unsaved changes would be refused.
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self._note(f"uncaught: {error}", is_error=True))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("websocket", lambda socket: self.requests.append(socket.url))
+
+    def open_notebook(self, path: str, theme: Literal["Light", "Dark"] = "Light") -> Notebook:
+        """Open a notebook and wait until its kernel is idle."""
+        # A workspace of its own: the notebooks of other tests are not opened again.
+        workspace = re.sub(r"\W", "-", self.name)
+        self.page.goto(f"{self.lab.url}/lab/workspaces/{workspace}/tree/{path}?token={self.lab.token}")
+        notebook = Notebook(self, path)
+        notebook.wait_until_open()
+        self.set_theme(theme)
+        notebook.wait_until_idle()
+        return notebook
+
+    def set_theme(self, theme: Literal["Light", "Dark"]) -> None:
+        """Have the page in this theme; JupyterLab keeps it for the pages that come after."""
+        if self.ask("themeIs", f"JupyterLab {theme}"):
+            return
+        self.ask("setTheme", f"JupyterLab {theme}")
+        self.wait_for("themeIs", f"JupyterLab {theme}")
+
+    def reload(self) -> None:
+        """Load the page anew, as a person does: the kernels go on, what was not saved is gone."""
+        self.page.reload()
+
+    def ask(self, function: str, *arguments: Any) -> Any:
+        """Call a function of `driver.js` in the page."""
+        return self.page.evaluate("([name, args]) => window.notebookDriver[name](...args)", [function, list(arguments)])
+
+    def wait_for(self, function: str, *arguments: Any, timeout_s: float = WAIT_S) -> Any:
+        """Wait until a function of `driver.js` returns something true, and return that."""
+        condition = "([name, args]) => window.notebookDriver?.[name](...args)"
+        return self._wait(condition, [function, list(arguments)], f"{function}{arguments}", timeout_s)
+
+    def wait_for_js(self, condition: str, argument: Any = None, timeout_s: float = WAIT_S) -> Any:
+        """Wait until a JavaScript expression (or `argument => …`) is true, and return its value."""
+        return self._wait(condition, argument, condition, timeout_s)
+
+    def screenshot(self, title: str) -> Path:
+        """Take a picture of the page into `test-artifacts/e2e/`."""
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        path = ARTIFACTS / (re.sub(r"[^\w.-]", "-", title) + ".png")
+        self.page.screenshot(path=path)
+        return path
+
+    def evidence(self) -> str:
+        """What a failing test should leave behind: a picture, and what the console said last."""
+        picture = self.screenshot(f"failed-{self.name}")
+        return "\n".join([f"picture: {picture}", *self.console[-20:]])
+
+    def requests_elsewhere(self) -> list[str]:
+        """What the page asked of any other origin than its server's."""
+        host = self.lab.url.removeprefix("http://")
+        own = (f"http://{host}/", f"ws://{host}/", "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(own)]
+
+    def close(self) -> None:
+        """Close the page and forget its cookies."""
+        self.page.context.close()
+
+    def _wait(self, condition: str, argument: Any, what: str, timeout_s: float) -> Any:
+        try:
+            handle = self.page.wait_for_function(condition, arg=argument, timeout=timeout_s * 1000, polling=50)
+            return handle.json_value()
+        except Error as error:
+            raise AssertionError(f"waited {timeout_s:g} s for {what}: {error.message}") from None
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        self._note(f"{message.type}: {message.text}", is_error=message.type == "error")
+
+    def _note(self, line: str, *, is_error: bool) -> None:
+        self.console.append(line)
+        if is_error:
+            self.errors.append(line)

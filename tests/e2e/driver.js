@@ -1,0 +1,97 @@
+// Runs in the page under test: what the tests ask of JupyterLab's own objects. See notebook.py.
+window.notebookDriver = {
+  runs: [],
+
+  panel(path) {
+    for (const widget of window.jupyterapp?.shell.widgets("main") ?? []) {
+      if (widget.context?.path === path && widget.content?.activeCellIndex !== undefined) return widget;
+    }
+    return null;
+  },
+
+  cell(path, index) {
+    const cell = this.panel(path)?.content.widgets[index];
+    if (!cell) throw new Error(`no cell ${index} in ${path}`);
+    return cell;
+  },
+
+  isOpen(path) {
+    const panel = this.panel(path);
+    return Boolean(panel?.context.isReady && panel.content.widgets.length && panel.isVisible);
+  },
+
+  kernelIsIdle(path) {
+    const session = this.panel(path)?.sessionContext;
+    return Boolean(session?.isReady && session.session?.kernel?.status === "idle");
+  },
+
+  kernelIsGone(path) {
+    return Boolean(this.panel(path)?.sessionContext.hasNoKernel);
+  },
+
+  // Starts a command on a notebook and returns at once; `runState` tells how it goes.
+  start(command, path, index = null) {
+    const panel = this.panel(path);
+    window.jupyterapp.shell.activateById(panel.id);
+    if (index !== null) {
+      panel.content.deselectAll();
+      panel.content.activeCellIndex = index;
+    }
+    const run = { state: "running" };
+    const ended = (state) => {
+      run.state = state;
+    };
+    window.jupyterapp.commands.execute(command).then(
+      () => ended("done"),
+      (reason) => ended(`failed: ${reason}`),
+    );
+    return this.runs.push(run) - 1;
+  },
+
+  runState(id) {
+    return this.runs[id].state;
+  },
+
+  runHasEnded(id) {
+    return this.runs[id].state !== "running";
+  },
+
+  cellIsRunning(path, index) {
+    return this.cell(path, index).model.executionState === "running";
+  },
+
+  outputs(path, index) {
+    return this.cell(path, index).model.outputs.toJSON();
+  },
+
+  // Far cells are not drawn until they are near the screen.
+  async showCell(path, index) {
+    await this.panel(path).content.scrollToItem(index, "smart");
+  },
+
+  async save(path) {
+    await this.panel(path).context.save();
+  },
+
+  async shutDownKernel(path) {
+    await this.panel(path).sessionContext.shutdown();
+  },
+
+  async interruptKernel(path) {
+    await this.panel(path).sessionContext.session.kernel.interrupt();
+  },
+
+  async close(path) {
+    const panel = this.panel(path);
+    await panel.context.save();
+    panel.close();
+  },
+
+  setTheme(theme) {
+    return window.jupyterapp.commands.execute("apputils:change-theme", { theme });
+  },
+
+  themeIs(theme) {
+    return document.body.dataset.jpThemeName === theme;
+  },
+};

@@ -1,0 +1,179 @@
+"""A JupyterLab server of the test's own: nothing of the user's configuration, nothing from outside the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any, Self
+
+import nbformat
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 20
+
+# No news, no update checks, no dialogs; and nothing is saved unless a test saves it.
+LAB_SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
+}
+
+
+class JupyterLab:
+    """A running server: `with JupyterLab(folder, log) as lab: lab.write_notebook(…)`."""
+
+    def __init__(self, folder: Path, log: Path, kernels: Mapping[str, str] | None = None) -> None:
+        """Serve `folder/notebooks`; `kernels` maps names to the interpreters that run them."""
+        self.notebooks = folder / "notebooks"
+        self.token = secrets.token_hex(16)
+        self._settings = folder / "jupyter"
+        self._log = log
+        self._kernels = kernels or {"python3": sys.executable}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        self.notebooks.mkdir(parents=True)
+        self._write_settings()
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("wb") as log:
+            # Its own session: stopping the group also stops the kernels if the server could not.
+            self._process = subprocess.Popen(
+                self._command(port),
+                env=self._environment(),
+                cwd=self.notebooks,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def write_notebook(self, name: str, *sources: str, kernel: str = "python3") -> str:
+        """Write a notebook with one code cell per source; returns the path to open it by."""
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(source) for source in sources],
+            metadata={"kernelspec": {"name": kernel, "display_name": kernel, "language": "python"}},
+        )
+        nbformat.write(notebook, self.notebooks / name)
+        return name
+
+    def read_notebook(self, name: str) -> nbformat.NotebookNode:
+        """Read what was last saved."""
+        return nbformat.read(self.notebooks / name, as_version=4)
+
+    def kernel_ids(self) -> list[str]:
+        """The kernels that run now."""
+        return [kernel["id"] for kernel in self._request("GET", "/api/kernels")]
+
+    def shut_down_kernels(self) -> None:
+        """End every kernel, as the test that started it left it."""
+        for session in self._request("GET", "/api/sessions"):
+            self._request("DELETE", f"/api/sessions/{session['id']}")
+
+    def _request(self, method: str, path: str) -> Any:
+        request = urllib.request.Request(  # noqa: S310 - our own server
+            self.url + path, method=method, headers={"Authorization": f"token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - our own server
+            body = answer.read()
+        return json.loads(body) if body else None
+
+    def _command(self, port: int) -> list[str]:
+        return [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
+            f"--IdentityProvider.token={self.token}",
+            f"--ServerApp.root_dir={self.notebooks}",
+            # The driver asks `window.jupyterapp`; nothing asks the package registry for updates or extensions.
+            "--LabApp.expose_app_in_browser=True",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--LabApp.extension_manager=readonly",
+            # `python3` is the kernel named here, not the one that an environment brings.
+            "--KernelSpecManager.ensure_native_kernel=False",
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "JUPYTER_CONFIG_DIR": str(self._settings / "config"),
+            "JUPYTER_DATA_DIR": str(self._settings / "data"),
+            "JUPYTER_RUNTIME_DIR": str(self._settings / "runtime"),
+            "JUPYTERLAB_SETTINGS_DIR": str(self._settings / "user-settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(self._settings / "workspaces"),
+            "JUPYTER_PREFER_ENV_PATH": "0",
+            "IPYTHONDIR": str(self._settings / "ipython"),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _write_settings(self) -> None:
+        _write_json(self._settings / "config" / "labconfig" / "default_setting_overrides.json", LAB_SETTINGS)
+        for name, interpreter in self._kernels.items():
+            spec = {
+                "argv": [interpreter, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                "display_name": name,
+                "language": "python",
+            }
+            _write_json(self._settings / "data" / "kernels" / name / "kernel.json", spec)
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            try:
+                self._request("GET", "/api/status")
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                time.sleep(0.1)
+            else:
+                return
+        tail = self._log.read_text(errors="replace")[-3000:]
+        raise RuntimeError(f"JupyterLab did not start; the end of {self._log}:\n{tail}")
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2))

@@ -1,0 +1,105 @@
+"""One open notebook, worked as a person would: run cells, look at outputs, save, close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+    from tests.e2e.browser import LabPage
+
+
+class CellRun:
+    """A run that was started and may still go on."""
+
+    def __init__(self, lab_page: LabPage, run: int) -> None:
+        self._lab_page = lab_page
+        self._run = run
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over, well or not."""
+        return self._lab_page.ask("runHasEnded", self._run)
+
+    def wait(self, timeout_s: float = 60) -> None:
+        """Wait until it is over. A cell that raised counts as over: look at its outputs."""
+        self._lab_page.wait_for("runHasEnded", self._run, timeout_s=timeout_s)
+        state = self._lab_page.ask("runState", self._run)
+        assert state == "done", f"JupyterLab could not run the cell: {state}"
+
+
+class Notebook:
+    """A notebook by its path; it stays usable over a reload of the page."""
+
+    def __init__(self, lab_page: LabPage, path: str) -> None:
+        self.lab_page = lab_page
+        self.path = path
+
+    def wait_until_open(self) -> None:
+        """Wait until the notebook is on the screen."""
+        self.lab_page.wait_for("isOpen", self.path)
+
+    def wait_until_idle(self, timeout_s: float = 60) -> None:
+        """Wait until the kernel has started and has nothing to do."""
+        self.lab_page.wait_for("kernelIsIdle", self.path, timeout_s=timeout_s)
+
+    def start_cell(self, index: int) -> CellRun:
+        """Start a cell and return at once, for tests that look while it runs."""
+        return self._start("notebook:run-cell", index)
+
+    def run_cell(self, index: int, timeout_s: float = 60) -> list[dict[str, Any]]:
+        """Run a cell to its end; returns its outputs."""
+        self.start_cell(index).wait(timeout_s)
+        return self.outputs(index)
+
+    def run_all(self, timeout_s: float = 180) -> None:
+        """Run every cell to the end of the last."""
+        self._start("notebook:run-all-cells").wait(timeout_s)
+
+    def is_running(self, index: int) -> bool:
+        """Whether JupyterLab shows the cell as running."""
+        return self.lab_page.ask("cellIsRunning", self.path, index)
+
+    def wait_until_running(self, index: int) -> None:
+        """Wait until JupyterLab shows the cell as running; its program may not have begun."""
+        self.lab_page.wait_for("cellIsRunning", self.path, index)
+
+    def outputs(self, index: int) -> list[dict[str, Any]]:
+        """The outputs of a cell, as the notebook format writes them."""
+        return self.lab_page.ask("outputs", self.path, index)
+
+    def printed(self, index: int) -> str:
+        """What a cell wrote to stdout."""
+        outputs = self.outputs(index)
+        return "".join("".join(output["text"]) for output in outputs if output.get("name") == "stdout")
+
+    def cell(self, index: int) -> Locator:
+        """A cell on the screen, scrolled into view."""
+        self.lab_page.ask("showCell", self.path, index)
+        panel = self.lab_page.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+        return panel.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
+
+    def output(self, index: int) -> Locator:
+        """The outputs of a cell on the screen: `notebook.output(1).get_by_text("loss")`."""
+        return self.cell(index).locator(".jp-Cell-outputArea")
+
+    def save(self) -> None:
+        """Save the notebook."""
+        self.lab_page.ask("save", self.path)
+
+    def shut_down_kernel(self) -> None:
+        """End the kernel; the notebook stays open."""
+        self.lab_page.ask("shutDownKernel", self.path)
+        self.lab_page.wait_for("kernelIsGone", self.path)
+
+    def interrupt(self) -> None:
+        """Interrupt the kernel, as the stop button does."""
+        self.lab_page.ask("interruptKernel", self.path)
+
+    def close(self) -> None:
+        """Save and close the notebook; its kernel goes on."""
+        self.lab_page.ask("close", self.path)
+
+    def _start(self, command: str, index: int | None = None) -> CellRun:
+        return CellRun(self.lab_page, self.lab_page.ask("start", command, self.path, index))

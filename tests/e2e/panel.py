@@ -1,0 +1,89 @@
+"""The panel of a run on the screen, by the numbers that it tells tests (`data-*` of its root)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+    from tests.e2e.browser import LabPage
+
+_FIND = """
+window.findPanels = () => [...document.querySelectorAll('[data-jaxdebug-run] > *')]
+  .map(host => host.shadowRoot?.querySelector('[data-testid=jaxdebug-panel]')).filter(Boolean);
+"""
+
+_RECORD = (
+    _FIND
+    + """
+window.recordedFrames = [];
+const record = () => {
+  const panel = window.findPanels()[0];
+  if (panel) {
+    const { events, latencyMs, state, barrier, batches } = panel.dataset;
+    const drawn = { at: performance.now(), events: +events, latency: +latencyMs, state, barrier, batches: +batches };
+    const last = window.recordedFrames.at(-1);
+    if (!last || ['events', 'state', 'barrier'].some(key => last[key] !== drawn[key])) window.recordedFrames.push(drawn);
+  }
+  requestAnimationFrame(record);
+};
+requestAnimationFrame(record);
+"""
+)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What the panel showed from one animation frame on; `at` in milliseconds."""
+
+    at: float
+    events: int
+    latency: float
+    state: str
+    barrier: str
+    batches: int
+
+
+class PanelOnScreen:
+    """The first panel of the page."""
+
+    def __init__(self, lab_page: LabPage) -> None:
+        self._lab_page = lab_page
+
+    def record(self) -> None:
+        """Note from now on, frame by frame, what the panel shows."""
+        self._lab_page.page.evaluate(f"() => {{ {_RECORD} }}")
+
+    def frames(self) -> list[Frame]:
+        """What was noted: a frame for each change."""
+        return [Frame(**frame) for frame in self._lab_page.page.evaluate("window.recordedFrames")]
+
+    def wait(self, timeout_s: float = 60, **expected: Any) -> None:
+        """Wait until the panel's numbers are these, e.g. `state="done"`, `events=12`."""
+        wanted = {name: str(value) for name, value in expected.items()}
+        self._lab_page.wait_for_js(
+            f"wanted => {{ {_FIND} const panel = findPanels()[0];"
+            " return panel && Object.entries(wanted).every(([name, value]) => panel.dataset[name] === value); }",
+            wanted,
+            timeout_s=timeout_s,
+        )
+
+    def number(self, name: str) -> int:
+        """One of the panel's numbers."""
+        return int(self.root.get_attribute(f"data-{name}"))
+
+    @property
+    def root(self) -> Locator:
+        """The panel; Playwright looks into its shadow root by itself."""
+        return self._lab_page.page.get_by_test_id("jaxdebug-panel").first
+
+    def open_tab(self, name: str) -> None:
+        """Show `Streams`, `Plots` or `Calls`."""
+        self.root.get_by_role("tab", name=name).click()
+
+    def points(self) -> dict[str, int]:
+        """Series -> points, of the plots on the screen."""
+        plots = self.root.locator("[data-series]")
+        return {plot.get_attribute("data-series"): int(plot.get_attribute("data-points")) for plot in plots.all()}

@@ -1,0 +1,151 @@
+"""The moves that the end-to-end tests are made of, on a widget small enough to see through."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.browser import ARTIFACTS, chromium
+
+# A widget that shows how many messages it got, and a cell that sends from a thread while it blocks the kernel until the
+# file `go` is there. The state is the model's, kept over any number of views.
+WIDGET = """
+import pathlib, threading, time
+import anywidget, traitlets
+
+class Counter(anywidget.AnyWidget):
+    _esm = '''
+    export default {
+      initialize({ model }) {
+        model.on("msg:custom", (content) => {
+          model.set("seen", model.get("seen") + 1);
+        });
+      },
+      render({ model, el }) {
+        el.className = "counter";
+        const show = () => { el.textContent = `${model.get("title")}: ${model.get("seen")} seen`; };
+        model.on("change:seen", show);
+        show();
+      },
+    };
+    '''
+    title = traitlets.Unicode("counter").tag(sync=True)
+    seen = traitlets.Int(0).tag(sync=True)
+
+counter = Counter()
+counter
+"""
+SEND_WHILE_BLOCKED = """
+def send():
+    for number in range(10):
+        counter.send({"number": number})
+
+sender = threading.Thread(target=send)
+sender.start()
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+sender.join()
+print("the cell ended")
+"""
+
+
+@pytest.fixture
+def counting(lab, lab_page):
+    path = lab.write_notebook("counting.ipynb", WIDGET, SEND_WHILE_BLOCKED)
+    notebook = lab_page.open_notebook(path)
+    yield notebook
+    (lab.notebooks / "go").unlink(missing_ok=True)
+
+
+def test_messages_are_seen_while_the_cell_runs(lab, lab_page, counting):
+    counting.run_cell(0)
+    counting.output(0).get_by_text("counter: 0 seen").wait_for()
+    run = counting.start_cell(1)
+    counting.output(0).get_by_text("counter: 10 seen").wait_for()
+    assert not run.ended
+    assert counting.is_running(1)
+    lab_page.screenshot("harness-messages-while-the-cell-runs")
+    (lab.notebooks / "go").touch()
+    run.wait()
+    assert counting.printed(1) == "the cell ended\n"
+    assert lab_page.requests_elsewhere() == []
+    assert lab_page.errors == []
+
+
+def test_the_model_is_there_again_after_a_reload(lab_page, counting):
+    counting.run_cell(0)
+    counting.output(0).get_by_text("counter: 0 seen").wait_for()
+    counting.save()
+    lab_page.reload()
+    counting.wait_until_open()
+    counting.wait_until_idle()
+    counting.output(0).get_by_text("counter: 0 seen").wait_for()
+    lab_page.screenshot("harness-after-a-reload")
+
+
+def test_a_reload_loses_what_was_not_saved(lab_page, counting):
+    counting.cell(0).click()  # browsers ask "Leave the page?" only where a person was active
+    counting.run_cell(0)
+    lab_page.reload()
+    counting.wait_until_open()
+    assert counting.outputs(0) == []
+
+
+def test_a_saved_notebook_opens_without_its_kernel(lab, lab_page, counting):
+    (lab.notebooks / "go").touch()
+    counting.run_all()
+    counting.output(0).get_by_text("counter: 10 seen").wait_for()
+    counting.save()
+    counting.shut_down_kernel()
+    assert lab.kernel_ids() == []
+    counting.close()
+    assert lab.read_notebook(counting.path).cells[1].outputs[0].text == "the cell ended\n"
+
+    reopened = lab_page.open_notebook(counting.path)
+    assert reopened.printed(1) == "the cell ended\n"
+    # A live widget has nothing to show without its kernel; what a panel must bring for that is its own test's matter.
+    assert reopened.output(0).get_by_text("10 seen").count() == 0
+    lab_page.screenshot("harness-reopened-without-its-kernel")
+
+
+def test_the_dark_theme_is_shown(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("dark.ipynb", "print('in the dark')"), theme="Dark")
+    notebook.run_all()
+    assert notebook.printed(0) == "in the dark\n"
+    lab_page.screenshot("harness-dark")
+
+
+def test_an_interrupt_ends_a_cell(lab, lab_page):
+    endless = "import time\nprint('started')\nwhile True: time.sleep(0.05)"
+    notebook = lab_page.open_notebook(lab.write_notebook("endless.ipynb", endless))
+    run = notebook.start_cell(0)
+    # Not `wait_until_running`: an interrupt that reaches the kernel before the program has begun is lost.
+    notebook.output(0).get_by_text("started").wait_for()
+    notebook.interrupt()
+    run.wait()
+    assert notebook.outputs(0)[-1]["ename"] == "KeyboardInterrupt"
+
+
+def test_a_wait_that_fails_says_what_for(lab, lab_page):
+    lab_page.open_notebook(lab.write_notebook("empty.ipynb", "pass"))
+    with pytest.raises(AssertionError, match=r"waited 0\.2 s for \(\) => window\.never"):
+        lab_page.wait_for_js("() => window.never", timeout_s=0.2)
+
+
+def test_the_evidence_is_a_picture_and_the_console(lab, lab_page):
+    lab_page.open_notebook(lab.write_notebook("empty.ipynb", "pass"))
+    lab_page.page.evaluate("console.log('a line of the console')")
+    assert "a line of the console" in lab_page.evidence()
+    (ARTIFACTS / f"failed-{lab_page.name}.png").unlink()  # it is there, and nothing failed
+
+
+def test_a_request_elsewhere_is_noticed(lab, lab_page):
+    lab_page.open_notebook(lab.write_notebook("elsewhere.ipynb", "pass"))
+    lab_page.page.evaluate("fetch('http://127.0.0.1:1/pixel.png').catch(() => null)")
+    assert lab_page.requests_elsewhere() == ["http://127.0.0.1:1/pixel.png"]
+
+
+def test_a_missing_browser_is_a_failure_with_a_sentence(monkeypatch):
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match="need Chromium"):
+        chromium()

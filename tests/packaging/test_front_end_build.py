@@ -1,0 +1,68 @@
+"""The build of the panel: when it is due, and what it says when it cannot be done."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "hatch_build.py"
+
+
+@pytest.fixture(scope="module")
+def hatch_build():
+    spec = importlib.util.spec_from_file_location("hatch_build", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A panel and its source, equally old, as in an unpacked sdist."""
+    source, bundle = tmp_path / "js" / "src" / "panel.ts", tmp_path / "panel.js"
+    source.parent.mkdir(parents=True)
+    for file in (source, bundle):
+        file.write_text("export {}")
+        os.utime(file, (1000, 1000))
+    return tmp_path
+
+
+def test_a_panel_as_old_as_its_sources_is_used_as_it_is(hatch_build, checkout):
+    assert not hatch_build.is_stale(checkout / "panel.js", checkout / "js")
+
+
+def test_a_changed_source_asks_for_a_build(hatch_build, checkout):
+    os.utime(checkout / "js" / "src" / "panel.ts", (1001, 1001))
+    assert hatch_build.is_stale(checkout / "panel.js", checkout / "js")
+
+
+def test_a_missing_panel_asks_for_a_build(hatch_build, checkout):
+    (checkout / "panel.js").unlink()
+    assert hatch_build.is_stale(checkout / "panel.js", checkout / "js")
+
+
+def test_without_npm_it_says_what_to_install(hatch_build, checkout, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match=r"no npm on the PATH. Install Node"):
+        hatch_build.build_front_end(checkout / "js")
+
+
+def test_an_npm_that_cannot_run_does_not_count(hatch_build, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not hatch_build.npm_works()
+    broken = tmp_path / "npm"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    assert not hatch_build.npm_works()
+    broken.write_text("#!/bin/sh\nexit 0\n")
+    assert hatch_build.npm_works()
+
+
+def test_a_step_that_fails_is_named(hatch_build, checkout):
+    with pytest.raises(RuntimeError, match=r"`npm -c exit 3` failed in .*js \(exit status 3\)"):
+        hatch_build.run(["/bin/sh", "-c", "exit 3"], checkout / "js")
