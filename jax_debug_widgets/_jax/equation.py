@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import numpy as np
-from jax._src import debugging, source_info_util
+from jax._src import array, debugging, source_info_util
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,19 @@ class Lanes:
     mapped: tuple[tuple[bool, ...], ...]
 
 
+@dataclass(frozen=True)
+class OperandType:
+    """What an un-jitted operand is besides its numbers; compiled programs hand over plain numbers, in JAX as well.
+
+    Attributes:
+      key: the implementation of a typed PRNG key, None for other operands.
+      weak: whether it is weakly typed, as Python scalars are.
+    """
+
+    key: Any
+    weak: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Equation:
     """One debugging call in one program.
@@ -58,8 +71,7 @@ class Equation:
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write; None for callbacks.
       text_options: what else the text depends on (NumPy's print options when the program was traced).
-      keys: for each operand that is a typed PRNG key its implementation, None for the others; empty when there are
-        none. Only un-jitted equations keep the type: compiled ones hand over plain integers, in JAX as well.
+      types: of each operand of an un-jitted equation; empty for compiled ones.
       run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes
         the print, logs, calls the user's callback.
     """
@@ -77,22 +89,34 @@ class Equation:
     text: Callable[[tuple[Any, ...], dict[str, Any]], str] | None
     text_options: Hashable
     run: Callable[..., object]
-    keys: tuple[Any, ...] = ()
+    types: tuple[OperandType, ...] = ()
 
-    def with_keys(self, keys: tuple[Any, ...]) -> Equation:
-        """The same equation, its operands wrapped as typed PRNG keys again before anyone sees them."""
+    def with_types(self, types: tuple[OperandType, ...]) -> Equation:
+        """The same equation, its operands of these types again before the user's code sees them."""
         run = self.run
-        return replace(self, keys=keys, run=lambda *operands: run(*wrap_keys(operands, keys)))
+        return replace(self, types=types, run=lambda *operands: run(*restore_types(operands, types)))
 
 
-def wrap_keys(operands: Sequence[Any], keys: tuple[Any, ...]) -> list[Any]:
-    """The operands, those with an implementation in `keys` as typed PRNG keys."""
-    if not keys:
+def type_of(operand: Any) -> OperandType:
+    """The type of a `jax.Array`."""
+    is_key = jax.dtypes.issubdtype(operand.dtype, jax.dtypes.prng_key)
+    return OperandType(jax.random.key_impl(operand) if is_key else None, getattr(operand, "weak_type", False))
+
+
+def restore_types(operands: Sequence[Any], types: tuple[OperandType, ...]) -> list[Any]:
+    """The operands (`jax.Array`s of plain numbers) with the types that they had; as they are if there are none."""
+    if not types:
         return list(operands)
-    return [
-        operand if impl is None else jax.random.wrap_key_data(operand, impl=impl)
-        for operand, impl in zip(operands, keys, strict=True)
-    ]
+    return [_restored(operand, kind) for operand, kind in zip(operands, types, strict=True)]
+
+
+def _restored(operand: Any, kind: OperandType) -> Any:
+    if kind.key is not None:
+        return jax.random.wrap_key_data(operand, impl=kind.key)
+    if kind.weak:
+        aval = operand.aval.update(weak_type=True)
+        return array.ArrayImpl(aval, operand.sharding, [operand], committed=True)
+    return operand
 
 
 Recorder = Callable[..., tuple[()]]
@@ -134,6 +158,7 @@ def describe_print(
     def text(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         # The two branches of `jax._src.debugging._format_print_callback`, without the write to stdout.
         if not has_placeholders:
+            assert not kwargs, "Format without placeholders should not have kwargs."
             return " ".join((format_string, *(str(arg) for arg in args)))
         with np.printoptions(**print_options):
             return format_string.format(*args, **kwargs)

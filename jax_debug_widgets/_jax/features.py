@@ -15,6 +15,8 @@ _NEEDED = {
         "jax._src.interpreters.mlir.lower_jaxpr_to_module",
         "jax._src.interpreters.batching.fancy_primitive_batchers",
         "jax._src.callback._get_sdy_array_list_for_callbacks",
+        "jax._src.array.ArrayImpl",
+        "jax._src.shard_map.eager_rules",
         "jax._src.ffi.build_ffi_lowering_function",
         "jax._src.source_info_util.user_frames",
         "jax._src.source_info_util._source_info_context",

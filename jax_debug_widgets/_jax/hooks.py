@@ -16,12 +16,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import debugging, source_info_util
+from jax._src import core, debugging, shard_map, source_info_util
 from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.equation import Lanes, Tapper, frame_of
+from jax_debug_widgets._jax.equation import Lanes, Tapper, frame_of, type_of
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
 
@@ -67,6 +67,7 @@ class Hooks:
                 self._replace(primitive, "impl", partial(self._run, primitive))
                 self._replace(primitive, "bind", self._bind)
                 self._undo.append(versions.replace_batcher(primitive, partial(self._batch, primitive)))
+                self._replace_item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
 
     def remove(self) -> None:
         """Give JAX its own rules back when the last user has gone."""
@@ -80,6 +81,12 @@ class Hooks:
         inherited = name not in vars(owner)
         self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
         setattr(owner, name, partial(ours, theirs))
+
+    def _replace_item(self, table: dict[Any, Any], key: Any, ours: Any) -> None:
+        if key in table:
+            theirs = table[key]
+            self._undo.append(partial(table.__setitem__, key, theirs))
+            table[key] = partial(ours, theirs)
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if is_capturing():
@@ -107,9 +114,20 @@ class Hooks:
         return bind_batched(primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
 
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
-        if not is_capturing():
+        # Callbacks of programs that JAX lowered without us (compiled ahead of time, say) come from its own file.
+        is_eager = sys._getframe(1).f_code.co_filename != debugging.__file__
+        if not is_capturing() or not is_eager:
             return theirs(*operands, **params)
         return self._run_eagerly(primitive, operands, params, Lanes((), ((),) * len(operands)))
+
+    def _run_on_mesh(self, primitive: Any, theirs: Any, mesh: Any, *operands: Any, **params: Any) -> Any:
+        """The rule of an un-jitted `shard_map`: once a device, with its block of each operand."""
+        if not is_capturing():
+            return theirs(mesh, *operands, **params)
+        with core.eval_context():
+            for blocks in zip(*map(list, operands), strict=True):
+                self._run_eagerly(primitive, blocks, params, Lanes((), ((),) * len(blocks)))
+        return []
 
     def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         if not is_capturing():
@@ -120,13 +138,11 @@ class Hooks:
         current = source_info_util.current()
         # As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
         on_host = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
-        arrays = [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in on_host]
+        types = tuple(map(type_of, on_host))
+        arrays = [
+            np.asarray(x if kind.key is None else jax.random.key_data(x)) for x, kind in zip(on_host, types, strict=True)
+        ]
         equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
-        if any(map(_is_key, on_host)):
-            equation = equation.with_keys(tuple(jax.random.key_impl(x) if _is_key(x) else None for x in on_host))
+        equation = equation.with_types(types)
         self._tapper(equation, _settings.value)(*arrays)
         return []
-
-
-def _is_key(operand: Any) -> bool:
-    return jax.dtypes.issubdtype(operand.dtype, jax.dtypes.prng_key)

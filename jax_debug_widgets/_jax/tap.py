@@ -36,6 +36,8 @@ def bind_batched(
 ) -> tuple[list[Any], tuple[Any, ...]]:
     """Batch a debugging equation: move the new axis of each mapped operand to the front and add it to `lanes`."""
     size = next(x.shape[dim] for x, dim in zip(operands, dims, strict=True) if dim is not None)
+    if size == 0:
+        return [], ()
     moved = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(operands, dims, strict=True)]
     mapped = tuple((dim is not None, *axes) for dim, axes in zip(dims, lanes.mapped, strict=True))
     batched = Lanes((size, *lanes.sizes), mapped)

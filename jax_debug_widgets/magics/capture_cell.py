@@ -30,8 +30,8 @@ class CellCapture:
         self._shell = shell
         self._session = session
         self._depth = 0
-        self._cell: Recording | None = None
-        self._cell_depth = 0
+        self._cells: list[tuple[int, Recording]] = []
+        """The captured cells that are running, each in the one before, with how deep they are."""
         self._lasting: Recording | None = None
         self._undo_watching: Callable[[], None] | None = None
         self.calls = CallWatch(lambda: session.active)
@@ -53,8 +53,7 @@ class CellCapture:
 
             raise UsageError(f"jaxdebug: {rest!r} is no option; the code goes on the lines below %%jaxdebug")
         show_the_magic(sys._getframe(1).f_code.co_filename, line)
-        self._cell = self.begin(title, options)
-        self._cell_depth = self._depth
+        self._cells.append((self._depth, self.begin(title, options)))
 
     def begin(self, title: str, options: Options) -> Recording:
         """Begin a capture and show its panel, if there can be one."""
@@ -84,18 +83,26 @@ class CellCapture:
             recording, self._lasting = self._lasting, None
             self.end(recording, None)
 
+    def end_all(self) -> None:
+        """The extension goes: end every capture."""
+        while self._cells:
+            self.end(self._cells.pop()[1], None)
+        self.switch_off()
+        if self._undo_watching is not None:
+            self._undo_watching()
+
     def before_execution(self) -> None:
         """IPython's `pre_execute`; a cell may run other cells."""
         self._depth += 1
 
     def after_execution(self) -> None:
         """IPython's `post_execute`."""
-        if self._cell is not None and self._depth <= self._cell_depth:
+        if self._cells:
             self._leave(None)
-        elif self._cell is None and self._lasting is not None and self._lasting.run.options.barrier:
+        elif self._lasting is not None and self._lasting.run.options.barrier:
             self._wait_for(self._lasting.run)
         self._depth = max(self._depth - 1, 0)
-        if self._depth == 0 and self._cell is None:
+        if self._depth == 0:
             self.calls.clear()
             if self._lasting is None and self._undo_watching is not None:
                 self._undo_watching()
@@ -109,9 +116,9 @@ class CellCapture:
             run.gave_up_waiting(interrupted=True)
 
     def _leave(self, error: BaseException | None) -> None:
-        recording, self._cell = self._cell, None
-        if recording is not None:
-            self.calls.clear()
+        """The cell that is running ends, if it is a captured one."""
+        if self._cells and self._depth <= self._cells[-1][0]:
+            _, recording = self._cells.pop()
             self.end(recording, error)
 
     def _watch_errors(self) -> None:
@@ -124,8 +131,7 @@ class CellCapture:
             error = sys.exc_info()[1]
             if error is not None:
                 without_our_frames(error)
-            if self._depth <= self._cell_depth:
-                self._leave(error)
+            self._leave(error)
             show(*args, **kwargs)
 
         def undo() -> None:

@@ -34,9 +34,9 @@ def transform_lines(lines: list[str]) -> list[str]:
 
 
 def title_of(body: list[str]) -> str:
-    """What to call the run of this cell: its first line of code."""
-    code = (line.strip() for line in body)
-    return next((line for line in code if line and not line.startswith("#")), "an empty cell")
+    """What to call the run of this cell: the first line of its last statement, which is what the others lead to."""
+    starts = (line.strip() for line in reversed(body) if line.strip() and line[0] not in " \t#)]}")
+    return next(starts, "an empty cell")
 
 
 def is_magic_line(line: str) -> bool:

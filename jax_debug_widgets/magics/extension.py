@@ -44,7 +44,7 @@ class _Loaded:
             self.shell.builtin_trap.add_builtin(name, function)
 
     def take_out(self) -> None:
-        self.cells.switch_off()
+        self.cells.end_all()
         self.shell.input_transformers_cleanup.remove(transform_lines)
         self.shell.ast_transformers.remove(self.rewriter)
         self.shell.events.unregister("pre_execute", self.cells.before_execution)

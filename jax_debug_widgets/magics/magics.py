@@ -6,7 +6,14 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    magics_class,
+    needs_local_scope,
+    no_var_expand,
+    output_can_be_silenced,
+)
 
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse
@@ -37,7 +44,9 @@ class JaxDebugMagics(Magics):
         self._session = session
         self._cells = cells
 
+    @no_var_expand
     @needs_local_scope
+    @output_can_be_silenced
     @line_cell_magic
     def jaxdebug(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """See inside `jax.jit`: capture what compiled programs print and call back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 from jax_debug_widgets.store import Budget
@@ -40,4 +41,4 @@ class Options:
     @property
     def budget(self) -> Budget:
         """What the store may hold."""
-        return Budget(self.max_events, int(self.max_mb * _MEBIBYTE))
+        return Budget(self.max_events, int(min(max(self.max_mb * _MEBIBYTE, 1), sys.maxsize)))

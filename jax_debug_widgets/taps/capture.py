@@ -65,7 +65,7 @@ class Capture:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
         site = self.sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
-        key = (site.id, equation.shapes, equation.dtypes, static, equation.lanes, equation.text_options)
+        key = (site.id, equation.shapes, equation.dtypes, static, equation.lanes, equation.text_options, equation.types)
         if key not in self._taps:
             self._taps[key] = make_tap(site, equation)
         return self._taps[key]

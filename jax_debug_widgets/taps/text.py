@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.arrays import on_cpu
-from jax_debug_widgets._jax.equation import wrap_keys
+from jax_debug_widgets._jax.equation import restore_types
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation
@@ -42,10 +42,18 @@ def renderer(equation: Equation) -> Callable[[Sequence[Any]], str]:
     unflatten, text = unflattener(equation), equation.text
     if text is None:
         return lambda values: _call_text(equation.format, *unflatten(values))
-    convert = _as_jax if equation.keys or needs_jax_arrays(equation.format) else _as_numpy
+    as_jax = (
+        needs_jax_arrays(equation.format)
+        or _has_containers(equation)
+        or any(kind.key is not None for kind in equation.types)
+    )
 
     def render(values: Sequence[Any]) -> str:
-        args, kwargs = unflatten(wrap_keys([convert(value) for value in values], equation.keys))
+        if as_jax:
+            operands = restore_types([on_cpu(np.asarray(value)) for value in values], equation.types)
+        else:
+            operands = [_as_numpy(value) for value in values]
+        args, kwargs = unflatten(operands)
         try:
             return text(args, kwargs)
         except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
@@ -71,8 +79,13 @@ def _as_numpy(value: Any) -> Any:
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
-def _as_jax(value: Any) -> Any:
-    return on_cpu(np.asarray(value))
+def _has_containers(equation: Equation) -> bool:
+    """Whether any argument is a list, a dict or the like: these format their elements by `repr`."""
+    tree = equation.in_tree
+    if tree is None:
+        return False
+    args, kwargs = tree.children()
+    return not all(map(jax.tree_util.treedef_is_leaf, (*args.children(), *kwargs.children())))
 
 
 def _call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

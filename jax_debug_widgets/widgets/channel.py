@@ -15,6 +15,9 @@ from typing import Any
 
 import anywidget
 import traitlets
+from IPython.core.getipython import get_ipython
+
+from jax_debug_widgets.widgets.intake import Intake
 
 Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
 """A request of the browser -> the messages that answer it. Must not raise. May be called from any thread."""
@@ -36,7 +39,10 @@ class Channel:
     def __init__(self, model: PanelModel, answer: Answer) -> None:
         self.model = model
         self._answer = answer
-        model.on_msg(self._on_message)
+        model.on_msg(lambda _model, content, _buffers: self._on_request(content))
+        kernel = getattr(get_ipython(), "kernel", None)
+        if Intake.is_possible(kernel):
+            Intake(kernel, model.comm.comm_id, self._on_request).install()
 
     @classmethod
     def open(cls, run: str, answer: Answer) -> Channel:
@@ -51,7 +57,7 @@ class Channel:
         """Send one message."""
         self.model.send(content, buffers=[buffer])
 
-    def _on_message(self, _model: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_request(self, content: dict[str, Any]) -> None:
         for message, buffer in self._answer(content):
             self.send(message, buffer)
 

@@ -1,5 +1,5 @@
 // Feeds the built bundle with a made-up training run through a fake model. Options in the hash: theme, tab, rate
-// (events per second), seconds (of the run that have passed at the start), state, lanes=1.
+// (events per second), seconds (of the run that have passed at the start), state.
 import { FakeKernel } from "./fake_kernel.js";
 
 const options = new URLSearchParams(location.hash.slice(1));

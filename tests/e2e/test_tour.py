@@ -64,14 +64,13 @@ def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(lab, tour, la
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", **COUNTS)
     lab_page.screenshot("tour-streams-light")
-    ordered = panel.root.get_by_role("log", name="Ordered")
-    unordered = panel.root.get_by_role("log", name="Unordered")
+    ordered, unordered = panel.root.get_by_test_id("stream-ordered"), panel.root.get_by_test_id("stream-unordered")
     assert ordered.get_by_text("loss 0.").count() > 3
     assert ordered.get_by_text("gradient").count() == 0
     assert unordered.get_by_text("gradient").count() > 3
     assert unordered.get_by_text("keep_best").count() > 3
     panel.open_tab("Calls")
-    assert panel.root.get_by_role("cell", name="train(").count() == 1
+    assert panel.root.get_by_role("rowheader", name="train(").count() == 1
     lab_page.screenshot("tour-calls-light")
     lab_page.set_theme("Dark")
     panel.open_tab("Plots")
@@ -109,3 +108,44 @@ def test_the_reopened_notebook_shows_it_without_a_kernel(lab, tour, lab_page):
     assert snapshot.get_by_text("effects drained").is_visible()
     assert snapshot.get_by_text("loss 0.").first.is_visible()
     lab_page.screenshot("tour-reopened-without-a-kernel")
+
+
+SLOW = """%%jaxdebug
+import pathlib, time
+
+def wait(step):
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+
+@jax.jit
+def slow(x):
+    def body(i, x):
+        jax.debug.print("step {i}", i=i)
+        return x * 0.5
+    x = lax.fori_loop(0, 2000, body, x)
+    jax.debug.callback(wait, x)
+    return x
+
+slow(1.0)
+"""
+
+
+def test_the_panel_answers_while_the_main_thread_is_blocked(lab, lab_page):
+    setup = "%load_ext jax_debug_widgets\nimport jax\nfrom jax import lax"
+    notebook = lab_page.open_notebook(lab.write_notebook("blocked.ipynb", setup, SLOW))
+    notebook.run_cell(0)
+    panel = PanelOnScreen(lab_page)
+    run = notebook.start_cell(1)
+    notebook.output(1)
+    panel.wait(events=2001, state="running", barrier="pending")
+    unordered = panel.root.get_by_test_id("stream-unordered")
+    unordered.get_by_label("Unordered events").evaluate("list => { list.scrollTop = 0; }")
+    unordered.get_by_text("step 0", exact=True).wait_for()
+    assert notebook.is_running(1), "JupyterLab shows the cell as done"
+    lab_page.screenshot("blocked-rows-on-demand")
+
+    assert not run.ended
+    (lab.notebooks / "go").touch()
+    run.wait()
+    panel.wait(state="done", barrier="drained")
+    assert lab_page.errors == []

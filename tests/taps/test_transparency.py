@@ -23,15 +23,21 @@ def ordered(x):
     return y
 
 
-def skip_what_jax_refuses(transform, body):
-    if body is ordered and transform.devices > 1:
+def partitioned(x):
+    y = jnp.sin(x) * 2
+    jax.debug.print("x={x} y={y}", x=x, y=y, partitioned=True)
+    return y
+
+
+def skip_what_jax_refuses(transform, *, is_ordered):
+    if is_ordered and transform.devices > 1 and not transform.name.startswith("eager"):
         pytest.skip("JAX refuses ordered effects on several devices")
 
 
 @pytest.mark.behaviour("P1")
 @pytest.mark.parametrize("body", [unordered, ordered])
 def test_a_capture_sees_what_jax_would_print_and_changes_no_bit(transform, body, printed, same_bits):
-    skip_what_jax_refuses(transform, body)
+    skip_what_jax_refuses(transform, is_ordered=body is ordered)
     program = transform.wrap(body)
     plain, written = printed(program)
     lines = written.splitlines()
@@ -46,3 +52,83 @@ def test_a_capture_sees_what_jax_would_print_and_changes_no_bit(transform, body,
     assert Counter(texts) == Counter(lines)
     if body is ordered:
         assert texts == lines
+    assert printed(program)[1].count("\n") == transform.firings, "JAX prints again once the capture is over"
+
+
+@pytest.mark.behaviour("P1")
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_echo_writes_what_jax_writes(transform, is_ordered, printed):
+    skip_what_jax_refuses(transform, is_ordered=is_ordered)
+    program = transform.wrap(ordered if is_ordered else unordered)
+    _, written = printed(program)
+    with jdw.capture(echo=True) as run:
+        _, echoed = printed(program)
+    assert Counter(echoed.splitlines()) == Counter(written.splitlines())
+    assert Counter(event.text for event in run.events) == Counter(written.splitlines())
+    if is_ordered:
+        assert echoed == written
+
+
+@pytest.mark.behaviour("P7")
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_a_users_callback_is_called_as_without_a_capture(transform, is_ordered, printed, same_bits):
+    skip_what_jax_refuses(transform, is_ordered=is_ordered)
+    calls = []
+
+    def record(x, *, name, y):
+        calls.append((type(x), x.dtype, x.shape, x.weak_type, x.devices(), x.tobytes(), name, y.tobytes()))
+
+    def body(x):
+        y = jnp.sin(x) * 2
+        jax.debug.callback(record, x, name="static", y=y, ordered=is_ordered)
+        return y
+
+    program = transform.wrap(body)
+    plain, _ = printed(program)
+    expected, calls[:] = calls[:], []
+    with jdw.capture() as run:
+        captured, _ = printed(program)
+
+    assert same_bits(plain, captured)
+    assert len(calls) == len(run.events) == transform.firings
+    if transform.name == "eager_shard_map":
+        # There JAX leaves each block on its own device; for us all arguments of callbacks are on the first.
+        expected, calls = ([(*call[:4], *call[5:]) for call in those] for those in (expected, calls))
+    assert Counter(calls) == Counter(expected)
+    if is_ordered:
+        assert calls == expected
+
+
+@pytest.mark.behaviour("P5")
+def test_a_partitioned_print_shows_each_shard(transform, printed):
+    if transform.name != "sharded_jit":
+        pytest.skip("one shard, or JAX's own partition")
+    program = transform.wrap(partitioned)
+    _, written = printed(program)
+    with jdw.capture() as run:
+        _, leaked = printed(program)
+    assert len(run.events) == transform.devices
+    assert Counter(event.text for event in run.events) == Counter(written.splitlines())
+    assert leaked == ""
+
+
+def test_a_program_compiled_ahead_of_the_capture_prints_as_ever(printed):
+    program = jax.jit(unordered).lower(1.0).compile()
+    _, written = printed(lambda: program(2.0))
+    with jdw.capture() as run:
+        _, again = printed(lambda: program(2.0))
+    assert again == written
+    assert list(run.events) == []
+
+
+def test_what_a_capture_leaves_behind_prints_as_ever(printed):
+    def linearised():
+        return jax.vjp(jax.vmap(jax.checkpoint(ordered)), jnp.ones(3))[1]
+
+    _, written = printed(lambda: linearised()(jnp.ones(3)))
+    with jdw.capture() as run:
+        pull = linearised()
+        jax.effects_barrier()
+    _, late = printed(lambda: pull(jnp.ones(3)))
+    assert len(run.events) == 3
+    assert late == "".join(written.splitlines(keepends=True)[3:])

@@ -63,8 +63,8 @@ export class Registry {
   };
 
   add(source: RunSource): void {
-    if (this.sources.size === 0) this.observer.observe(document, { childList: true, subtree: true });
     this.sources.add(source);
+    this.observer.observe(document, { childList: true, subtree: true });
     for (const output of this.waiting.splice(0)) this.attach(output);
     this.sweep();
   }
@@ -72,13 +72,14 @@ export class Registry {
   /** The views of its runs stay, with what they last showed. */
   remove(source: RunSource): void {
     this.sources.delete(source);
-    if (this.sources.size === 0) this.observer.disconnect();
+    this.sweep();
   }
 
   /** Takes the views of outputs that left the page, gives one to those that can have it now. */
   sweep(): void {
     this.removeDisconnected();
     for (const output of document.querySelectorAll<HTMLElement>(`[${RUN_ATTRIBUTE}]`)) this.attach(output);
+    if (this.sources.size === 0 && this.views.size === 0) this.observer.disconnect();
   }
 
   private removeDisconnected(): void {

@@ -21,8 +21,8 @@ export function Calls({ run, ui, status }: Props) {
   if (calls.length === 0) {
     return (
       <div class="empty">
-        <strong>No call yet</strong>
-        <span>Each call of a jitted function is listed here, with the time it took to trace, compile and run.</span>
+        <strong>{status.state === "running" ? "No call yet" : "No call in this run"}</strong>
+        <span>Each call of a compiled function is listed here, with the time it took to trace, compile and run.</span>
       </div>
     );
   }

@@ -19,15 +19,7 @@ export function Life({ run, ui, status }: Props) {
   const selected = calls.findIndex((call) => call.id === ui.call.value);
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
-  if (!call) {
-    return (
-      <div class="life">
-        <div class="stage todo">
-          <b>no call yet</b> the life of the first jitted call will show here
-        </div>
-      </div>
-    );
-  }
+  if (!call) return <NoCall over={status.state === "done" || status.state === "failed"} />;
   const stages = stagesOf(call, status.barrier, elapsed(run, status));
   return (
     <div class="life" data-testid="life" data-call={call.id}>
@@ -38,6 +30,16 @@ export function Life({ run, ui, status }: Props) {
         </div>
       ))}
       <Announcement call={call} stages={stages} />
+    </div>
+  );
+}
+
+function NoCall({ over }: { over: boolean }) {
+  return (
+    <div class="life" data-testid="life">
+      <div class="stage todo">
+        {over ? "No compiled function was called." : "No call yet: the life of the first compiled call shows here."}
+      </div>
     </div>
   );
 }

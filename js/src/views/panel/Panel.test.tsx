@@ -277,7 +277,7 @@ describe("the plots", () => {
     const ui = createUi();
     ui.tab.value = "plots";
     show(goldenBatch("unicode"), ui);
-    expect(find(".empty").textContent).toContain("No scalars yet");
+    expect(find(".empty").textContent).toContain("No scalars in this run");
   });
 });
 
@@ -313,6 +313,6 @@ describe("the calls", () => {
     const ui = createUi();
     ui.tab.value = "calls";
     show(goldenBatch("empty"), ui);
-    expect(find(".empty").textContent).toContain("No call yet");
+    expect(find(".empty").textContent).toContain("No call in this run");
   });
 });

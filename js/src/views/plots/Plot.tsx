@@ -22,6 +22,7 @@ export function Plot({ run, ui, series, plotKey, dark }: Props) {
   const canvas = useRef<HTMLDivElement>(null);
   const [chart, setChart] = useState<Chart | null>(null);
   const [hover, setHover] = useState<Reading | null>(null);
+  const visible = useVisible(canvas);
   const logarithmic = ui.logarithmic.value.has(plotKey);
   const rank = run.rank.get(series.site) ?? 0;
   const lanes = series.lines.size;
@@ -48,8 +49,8 @@ export function Plot({ run, ui, series, plotKey, dark }: Props) {
   }, [lanes, rank, logarithmic, dark]);
   // `total` is what changes in the series.
   useLayoutEffect(() => {
-    if (chart) chart.update(drawnOf(series, logarithmic));
-  }, [chart, series, total, logarithmic]);
+    if (chart && visible) chart.update(drawnOf(series, logarithmic));
+  }, [chart, visible, series, total, logarithmic]);
 
   const site = run.sites.get(series.site);
   const name = site?.values[series.value] || (site ? siteName(site) : plotKey);
@@ -72,6 +73,18 @@ export function Plot({ run, ui, series, plotKey, dark }: Props) {
       <div class="chart" ref={canvas} role="img" aria-label={`${name}: ${count(total)} points`} />
     </figure>
   );
+}
+
+/** Charts that are scrolled away need not be drawn. */
+function useVisible(element: { current: HTMLElement | null }): boolean {
+  const [visible, setVisible] = useState(true);
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new IntersectionObserver((entries) => setVisible(entries.at(-1)?.isIntersecting ?? true));
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element]);
+  return visible;
 }
 
 function Last({ y }: { y: number | undefined }) {

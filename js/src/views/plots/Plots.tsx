@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import type { StatusMessage } from "../../transport/wire";
 import { Plot } from "./Plot";
 
 const MOST_PLOTS = 60;
@@ -10,17 +11,18 @@ const MOST_PLOTS = 60;
 interface Props {
   run: RunStore;
   ui: UiState;
+  status: StatusMessage;
   dark: boolean;
 }
 
-export function Plots({ run, ui, dark }: Props) {
+export function Plots({ run, ui, status, dark }: Props) {
   run.watch();
   const [most, setMost] = useState(MOST_PLOTS);
   const all = run.series.all();
   if (all.length === 0) {
     return (
       <div class="empty">
-        <strong>No scalars yet</strong>
+        <strong>{status.state === "running" ? "No scalars yet" : "No scalars in this run"}</strong>
         <span>Every number that is printed or handed to a callback is drawn here against its occurrence.</span>
       </div>
     );

@@ -13,6 +13,8 @@ export interface ChartColours {
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK_SIZE = 4;
 const LOG = 3;
+/** Between ticks of the occurrence: 1, 2, 5, 10, … */
+const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 export class Chart {
   private readonly plot: uPlot;
@@ -55,7 +57,10 @@ export class Chart {
         x: { time: false, range: () => [this.drawn.from, this.drawn.to] },
         y: { distr: logarithmic ? LOG : 1, range: (_, low, high) => rangeOf(low, high, logarithmic) },
       },
-      axes: [this.axis({ size: 20, gap: 2, space: 60, grid: { show: false } }), this.axis({ size: 46, space: 24 })],
+      axes: [
+        this.axis({ size: 20, gap: 2, space: 60, grid: { show: false }, incrs: WHOLE_STEPS }),
+        this.axis({ size: 46, space: 24 }),
+      ],
       series: [
         {},
         ...this.colours.lines.map(

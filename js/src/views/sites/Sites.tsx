@@ -65,8 +65,9 @@ function Site({ run, ui, site, dropped, dark }: SiteProps) {
       <span class="site-name mono">{siteName(site)}</span>
       <span class="number">{count(run.fired.get(site.id) ?? 0)}</span>
       <small class="muted">
-        {[site.where, ...traits(site)].join(" · ")}
+        {site.where}
         {dropped > 0 && <span class="bad-text"> · {count(dropped)} dropped</span>}
+        {traits(site).map((trait) => ` · ${trait}`)}
       </small>
       {line ? <Sparkline line={line} colour={colour} dark={dark} /> : <span />}
     </button>

@@ -1,0 +1,29 @@
+"""Shells for the tests of the magics."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.magics.shells import shell
+
+
+@pytest.fixture(scope="module")
+def _shell():
+    with shell() as one:
+        yield one
+
+
+@pytest.fixture
+def ours(_shell):
+    """A shell with the extension and a fresh namespace, capturing nothing."""
+    _shell.start_anew()
+    yield _shell
+    if _shell.ip._jax_debug_widgets.cells.lasting is not None:
+        _shell.run("%jaxdebug off")
+
+
+@pytest.fixture
+def plain():
+    """A shell without the extension."""
+    with shell(extension=False) as one:
+        yield one

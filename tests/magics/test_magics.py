@@ -1,0 +1,238 @@
+"""`%jaxdebug` and its commands and options, and what `%%jaxdebug` does beside other magics."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from jax_debug_widgets.magics.options import COMMANDS, option_parser
+from jax_debug_widgets.session import current_session
+
+
+def last_run():
+    return current_session().current
+
+
+def texts():
+    return [event.text for event in last_run().events]
+
+
+def test_an_expression_gives_its_value_and_is_captured(ours):
+    outcome = ours.run("%jaxdebug f(1.)")
+    assert float(outcome.result.result) == 2
+    assert texts() == ["x 1.0"]
+    assert outcome.summaries == 1
+    assert [call.name for call in last_run().calls] == ["f(1.0)"]
+
+
+def test_options_come_before_the_expression(ours):
+    outcome = ours.run("%jaxdebug --no-echo --timeout 5 --max-events=7 --max-mb 3 --no-barrier f(1.)")
+    options = last_run().options
+    assert (options.echo, options.timeout, options.max_events, options.max_mb) == (False, 5, 7, 3)
+    assert not options.barrier
+    assert float(outcome.result.result) == 2
+    assert outcome.stdout == "Out[1]: Array(2., dtype=float32, weak_type=True)\n"
+
+
+def test_prints_are_echoed_in_a_terminal_unless_asked_not_to(ours):
+    assert ours.run("%jaxdebug f(1.);").stdout == "x 1.0\n"
+    assert ours.run("%jaxdebug --no-echo f(1.);").stdout == ""
+
+
+def test_the_assignment_form_assigns(ours):
+    ours.run("y = %jaxdebug f(3.)")
+    assert float(ours.ip.user_ns["y"]) == 6
+    assert texts() == ["x 3.0"]
+
+
+def test_braces_and_dollars_are_python(ours):
+    ours.ip.push({"h": lambda d: (f"${d}", d)})
+    assert ours.run("%jaxdebug h({'a': f})").result.result == ("${'a': " + repr(ours.ip.user_ns["f"]) + "}", {"a": ours.ip.user_ns["f"]})
+
+
+def test_a_statement_runs_in_the_namespace(ours):
+    outcome = ours.run("%jaxdebug y = f(4.)")
+    assert float(ours.ip.user_ns["y"]) == 8
+    assert outcome.result.result is None
+    assert texts() == ["x 4.0"]
+
+
+def test_an_expression_sees_the_locals_of_a_function(ours):
+    ours.run("def h():\n    local = 5.\n    return get_ipython().run_line_magic('jaxdebug', 'f(local)')\nh()")
+    assert texts() == ["x 5.0"]
+
+
+def test_an_expression_that_raises_shows_the_users_error_and_ends_the_capture(ours):
+    outcome = ours.run("%jaxdebug 1 / len([f(1.)][1:])")
+    assert "ZeroDivisionError" in outcome.stdout
+    assert "jax_debug_widgets" not in outcome.stdout
+    assert last_run().status().state == "failed"
+    ours.run("f(2.)")
+    assert texts() == ["x 1.0"]
+
+
+def test_a_line_in_a_captured_cell_is_a_run_of_its_own(ours):
+    ours.run("%%jaxdebug\nf(1.)\n%jaxdebug f(2.)\nf(3.)")
+    assert texts() == ["x 1.0", "x 3.0"]
+
+
+def test_on_captures_the_cells_that_follow_until_off(ours):
+    ours.run("%jaxdebug on --no-echo")
+    ours.run("f(1.)")
+    ours.run("y = f(2.)\n1/0")
+    run = last_run()
+    ended = ours.run("%jaxdebug off")
+    ours.run("f(3.)")
+    assert [event.text for event in run.events] == ["x 1.0", "x 2.0"]
+    assert [call.name for call in run.calls if call.origin == "cell"] == ["f(1.0)", "f(2.0)"]
+    assert ended.summaries == 0  # `run` had begun before: counted by its headline instead.
+    assert "jaxdebug: %jaxdebug on — done" in ended.stdout
+
+
+def test_errors_while_it_is_on_have_none_of_our_frames(ours):
+    ours.run("%jaxdebug on")
+    failed = ours.run("@jax.jit\ndef h(x):\n    jax.debug.print('{} {}', x)\n    return x\nh(1.)")
+    assert "Traceback" in failed.stdout
+    assert "jax_debug_widgets" not in failed.stdout
+
+
+def test_on_twice_and_off_without_on_are_told(ours):
+    assert "capturing is not on" in ours.run("%jaxdebug off").stdout + ours.run("%jaxdebug off").stderr
+    ours.run("%jaxdebug on")
+    again = ours.run("%jaxdebug on")
+    assert "on already" in again.stdout + again.stderr
+
+
+def test_a_captured_cell_while_it_is_on_has_a_run_of_its_own(ours):
+    ours.run("%jaxdebug on --no-echo")
+    lasting = last_run()
+    ours.run("%%jaxdebug\nf(1.)")
+    ours.run("f(2.)")
+    assert [event.text for event in lasting.events] == ["x 2.0"]
+
+
+def test_status_says_how_the_last_capture_did(ours):
+    ours.run("%%jaxdebug\nf(1.)")
+    said = ours.run("%jaxdebug status").stdout
+    assert re.search(r"jaxdebug: f\(1\.\) — done after \d+\.\d\d s, 1 events, effects drained", said)
+    assert "(unordered print)" in said and "f(1.0): " in said
+
+
+def test_barrier_says_that_effects_have_drained(ours):
+    ours.run("%%jaxdebug --no-barrier\nf(1.)")
+    assert ours.run("%jaxdebug barrier").stdout == "jaxdebug: effects drained\n"
+    assert last_run().status().barrier.state == "drained"
+
+
+def test_panel_gives_the_last_run(ours):
+    ours.run("%%jaxdebug\nf(1.)")
+    assert ours.run("%jaxdebug panel").result.result is last_run()
+
+
+def test_help_names_every_command_and_option(ours):
+    said = ours.run("%jaxdebug help").stdout
+    for command in COMMANDS:
+        assert command == "help" or f"%jaxdebug {command}" in said
+    for action in option_parser()._actions:
+        assert action.option_strings[0] in said
+
+
+@pytest.mark.parametrize("asked", ["%jaxdebug?", "%%jaxdebug?", "?%jaxdebug", "?%%jaxdebug"])
+def test_a_question_mark_shows_the_help(ours, asked):
+    said = ours.run(asked).stdout
+    assert "See inside jax.jit" in said
+    assert "%%jaxdebug [options]" in said
+    assert "--timeout" in said
+
+
+MISTAKES = {
+    "%jaxdebug": "say what to capture",
+    "%jaxdebug --no-echo": "nothing to capture",
+    "%jaxdebug stauts": "did you mean 'status'",
+    "%jaxdebug bariere": "did you mean 'barrier'",
+    "%jaxdebug --ecko f(1.)": "unknown option --ecko; did you mean --echo",
+    "%jaxdebug --time 3 f(1.)": "unknown option --time; did you mean --timeout",
+    "%jaxdebug --max-event=3 f(1.)": "unknown option --max-event; did you mean --max-events",
+    "%jaxdebug --timeout soon f(1.)": "invalid float value: 'soon'",
+    "%jaxdebug --timeout 0 f(1.)": "timeout must be greater than 0",
+    "%jaxdebug --timeout nan f(1.)": "timeout must be greater than 0",
+    "%jaxdebug --max-events many f(1.)": "invalid int value: 'many'",
+    "%jaxdebug --max-events -1 f(1.)": "max_events must be greater than 0",
+    "%jaxdebug --max-mb 0 f(1.)": "max_mb must be greater than 0",
+    "%jaxdebug --timeout": "--timeout",
+    "%jaxdebug on --ecko": "did you mean --echo",
+    "%jaxdebug on f(1.)": "`on` takes no 'f(1.)'",
+    "%jaxdebug status now": "`status` takes no 'now'",
+    "%jaxdebug barrier --timeot 3": "did you mean --timeout",
+    "%jaxdebug panel 3": "`panel` takes no '3'",
+    "%jaxdebug help me": "`help` takes no 'me'",
+    "%jaxdebug off now": "`off` takes no 'now'",
+    "%%jaxdebug --ecko\nf(1.)": "did you mean --echo",
+    "%%jaxdebug --timeout soon\nf(1.)": "invalid float value: 'soon'",
+    "%%jaxdebug f(1.)\nf(2.)": "'f(1.)' is no option",
+}
+
+
+@pytest.mark.parametrize(("cell", "words"), MISTAKES.items(), ids=MISTAKES)
+def test_a_mistake_is_told_in_one_line_with_what_was_meant(ours, cell, words):
+    before = last_run()
+    outcome = ours.run(cell)
+    said = outcome.stdout + outcome.stderr
+    assert words in said
+    assert "Traceback" not in said
+    assert outcome.error.startswith("UsageError")
+    assert last_run() is before
+    assert "x " not in outcome.stdout.split("UsageError")[0]
+
+
+def test_a_misspelled_command_that_is_a_name_is_the_name(ours):
+    ours.run("on_ = 3")
+    assert ours.run("%jaxdebug on_").result.result == 3
+
+
+@pytest.mark.parametrize("cell", ["%%time\n%%jaxdebug --no-echo\nf(1.)", "%%capture c\n%%jaxdebug\nf(1.)"])
+def test_it_works_below_another_cell_magic(ours, cell):
+    before = last_run()
+    outcome = ours.run(cell)
+    assert outcome.error == "None"
+    assert last_run() is not before
+    assert texts() == ["x 1.0"]
+    ours.run("f(2.)")
+    assert texts() == ["x 1.0"]
+
+
+def test_it_works_when_called_by_name(ours):
+    ours.run("get_ipython().run_cell_magic('jaxdebug', '--no-echo', 'f(1.)\\ny = 3')")
+    assert texts() == ["x 1.0"]
+    assert ours.ip.user_ns["y"] == 3
+
+
+def test_a_captured_cell_in_a_captured_cell(ours):
+    ours.run("%%jaxdebug\nf(1.)\nget_ipython().run_cell('%%jaxdebug\\nf(2.)')\nf(3.)\nundefined")
+    assert texts() == ["x 1.0", "x 3.0"]
+    ours.run("f(4.)")
+    assert texts() == ["x 1.0", "x 3.0"]
+
+
+def test_after_an_error_the_next_cell_is_not_captured(ours):
+    ours.run("%%jaxdebug\nf(1.)\n1/0")
+    run = last_run()
+    assert run.status().state == "failed"
+    ours.run("f(2.)")
+    assert last_run() is run
+    assert texts() == ["x 1.0"]
+
+
+def test_the_title_of_a_run_is_its_first_line_of_code(ours):
+    ours.run("%%jaxdebug\n\n# train\nfor i in range(1):\n    f(1.)")
+    assert last_run().title == "for i in range(1):"
+
+
+def test_a_cell_captures_functions_jitted_before_it(ours):
+    ours.run("h = jax.jit(lambda x: (jax.debug.print('h {}', x), x)[1])\nh(1.)")
+    ours.run("%%jaxdebug\nh(2.)")
+    assert texts() == ["h 2.0"]
+    (site,) = last_run().sites
+    assert site.where == "In [1]:1"
+    assert site.function.endswith("<lambda>")

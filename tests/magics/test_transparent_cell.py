@@ -1,0 +1,143 @@
+"""Under `%%jaxdebug` a cell does what it does without."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+
+import pytest
+
+from tests.magics import cells
+from tests.magics.shells import Shell, shell
+
+MAGIC = "%%jaxdebug --echo\n"
+
+
+@pytest.fixture(scope="module")
+def twins():
+    """Two shells, one of them with the extension."""
+    with shell(extension=False) as plain, shell() as ours:
+        yield plain, ours
+
+
+@pytest.fixture(autouse=True)
+def _no_log_of_jax():
+    # JAX logs failed callbacks to the real stderr, and pytest would show it.
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def both(twins: tuple[Shell, Shell], cell: str, **options):
+    """What a cell does without the magic and with it; a comment stands for it, so that lines have the same numbers."""
+    seen = []
+    for one, first in zip(twins, (MAGIC if cell.startswith("%%") else "# " + MAGIC, MAGIC), strict=True):
+        if one is twins[0] and cell.startswith("%%"):
+            first = ""  # noqa: PLW2901 - a cell magic must be the first line.
+        one.start_anew()
+        one.run("41")
+        outcome = one.run(first + cell, **options)
+        state = one.state()
+        state["raw history"] = [typed.removeprefix(first.strip()).strip() for typed in state["raw history"]]
+        seen.append((outcome, state, one.run("print(_, __)\nundefined if len('') else 1")))
+    return seen
+
+
+def table(*parts: dict[str, str]):
+    pairs = list(itertools.chain.from_iterable(part.items() for part in parts))
+    return pytest.mark.parametrize("cell", [cell for _, cell in pairs], ids=[name for name, _ in pairs])
+
+
+@table(cells.VALUES, cells.STATEMENTS, cells.MAGICS)
+def test_a_cell_does_what_it_does_without(twins, cell):
+    plain, ours = both(twins, cell)
+    assert ours == plain
+    assert plain[0].summaries == 0
+    assert ours[0].summaries == 1
+    assert ours[2].summaries == 0
+
+
+@table(cells.SYNTAX_ERRORS)
+def test_a_syntax_error_is_told_as_without(twins, cell):
+    plain, ours = both(twins, cell)
+    assert ours == plain
+    assert "SyntaxError" in ours[0].stdout or "IndentationError" in ours[0].stdout
+    assert "jaxdebug_" not in ours[0].stdout
+
+
+@table(cells.ERRORS)
+def test_an_error_has_the_users_traceback_and_none_of_our_frames(twins, cell):
+    plain, ours = both(twins, cell)
+    assert ours == plain
+    assert "jax_debug_widgets" not in ours[0].stdout + ours[0].stderr
+    assert "__jaxdebug" not in ours[0].stdout + ours[0].stderr
+    assert ours[0].summaries == 1
+    assert ours[2].summaries == 0
+
+
+def test_the_summary_comes_before_the_traceback(twins):
+    ours = twins[1]
+    ours.start_anew()
+    import contextlib
+    import io
+
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        ours.ip.run_cell("%%jaxdebug\nf(1.)\n1/0")
+    assert 0 < out.getvalue().index("jaxdebug: f(1.)") < out.getvalue().index("Traceback")
+
+
+def test_what_is_typed_after_prints_is_in_order(twins):
+    """The cell's own prints and JAX's, as they come."""
+    _, (ours, _, _) = both(twins, "print('a')\nf(1.)\nprint('b')\nf(2.);")
+    assert ours.stdout == "a\nx 1.0\nb\nx 2.0\n"
+
+
+@pytest.mark.parametrize("interactivity", ["all", "last", "last_expr", "last_expr_or_assign", "none"])
+def test_every_interactivity_shows_what_it_shows_without(twins, interactivity):
+    for one in twins:
+        one.ip.ast_node_interactivity = interactivity
+    plain, ours = both(twins, "1\ny = 2\n3\nz = f(4.)")
+    for one in twins:
+        one.ip.ast_node_interactivity = "last_expr"
+    assert ours == plain
+
+
+def test_a_silent_cell_stays_silent_and_leaves_no_history(twins):
+    plain, ours = both(twins, "f(1.)", silent=True)
+    assert ours == plain
+    assert ours[0].stdout == "x 1.0\n"
+
+
+def test_a_cell_without_history_leaves_none(twins):
+    plain, ours = both(twins, "f(1.)", store_history=False)
+    assert ours == plain
+
+
+@pytest.mark.parametrize("mode", ["Plain", "Verbose", "Minimal"])
+def test_every_mode_of_tracebacks_shows_the_users_frames_only(twins, mode):
+    for one in twins:
+        one.ip.run_line_magic("xmode", f"-- {mode}" if mode.startswith("-") else mode)
+    plain, ours = both(twins, "def h(x):\n    y = f(x)\n    return 1 / 0\nh(1.)")
+    for one in twins:
+        one.ip.run_line_magic("xmode", "Context")
+    if mode != "Verbose":  # It prints all globals, hashes and all.
+        assert ours == plain
+    assert "ZeroDivisionError" in ours[0].stdout
+    assert "jax_debug_widgets/" not in ours[0].stdout
+
+
+def test_the_raw_history_keeps_what_was_typed(twins):
+    ours = twins[1]
+    ours.start_anew()
+    ours.run(MAGIC + "f(1.)\n# done")
+    assert ours.ip.history_manager.input_hist_raw[-1] == MAGIC + "f(1.)\n# done"
+
+
+def test_the_second_run_of_a_cell_compiles_nothing(twins):
+    ours = twins[1]
+    ours.start_anew()
+    ours.run("h = jax.jit(lambda x: (jax.debug.print('{}', x), x)[1])")
+    ours.run(MAGIC + "h(1.)")
+    compiled = ours.ip.user_ns["h"]._cache_size()
+    ours.run(MAGIC + "h(1.)")
+    assert ours.ip.user_ns["h"]._cache_size() == compiled == 1
