@@ -68,6 +68,7 @@ class Equation:
       shapes, dtypes: of each operand, `vmap` axes leading (see `lanes`).
       in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are no arrays;
         `in_tree` is None where the structure is not to be found.
+      order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write; None for callbacks.
       text_options: what else the text depends on (NumPy's print options when the program was traced).
@@ -90,6 +91,7 @@ class Equation:
     text_options: Hashable
     run: Callable[..., object]
     types: tuple[OperandType, ...] = ()
+    order: int = -1
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:
         """The same equation, its operands of these types again before the user's code sees them."""

@@ -6,7 +6,9 @@ that starts anew.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from jax._src import core, debugging, source_info_util
@@ -31,7 +33,12 @@ def with_recorders(program: core.ClosedJaxpr, name: str, make_recorder: MakeReco
         return program
     # Un-jitted transformations run each equation as a program of its own; what they are is in the current stack.
     outer = source_info_util.current().name_stack.extend(_scope_of_module(name))
-    return program.replace(jaxpr=_rewrite(program.jaxpr, outer, make_recorder))
+    numbers = itertools.count()
+
+    def numbered(equation: Equation) -> Recorder:
+        return make_recorder(replace(equation, order=next(numbers)))
+
+    return program.replace(jaxpr=_rewrite(program.jaxpr, outer, numbered))
 
 
 def _scope_of_module(name: str) -> str:

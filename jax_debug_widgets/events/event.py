@@ -24,7 +24,7 @@ class Tap:
       lanes: sizes of the `vmap` axes that one firing carries, outermost first; empty outside `vmap`.
         JAX would have fired once a lane, so a firing is `size` events.
       mapped: for each value and each of `lanes`, whether the value has that axis (its leading axes, in order).
-      shapes: for each value, its shape in one event (without lanes).
+      shapes, dtypes: of each value in one event (without lanes).
       nbytes: bytes that one firing holds, all lanes together.
       unflatten: the values of one event -> `(args, kwargs)` as the program wrote them.
       render: the values of one event -> the text that JAX would have written, or None where it writes nothing.
@@ -34,6 +34,7 @@ class Tap:
     lanes: tuple[int, ...]
     mapped: tuple[tuple[bool, ...], ...]
     shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype[Any], ...]
     nbytes: int
     unflatten: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
     render: Callable[[Sequence[Any]], str]

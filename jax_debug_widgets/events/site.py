@@ -30,6 +30,7 @@ class CallSite:
       values: the source expression of each value, in the order of `Event.values`.
       format: the format string of a print, the callback's name otherwise.
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
+      order: how many debugging calls stand before it in its program; -1 where it is not part of one.
       transforms: the transformations in it, outermost first, e.g. `("jit", "transpose", "jvp")`.
     """
 
@@ -50,3 +51,4 @@ class CallSite:
     name_stack: str
     transforms: tuple[str, ...]
     phase: Phase
+    order: int

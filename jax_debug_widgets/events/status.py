@@ -31,6 +31,7 @@ class Status:
       started: seconds since the epoch; `elapsed`: seconds since then.
       events: how many have fired; `rate`: per second, over the last second.
       dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
+      muted: ids of the sites that are switched off.
       notes: what could not be done and why, in sentences.
     """
 
@@ -42,5 +43,6 @@ class Status:
     rate: float
     dropped: int
     dropped_by_site: Mapping[int, int]
+    muted: tuple[int, ...]
     barrier: Barrier
     notes: tuple[str, ...]

@@ -127,6 +127,7 @@ class CallLog:
                 self._take_stages(record)
                 # It is seen only now that it has been compiled.
                 record.started_ns -= int(sum(record.stages.values()) * 1e9)
+            record.function = function
             record.effects, record.ordered, record.executed = True, record.ordered or ordered, True
             self._take_stages(record)
             self._touch(record)

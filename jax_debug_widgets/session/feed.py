@@ -10,7 +10,7 @@ import numpy as np
 from jax_debug_widgets.transport import Points, batch_message, rows_message
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Call
+    from jax_debug_widgets.events import Call, Tap
     from jax_debug_widgets.session.run import Run
 
 MAX_EVENTS = 50_000
@@ -33,7 +33,7 @@ class Feed:
         self._lock = threading.Lock()
         self._next = 0
         self._number = 0
-        self._sites = 0
+        self._taps: dict[int, Tap] = {}
         self._call_version = 0
         self._last_status: object = None
 
@@ -50,9 +50,10 @@ class Feed:
             return messages
 
     def again(self, first: int) -> list[Message]:
-        """Everything from event `first` on, with all sites and calls."""
+        """Everything from event `first` on, with all sites and calls; news among it, so that they leave no gap."""
         with self._lock:
-            messages, start, self._sites, self._call_version = [], first, 0, 0
+            self._next = len(self._run.store)
+            messages, start, self._taps, self._call_version = [], min(first, self._next), {}, 0
             while True:
                 stop = min(max(start, self._run.store.oldest) + MAX_EVENTS, self._next)
                 messages.append(self._batch(start, stop))
@@ -69,7 +70,7 @@ class Feed:
         run, store = self._run, self._run.store
         pieces = store.columns(start, stop)
         first = pieces[0].first if pieces else max(start, min(stop, store.oldest))
-        sites = store.sites()
+        taps = store.latest_taps()
         calls, self._call_version = run.call_log.calls(self._call_version)
         status = run.status()
         self._last_status = _settled(status)
@@ -82,11 +83,11 @@ class Feed:
             pieces=pieces,
             points=self._points(first, stop),
             texts=self._texts(first, pieces),
-            sites=sites[self._sites :],
+            sites=[tap for site, tap in taps.items() if self._taps.get(site) is not tap],
             calls=[call for call in calls if shown(call)],
             status=status,
         )
-        self._sites = len(sites)
+        self._taps = taps
         return message
 
     def _points(self, first: int, stop: int) -> Points:
@@ -129,4 +130,4 @@ def shown(call: Call) -> bool:
 def _settled(status: Any) -> object:
     """What of a status is worth a message by itself; clocks are not, unless something is being waited for."""
     waiting = round(status.elapsed, 1) if status.state == "waiting" or status.barrier.pending else None
-    return (status.state, status.dropped, status.barrier.state, status.barrier.pending, status.notes, waiting)
+    return (status.state, status.dropped, status.muted, status.barrier.state, status.barrier.pending, status.notes, waiting)

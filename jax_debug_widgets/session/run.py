@@ -6,6 +6,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -128,14 +129,15 @@ class Run:
         Raises:
           KeyError: see `series`. ValueError: there is nothing to draw.
         """
-        choices = [self._choose(name) for name in names] or [c for c in self._choices() if c.is_scalar]
-        if not choices:
-            msg = "no scalar value was captured, so there is nothing to plot; see run.sites for what was"
-            raise ValueError(msg)
+        choices = [self._choose(name) for name in names] or self._choices()
         drawn = []
         for choice in choices:
             _, steps, values = self.store.series(choice.site.id, choice.value)
-            drawn.append((choice.name, steps, values))
+            if names or _is_scalar(values):
+                drawn.append((choice.name, steps, values))
+        if not drawn:
+            msg = "no scalar value was captured, so there is nothing to plot; see run.sites for what was"
+            raise ValueError(msg)
         return draw_series(drawn, ax=ax, log=log)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -174,6 +176,7 @@ class Run:
             rate=self._rate(now, count),
             dropped=self.store.oldest,
             dropped_by_site=self.store.dropped_by_site(),
+            muted=self._muted(),
             barrier=self._barrier_status(now),
             notes=tuple(self.notes),
         )
@@ -182,7 +185,8 @@ class Run:
         """The cell is about to call `function`, written `name`; None if that runs no compiled program."""
         if not is_compiled_function(function):
             return None
-        return self.call_log.begin(name, getattr(function, "__name__", ""))
+        # A plain function wraps the compiled one (`jax.pmap`), whose name is another.
+        return self.call_log.begin(name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", ""))
 
     def returned(self, *, failed: bool) -> None:
         """The program has returned or raised; its effects may still be pending."""
@@ -212,6 +216,10 @@ class Run:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()
+
+    def _muted(self) -> tuple[int, ...]:
+        muted = self._session.capture.sites.muted()
+        return tuple(site.id for site in self.store.sites() if site.id in muted)
 
     def _choices(self) -> list[Choice]:
         return [Choice(site, index) for site in self.sites for index in range(len(site.values))]
@@ -257,6 +265,10 @@ class Run:
 _ROW = (
     "seq", "time", "kind", "ordered", "where", "label", "step", "lane", "phase", "call", "text", "values",
 )  # fmt: skip
+
+
+def _is_scalar(values: np.ndarray) -> bool:
+    return values.ndim == 1 and len(values) > 0 and values.dtype.kind != "c"
 
 
 def _row(event: Event) -> tuple[Any, ...]:

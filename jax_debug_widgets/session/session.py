@@ -125,6 +125,17 @@ class Session:
         if run is not None and is_capturing():
             run.call_log.compiled(stage, name, seconds)
 
+    def mute(self, site_id: int, *, muted: bool) -> None:
+        """Stop or go on recording a site, from now on, in all programs that contain it. Nothing is recompiled.
+
+        Raises:
+          KeyError: no such site.
+        """
+        if site_id not in {site.id for run in self._runs.values() for site in run.store.sites()}:
+            msg = f"no site has the number {site_id}; `%jaxdebug sites` lists them"
+            raise KeyError(msg)
+        self.capture.sites.switch_of(site_id).off = muted
+
     def barrier(self, timeout: float | None) -> bool:
         """`jax.effects_barrier()` for this thread, giving up after `timeout` seconds; whether all has drained.
 

@@ -47,7 +47,7 @@ class Store:
         self._count = 0
         self._nbytes = 0
         self._fired: dict[int, int] = {}
-        self._sites: dict[int, CallSite] = {}
+        self._taps: dict[int, Tap] = {}
         self._seen: dict[int, int] = {}
         self._dropped: dict[int, int] = {}
 
@@ -82,7 +82,12 @@ class Store:
     def sites(self) -> list[CallSite]:
         """The sites that have fired, in the order of their first event."""
         with self._lock:
-            return list(self._sites.values())
+            return [tap.site for tap in self._taps.values()]
+
+    def latest_taps(self) -> dict[int, Tap]:
+        """Site id -> the tap that reported its newest event, in the order of the sites' first event."""
+        with self._lock:
+            return dict(self._taps)
 
     def seen_by_site(self) -> dict[int, int]:
         """Site id -> how many events of it have arrived."""
@@ -157,7 +162,7 @@ class Store:
             fired[site] = count + 1
         segment = Segment(self._count, firings, self._origin_ns, calls, occurrences)
         for tap in segment.taps:
-            self._sites.setdefault(tap.site.id, tap.site)
+            self._taps[tap.site.id] = tap
         for site, count in segment.sites_between(segment.first, segment.stop).items():
             self._seen[site] = self._seen.get(site, 0) + count
         self._segments.append(segment)

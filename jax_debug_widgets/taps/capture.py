@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.hooks import Hooks, capturing
-from jax_debug_widgets.taps.sites import SiteBook
+from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import renderer, unflattener
 from jax_debug_widgets.events import Firing, Tap
 
@@ -59,7 +59,8 @@ class Capture:
 
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
         silent = equation.kind == "print" and not settings.echo
-        return recorder(self._tap_of(equation), self.inbox, None if silent else equation.run)
+        tap = self._tap_of(equation)
+        return recorder(tap, self.sites.switch_of(tap.site.id), self.inbox, None if silent else equation.run)
 
     def _tap_of(self, equation: Equation) -> Tap:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
@@ -80,25 +81,31 @@ def make_tap(site: CallSite, equation: Equation) -> Tap:
         lanes=lanes.sizes,
         mapped=lanes.mapped,
         shapes=tuple(shape[sum(axes) :] for shape, axes in zip(equation.shapes, lanes.mapped, strict=True)),
+        dtypes=equation.dtypes,
         nbytes=sum(sizes),
         unflatten=unflattener(equation),
         render=renderer(equation),
     )
 
 
-def recorder(tap: Tap, inbox: deque[Firing], run: Callable[..., object] | None) -> Recorder:
-    """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order."""
+def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., object] | None) -> Recorder:
+    """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order.
+
+    A muted site records nothing; the user's own function still runs.
+    """
     append, clock = inbox.append, time.perf_counter_ns
 
     def record(*arrays: np.ndarray) -> tuple[()]:
-        append((tap, clock(), arrays))
+        if not switch.off:
+            append((tap, clock(), arrays))
         return ()
 
     if run is None:
         return record
 
     def record_and_run(*arrays: np.ndarray) -> tuple[()]:
-        append((tap, clock(), arrays))
+        if not switch.off:
+            append((tap, clock(), arrays))
         for lane in tap.lane_order:
             run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
         return ()

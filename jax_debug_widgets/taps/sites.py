@@ -29,6 +29,15 @@ def short_name(file: str) -> str:
     return os.path.basename(file) or file
 
 
+class Switch:
+    """Whether a site is muted; thrown at run time, without recompiling anything."""
+
+    __slots__ = ("off",)
+
+    def __init__(self) -> None:
+        self.off = False
+
+
 class SiteBook:
     """The call sites of this process, each with its id. Safe from any thread: lowering may happen in several."""
 
@@ -36,6 +45,7 @@ class SiteBook:
         self.name_file = name_file
         self._lock = threading.Lock()
         self._sites: dict[object, CallSite] = {}
+        self._switches: dict[int, Switch] = {}
 
     def site_of(self, equation: Equation) -> CallSite:
         """The site of this equation; the one made before, if it is the same place in the same program."""
@@ -46,6 +56,16 @@ class SiteBook:
             if site is None:
                 site = self._sites[key] = self._make(len(self._sites), equation)
             return site
+
+    def switch_of(self, site_id: int) -> Switch:
+        """The switch that the recorders of a site look at each time it fires."""
+        with self._lock:
+            return self._switches.setdefault(site_id, Switch())
+
+    def muted(self) -> frozenset[int]:
+        """The sites whose switch is off."""
+        with self._lock:
+            return frozenset(site_id for site_id, switch in self._switches.items() if switch.off)
 
     def _make(self, site_id: int, equation: Equation) -> CallSite:
         frame = equation.frame
@@ -69,6 +89,7 @@ class SiteBook:
             name_stack=equation.name_stack,
             transforms=tuple(_TRANSFORM.findall(equation.name_stack)),
             phase=phase_of(equation.name_stack),
+            order=equation.order,
         )
 
 

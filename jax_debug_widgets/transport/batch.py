@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.transport import wire
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Call, CallSite, Status
+    from jax_debug_widgets.events import Call, Status, Tap
 
 NANOSECOND = 1e-9
 
@@ -51,7 +51,7 @@ def batch_message(
     pieces: Sequence[EventColumns],
     points: Points,
     texts: Mapping[int, str],
-    sites: Sequence[CallSite],
+    sites: Sequence[Tap],
     calls: Sequence[Call],
     status: Status,
 ) -> tuple[wire.BatchMessage, bytes]:
@@ -61,6 +61,7 @@ def batch_message(
       number: how many batches of the run were made before.
       oldest: position of the oldest event that can still be asked for.
       texts: `{row of this batch: line}`.
+      sites: a tap of each site that is new or has changed.
     """
     columns = {
         "site": _joined(pieces, "site", np.uint32),
@@ -83,7 +84,7 @@ def batch_message(
         "count": len(columns["site"]),
         "oldest": oldest,
         "columns": specs,
-        "sites": [site_message(site) for site in sites],
+        "sites": [site_message(tap) for tap in sites],
         "calls": [call_message(call) for call in calls],
         "status": status_message(status),
     }, buffer
@@ -95,8 +96,9 @@ def rows_message(run: str, request: int, first: int, count: int, texts: Mapping[
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer
 
 
-def site_message(site: CallSite) -> wire.SiteMessage:
-    """A call site as the browser knows it."""
+def site_message(tap: Tap) -> wire.SiteMessage:
+    """A call site as the browser knows it, with the shapes of this tap of it."""
+    site = tap.site
     return {
         "id": site.id,
         "kind": site.kind,
@@ -110,6 +112,9 @@ def site_message(site: CallSite) -> wire.SiteMessage:
         "source": site.source,
         "label": site.label,
         "values": list(site.values),
+        "shapes": [list(shape) for shape in tap.shapes],
+        "dtypes": [dtype.name for dtype in tap.dtypes],
+        "order": site.order,
         "name_stack": site.name_stack,
         "transforms": list(site.transforms),
     }
@@ -120,6 +125,7 @@ def call_message(call: Call) -> wire.CallMessage:
     return {
         "id": call.id,
         "name": call.name,
+        "origin": call.origin,
         "state": call.state,
         "started": call.started_ns * NANOSECOND,
         "trace": call.trace,
@@ -147,6 +153,7 @@ def status_message(status: Status) -> wire.StatusMessage:
         "rate": status.rate,
         "dropped": status.dropped,
         "dropped_by_site": {str(site): count for site, count in status.dropped_by_site.items()},
+        "muted": list(status.muted),
         "barrier": {
             "state": barrier.state,
             "pending": list(barrier.pending),

@@ -6,6 +6,7 @@ Every message is one JSON object, `content`, and at most one binary buffer. Kern
            run's first event, whether or not they are still kept. The client drops what it has already and asks
            (`sync`) for what is missing, so a batch may be sent twice but none is lost unseen.
 `rows`     the answer to `rows`: the text of the events asked for.
+`array`    the answer to `array`: one value of one event, as a picture can show it.
 `done`     the answer to a request that has no other answer.
 `error`    the answer to a request that failed; `message` says what to do.
 
@@ -13,6 +14,9 @@ Browser to kernel (each with `run` and `id`, which the answer repeats):
 
 `sync`     send everything again from event `first` on (sites, calls and status too).
 `rows`     send the text of events `first .. first + count - 1`.
+`array`    send value `value` of event `event`: the two-dimensional slice at `index` (one number for each leading axis
+           beyond the last two; shorter or absent: zeros), at most 512 rows and columns of it.
+`mute`     stop or go on recording site `site`, from now on (`muted`: true or false).
 `barrier`  wait until the effects of the run's calls have drained; answered when they have.
 
 Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffer):
@@ -30,6 +34,10 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `text_row`   | uint32  | texts  | a formatted line: index of its event in this batch (`rows`: from `first`)|
 | `text_end`   | uint32  | texts  | end of its UTF-8 bytes in `text`; it starts where the one before ends    |
 | `text`       | uint8   | bytes  | the lines, one after the other                                           |
+
+Columns of an `array`: `data`, float32, the slice row by row (scalars and vectors are one row; of larger slices every n-th
+row and column is taken); `histogram`, uint32, counts of the finite elements of the whole value over equal bins from
+`stats.min` to `stats.max`.
 
 A batch carries the text of its newest rows only: what the reader of a running log sees. The client asks for
 the others (`rows`) when they are scrolled into view; formatting a million lines nobody reads would cost the
@@ -63,7 +71,10 @@ class ColumnSpec(TypedDict):
 
 
 class SiteMessage(TypedDict):
-    """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`."""
+    """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`.
+
+    `shapes` and `dtypes` are those of each value when it last changed, `order` its place in its program's order.
+    """
 
     id: int
     kind: str
@@ -77,6 +88,9 @@ class SiteMessage(TypedDict):
     source: str
     label: str
     values: list[str]
+    shapes: list[list[int]]
+    dtypes: list[str]
+    order: int
     name_stack: str
     transforms: list[str]
 
@@ -86,6 +100,7 @@ class CallMessage(TypedDict):
 
     id: int
     name: str
+    origin: str
     state: str
     started: float
     trace: float | None
@@ -127,8 +142,42 @@ class StatusMessage(TypedDict):
     rate: float
     dropped: int
     dropped_by_site: dict[str, int]
+    muted: list[int]
     barrier: BarrierMessage
     notes: list[str]
+
+
+class ArrayStatistics(TypedDict):
+    """Of all elements of a value; `min`, `max`, `mean`, `std` of the finite ones, None where there are none."""
+
+    size: int
+    nan: int
+    inf: int
+    zero: int
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+
+
+class ArrayMessage(TypedDict):
+    """One value of one event. `rows`, `columns` are those of `data`; `stride` is how many of the value's each stands for."""
+
+    type: str
+    version: int
+    run: str
+    id: int
+    event: int
+    value: int
+    name: str
+    dtype: str
+    shape: list[int]
+    index: list[int]
+    rows: int
+    columns: int
+    stride: list[int]
+    stats: ArrayStatistics
+    data: list[ColumnSpec]
 
 
 class BatchMessage(TypedDict):
@@ -155,6 +204,11 @@ class Request(TypedDict):
     id: int
     first: NotRequired[int]
     count: NotRequired[int]
+    event: NotRequired[int]
+    value: NotRequired[int]
+    index: NotRequired[list[int]]
+    site: NotRequired[int]
+    muted: NotRequired[bool]
 
 
 def pack(columns: Mapping[str, np.ndarray]) -> tuple[list[ColumnSpec], bytes]:
@@ -219,5 +273,5 @@ def unpack_texts(columns: Mapping[str, np.ndarray]) -> dict[int, str]:
 
 
 def reply(kind: str, run: str, request_id: int, **fields: Any) -> dict[str, Any]:
-    """The answer to request `request_id`: kind `rows`, `done` or `error`."""
+    """The answer to request `request_id`: kind `rows`, `array`, `done` or `error`."""
     return {"type": kind, "version": VERSION, "run": run, "id": request_id, **fields}

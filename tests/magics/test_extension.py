@@ -21,7 +21,7 @@ def of_the_shell(shell: Shell) -> dict[str, object]:
         "ast transformers": list(ip.ast_transformers),
         "events": {name: list(callbacks) for name, callbacks in ip.events.callbacks.items()},
         "magics": {kind: set(table) for kind, table in ip.magics_manager.magics.items()},
-        "registry": set(ip.magics_manager.registry),
+        "registry": set(ip.magics_manager.registry) - {"ExtensionMagics"},  # IPython's own, made when first used
         "names": {name for name in ip.user_ns if not name.startswith("_")},
         "hidden names": {name for name in ip.user_ns_hidden if not name.startswith("_")},
         "attributes": set(vars(ip)),

@@ -1,0 +1,58 @@
+"""Shells, and programs whose callbacks wait until the test lets them go."""
+
+from __future__ import annotations
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jax_debug_widgets.session import current_session
+from tests.magics.shells import shell
+
+PATIENCE = 20
+"""Seconds after which something that must happen has not."""
+
+
+class SlowProgram:
+    """`run()` dispatches a program on all devices, whose effects are pending until `release()`."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Event()
+        self.fired = threading.Event()
+        self.run = jax.pmap(self._body)
+        self.x = jnp.arange(4, dtype=jnp.float32)
+
+    def _body(self, x):
+        jax.debug.callback(self._wait, x)
+        return x + 1
+
+    def _wait(self, _x) -> None:
+        self.fired.set()
+        assert self._gate.wait(PATIENCE)
+
+    def release(self) -> None:
+        self._gate.set()
+
+
+@pytest.fixture
+def slow():
+    program = SlowProgram()
+    yield program
+    program.release()
+    run = current_session().current
+    assert run is None or run.barrier(PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def _shell():
+    with shell() as one:
+        yield one
+
+
+@pytest.fixture
+def ours(_shell):
+    """A shell with the extension and a fresh namespace."""
+    _shell.start_anew()
+    return _shell

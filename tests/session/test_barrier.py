@@ -1,0 +1,187 @@
+"""The effects barrier: waiting for what was dispatched, giving up, and where late events land."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+from tests.session.conftest import PATIENCE
+
+
+def run_now():
+    return current_session().current
+
+
+def test_effects_are_pending_until_the_callback_returns(slow):
+    with jdw.capture(timeout=PATIENCE, barrier=False) as run:
+        slow.run(slow.x)
+        assert slow.fired.wait(PATIENCE)
+        barrier = run.status().barrier
+        assert barrier.state == "pending"
+        assert len(barrier.pending) == 1
+    assert run.status().state == "waiting"
+    slow.release()
+    assert run.barrier(PATIENCE)
+    assert run.status().barrier.state == "drained"
+    assert run.status().state == "done"
+    assert len(run.events) == 4
+
+
+def test_the_barrier_at_the_end_waits(slow):
+    with jdw.capture(timeout=PATIENCE) as run:
+        slow.run(slow.x)
+        assert slow.fired.wait(PATIENCE)
+        threading.Timer(0.05, slow.release).start()
+    assert run.status().barrier.state == "drained"
+    assert run.status().barrier.waited > 0
+    assert len(run.events) == 4
+    assert run.notes == []
+
+
+def test_the_barrier_gives_up_after_its_timeout_with_a_note(slow):
+    with jdw.capture(timeout=0.05) as run:
+        slow.run(slow.x)
+        assert slow.fired.wait(PATIENCE)
+    status = run.status()
+    assert status.barrier.state == "timeout"
+    assert status.barrier.waited >= 0.05
+    assert any("had not drained after 0.05 s" in note for note in status.notes)
+
+
+def test_status_says_what_is_pending_and_for_how_long(ours, slow):
+    ours.ip.push({"slow": slow})
+    ours.run("%%jaxdebug --timeout 0.05\nslow.run(slow.x);")
+    assert slow.fired.wait(PATIENCE)
+    said = ours.run("%jaxdebug status").stdout
+    assert re.search(r"effects pending for \d+\.\d s, gave up after 0\.05 s: slow\.run\(slow\.x\)", said)
+    gave_up = ours.run("%jaxdebug barrier --timeout 0.05").stdout
+    assert "effects still pending after 0.05 s" in gave_up
+    slow.release()
+    assert "effects drained" in ours.run("%jaxdebug barrier").stdout
+    assert "effects drained" in ours.run("%jaxdebug status").stdout
+
+
+def test_late_events_land_in_the_run_that_dispatched_them(ours, slow):
+    ours.ip.push({"slow": slow})
+    ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
+    run = run_now()
+    slow.release()
+    assert run.barrier(PATIENCE)
+    ours.run("%%jaxdebug\nf(1.);")
+    assert len(run.events) == 4
+    assert run_now() is not run
+    assert [event.text for event in run_now().events] == ["x 1.0"]
+    assert {event.call for event in run.events} == {0}
+    assert [call.events for call in run.calls] == [4]
+
+
+def test_the_next_capture_waits_for_the_last_ones_effects(ours, slow):
+    ours.ip.push({"slow": slow})
+    ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
+    first = run_now()
+    assert slow.fired.wait(PATIENCE)
+    timer = threading.Timer(0.1, slow.release)
+    timer.start()
+    ours.run("%%jaxdebug\nf(1.);")
+    timer.join()
+    assert first.status().barrier.state == "drained"
+    assert len(first.events) == 4
+    assert [event.text for event in run_now().events] == ["x 1.0"]
+
+
+def test_no_barrier_does_not_wait(ours, slow):
+    ours.ip.push({"slow": slow})
+    outcome = ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
+    assert outcome.error == "None"
+    assert run_now().status().barrier.state == "pending"
+    assert not any("had not drained" in note for note in run_now().notes)
+
+
+def test_an_interrupt_ends_the_wait_and_nothing_else(ours, slow):
+    ours.ip.push({"slow": slow})
+
+    def interrupt():
+        assert slow.fired.wait(PATIENCE)
+        run = run_now()
+        while run.status().state != "waiting":
+            slow.fired.wait(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    def wait_then_interrupt():
+        interrupt()
+
+    # `raise_signal` in a thread is delivered to the main thread, as the notebook's stop button is.
+    thread = threading.Thread(target=wait_then_interrupt)
+    thread.start()
+    outcome = ours.run("%%jaxdebug\nslow.run(slow.x)\n3")
+    thread.join()
+    assert outcome.error == "None"
+    assert outcome.value == "3"
+    assert "Traceback" not in outcome.stdout
+    assert any("when the wait was interrupted" in note for note in run_now().status().notes)
+    assert current_session().active is None
+    slow.release()
+    assert run_now().barrier(PATIENCE)
+    ours.run("f(2.)")
+    assert len(run_now().events) == 4
+
+
+def test_an_interrupt_of_the_python_form_is_raised(slow):
+    def interrupt():
+        assert slow.fired.wait(PATIENCE)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+
+    def captured():
+        with jdw.capture(timeout=PATIENCE):
+            slow.run(slow.x)
+            thread.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        captured()
+    thread.join()
+    assert current_session().active is None
+
+
+def test_a_run_without_effects_has_nothing_to_wait_for(ours):
+    ours.run("%%jaxdebug\ng(1.)")
+    assert run_now().status().barrier.state == "idle"
+    ours.run("%%jaxdebug --no-barrier\ng(1.)")
+    assert run_now().status().barrier.state == "off"
+
+
+def test_a_failed_effect_is_told_and_the_next_run_works(ours):
+    ours.run(
+        "def bad(x):\n    raise ValueError('broken')\nh = jax.jit(lambda x: (jax.debug.callback(bad, x), x)[1])"
+    )
+    import logging
+
+    logging.disable(logging.CRITICAL)
+    try:
+        ours.run("%%jaxdebug\nh(1.).block_until_ready()\njax.effects_barrier()")
+    finally:
+        logging.disable(logging.NOTSET)
+    assert run_now().status().state == "failed"
+    assert run_now().calls[0].state == "failed"
+    assert "broken" in run_now().calls[0].error or "Error" in run_now().calls[0].error
+    ours.run("import jax\ntry:\n    jax.effects_barrier()\nexcept Exception:\n    pass")
+    ours.run("%%jaxdebug\nf(1.);")
+    assert run_now().status().barrier.state == "drained"
+
+
+def test_the_pump_is_over_when_the_run_is(slow):
+    with jdw.capture(timeout=0.05) as run:
+        slow.run(slow.x)
+        assert slow.fired.wait(PATIENCE)
+    pumps = [thread for thread in threading.enumerate() if thread.name == "jaxdebug-pump"]
+    assert len(pumps) == 1
+    slow.release()
+    assert run.barrier(PATIENCE)
+    pumps[0].join(PATIENCE)
+    assert not pumps[0].is_alive()

@@ -1,0 +1,225 @@
+"""The table of calls: which programs a cell ran, and the life each went through."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import types
+import weakref
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+
+
+def calls_of(shell, cell, *, error="None"):
+    assert shell.run("%%jaxdebug --no-echo\n" + cell).error.startswith(error)
+    return current_session().current.calls
+
+
+def fresh(printing=True):
+    """A jitted function that nothing has compiled yet."""
+
+    def f(x):
+        if printing:
+            jax.debug.print("x {}", x)
+        return x + 1
+
+    return jax.jit(f)
+
+
+def test_a_first_call_was_traced_lowered_and_compiled(ours):
+    ours.ip.push({"h": fresh()})
+    (first,) = calls_of(ours, "h(1.)")
+    assert first.name == "h(1.0)" and first.origin == "cell"
+    assert first.trace > 0 and first.lower > 0 and first.compile > 0
+    assert first.effects and not first.ordered
+    assert (first.state, first.events, first.error) == ("drained", 1, "")
+    (second,) = calls_of(ours, "h(2.)")
+    assert (second.trace, second.lower, second.compile) == (None, None, None)
+
+
+def test_a_call_is_dispatched_then_ready_then_drained(ours):
+    ours.ip.push({"h": fresh()})
+    (call,) = calls_of(ours, "h(1.)")
+    assert call.started_ns < call.dispatched_ns <= call.ready_ns <= call.drained_ns
+
+
+def test_a_call_without_effects_is_listed_and_drains(ours):
+    ours.ip.push({"h": fresh(printing=False)})
+    (call,) = calls_of(ours, "h(1.).block_until_ready()")
+    assert call.name == "h(1.0)"
+    assert not call.effects and call.events == 0
+    assert call.compile > 0
+    run = current_session().current
+    with run.call_log._changed:
+        assert run.call_log._changed.wait_for(lambda: run.call_log._records[0].drained_ns is not None, 10)
+
+
+def test_ordered_effects_are_told(ours):
+    ours.ip.push({"h": jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))})
+    (call,) = calls_of(ours, "h(1.)")
+    assert call.ordered and call.effects and call.events == 1
+
+
+def test_events_are_counted_for_the_call_that_fired_them(ours):
+    ours.ip.push({"h": jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: (jax.debug.print("{}", i), c)[1], x))})
+    calls = calls_of(ours, "h(1.)\nf(1.)\nh(2.)")
+    assert [(call.name, call.events) for call in calls] == [("h(1.0)", 5), ("f(1.0)", 1), ("h(2.0)", 5)]
+    assert [event.call for event in current_session().current.events] == [0] * 5 + [1] + [2] * 5
+
+
+def test_nested_calls_are_two_calls(ours):
+    calls = calls_of(ours, "f(f(1.))")
+    assert sorted((call.name, call.events) for call in calls) == [("f(1.0)", 1), ("f(f(1.0))", 1)]
+    assert {call.origin for call in calls} == {"cell"}
+
+
+def test_calls_in_loops_and_comprehensions_are_one_each_time(ours):
+    calls = calls_of(ours, "for i in range(3):\n    f(float(i))\n[f(float(i)) for i in range(2)];")
+    assert [call.name for call in calls] == ["f(float(i))"] * 5
+    assert [call.events for call in calls] == [1] * 5
+
+
+def test_calls_in_functions_of_the_cell_are_seen_by_their_effects(ours):
+    ours.ip.push({"h": fresh()})
+    calls = calls_of(ours, "def q(x):\n    return h(x)\nq(1.)")
+    assert [(call.name, call.origin, call.events) for call in calls] == [("f", "library", 1)]
+    assert calls[0].compile > 0
+
+
+def test_calls_in_a_library_are_seen_by_their_effects(ours):
+    library = types.ModuleType("a_library")
+    exec(  # noqa: S102 - the text of a module
+        "import jax\n@jax.jit\ndef step(x):\n    jax.debug.print('s {}', x)\n    return x\n"
+        "def train(x):\n    return step(step(x))",
+        vars(library),
+    )
+    ours.ip.push({"library": library})
+    calls = calls_of(ours, "library.train(1.)")
+    assert [(call.name, call.origin, call.events) for call in calls] == [("step", "library", 1)] * 2
+    assert calls[0].compile > 0 and calls[1].compile is None
+
+
+def test_methods_aot_compiled_and_pmapped_functions_are_calls(ours):
+    class Model:
+        @jax.jit
+        def of_class(self):
+            return 1
+
+        step = staticmethod(fresh())
+
+    ours.ip.push({"model": Model(), "aot": fresh(printing=False).lower(1.0).compile(), "p": jax.pmap(lambda x: x + 1)})
+    calls = calls_of(ours, "model.step(1.)\naot(1.)\np(jnp.arange(4.))\nlen('abc')\nprint()")
+    assert [call.name for call in calls] == ["model.step(1.0)", "aot(1.0)", "p(jnp.arange(4.0))"]
+
+
+def test_a_pmapped_function_that_prints_is_one_call(ours):
+    ours.ip.push({"p": jax.pmap(lambda x: (jax.debug.print("{}", x), x)[1])})
+    calls = calls_of(ours, "p(jnp.arange(4.))")
+    assert [(call.name, call.events) for call in calls] == [("p(jnp.arange(4.0))", 4)]
+    assert calls[0].compile > 0
+
+
+def test_a_jitted_method_that_prints_is_one_call(ours):
+    class Model:
+        @jax.jit
+        def forward(x):  # noqa: N805
+            jax.debug.print("{}", x)
+            return x
+
+    ours.ip.push({"Model": Model})
+    assert [(call.name, call.events) for call in calls_of(ours, "Model.forward(1.)")] == [("Model.forward(1.0)", 1)]
+
+
+def test_wrapped_transformations_that_print_are_one_call(ours):
+    ours.ip.push({"h": jax.jit(jax.grad(lambda x: (jax.debug.print("{}", x), x**2)[1]))})
+    assert [(call.name, call.events) for call in calls_of(ours, "h(1.)")] == [("h(1.0)", 1)]
+
+
+def test_a_call_that_raises_and_ends_the_cell_has_failed(ours):
+    ours.ip.push({"h": jax.jit(lambda x: x @ jnp.ones(3))})
+    (call,) = calls_of(ours, "h(jnp.ones(2))", error="TypeError")
+    assert call.state == "failed"
+    assert call.error.startswith("TypeError: ")
+    assert current_session().current.status().state == "failed"
+
+
+def test_a_call_that_raises_and_is_caught_has_failed_and_the_rest_has_not(ours):
+    ours.ip.push({"h": jax.jit(lambda x: x @ jnp.ones(3))})
+    calls = calls_of(ours, "for i in range(2):\n    try:\n        h(jnp.ones(2))\n    except TypeError:\n        f(1.)\nf(2.)")
+    assert [(call.name, call.state) for call in calls] == [
+        ("h(jnp.ones(2))", "failed"),
+        ("f(1.0)", "drained"),
+        ("h(jnp.ones(2))", "failed"),
+        ("f(1.0)", "drained"),
+        ("f(2.0)", "drained"),
+    ]
+
+
+def test_a_raise_between_begin_and_call_is_no_call(ours):
+    calls = calls_of(ours, "try:\n    f(1 / 0)\nexcept ZeroDivisionError:\n    f(1.)")
+    assert [(call.name, call.state) for call in calls] == [("f(1.0)", "drained")]
+
+
+@pytest.mark.parametrize("code", ["f(f(1.))", "g(f(1.))", "f(x=f(1.))", "[f(1.), f(2.)][-1]", "f(1.) if f(0.) else 2"])
+def test_wrapping_gives_the_same_values(ours, code):
+    plain = ours.run(code).value
+    assert ours.run("%%jaxdebug\n" + code).value == plain
+
+
+def test_only_this_threads_calls_are_captured():
+    h, done = fresh(), threading.Event()
+
+    def elsewhere():
+        h(1.0)
+        done.set()
+
+    with jdw.capture() as run:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        assert done.wait(20)
+        thread.join()
+        h(2.0)
+    assert [event.text for event in run.events] == ["x 2.0"]
+    assert [(call.name, call.events) for call in run.calls] == [("f", 1)]
+
+
+def test_two_threads_can_capture_at_once():
+    h = fresh()
+    h_started = threading.Barrier(2, timeout=20)
+    errors = []
+
+    def work():
+        try:
+            with jdw.capture():
+                h_started.wait()
+                h(1.0)
+                h_started.wait()
+        except BaseException as error:  # noqa: BLE001 - told below
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert errors == []
+    assert current_session().active is None
+
+
+def test_nothing_is_kept_of_the_outputs():
+    h = fresh()
+    with jdw.capture() as run:
+        y = h(jnp.ones(3))
+    assert run.barrier(10)
+    # The waiter lets go of the arrays right before it tells; what it holds last is a later wait's.
+    with jdw.capture():
+        h(jnp.ones(3))
+    alive = weakref.ref(y)
+    del y
+    gc.collect()
+    assert alive() is None

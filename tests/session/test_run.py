@@ -1,0 +1,254 @@
+"""What a `Run` gives to people: events, series, frames, plots, and what it was asked to keep."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import Options, current_session
+
+mpl.use("agg")
+
+
+@jax.jit
+def train(x):
+    def step(carry, i):
+        loss = carry * 0.5
+        jax.debug.print("loss {}", loss)
+        return loss, i
+
+    return jax.lax.scan(step, x, jnp.arange(8))[0]
+
+
+@jax.jit
+def two_places(loss):
+    jax.debug.print("first {}", loss)
+    jax.debug.print("second {}", loss)
+    return loss
+
+
+@pytest.fixture
+def run():
+    with jdw.capture(title="train(x)") as run:
+        train(1.0)
+    return run
+
+
+def test_events_are_a_sequence_in_arrival_order(run):
+    events = run.events
+    assert len(events) == 8
+    assert [event.seq for event in events] == list(range(8))
+    assert events[0].text == "loss 0.5"
+    assert events[-1].seq == 7
+    assert [event.seq for event in events[2:4]] == [2, 3]
+    assert [event.seq for event in events[::-3]] == [7, 4, 1]
+    assert [event.seq for event in reversed(events)] == list(range(7, -1, -1))
+    assert repr(events) == "<8 events>"
+    for index in (8, -9):
+        with pytest.raises(IndexError):
+            events[index]
+
+
+def test_events_grow_while_the_run_goes_on():
+    with jdw.capture() as run:
+        assert len(run.events) == 0
+        train(1.0)
+        jax.effects_barrier()
+        assert len(run.events) == 8
+        train(1.0)
+        jax.effects_barrier()
+        assert len(run.events) == 16
+
+
+def test_a_run_keeps_as_many_events_as_it_was_told_and_counts_the_rest():
+    with jdw.capture(max_events=5) as run:
+        train(1.0)
+    assert len(run.events) == 5
+    assert run.dropped == 3
+    assert [event.seq for event in run.events] == [3, 4, 5, 6, 7]
+    assert repr(run.events) == "<5 events, 3 older ones dropped>"
+    assert run.status().dropped == 3
+    assert sum(run.status().dropped_by_site.values()) == 3
+    assert run.status().events == 8
+
+
+def test_a_run_keeps_as_many_bytes_as_it_was_told():
+    big = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, c: (jax.debug.callback(lambda _: None, c), c)[1], x))
+    with jdw.capture(max_mb=1) as run:
+        big(jnp.ones((1 << 18) // 4))
+    assert 0 < len(run.events) <= 4
+    assert run.dropped == 10 - len(run.events)
+
+
+@pytest.mark.parametrize("name", ["timeout", "max_events", "max_mb"])
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_options_that_cannot_be_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be greater than 0"):
+        jdw.capture(**{name: value})
+
+
+@pytest.mark.parametrize("max_mb", [1e-9, float("inf")])
+def test_any_positive_budget_will_do(max_mb):
+    assert Options(max_mb=max_mb).budget.nbytes >= 1
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(TypeError, match="ecko"):
+        jdw.capture(ecko=True)
+
+
+def test_no_timeout_waits_for_ever():
+    with jdw.capture(timeout=None) as run:
+        train(1.0)
+    assert run.status().barrier.state == "drained"
+    assert run.status().barrier.timeout is None
+
+
+def test_a_series_has_steps_and_values(run):
+    steps, values = run.series("loss")
+    np.testing.assert_array_equal(steps, np.arange(8))
+    np.testing.assert_array_equal(values, 0.5 ** np.arange(1, 9))
+    assert values.dtype == np.float64
+
+
+def test_a_series_can_be_named_by_its_place(run):
+    (site,) = run.sites
+    np.testing.assert_array_equal(run.series(f"loss@{site.where}")[1], run.series("loss")[1])
+
+
+def test_an_ambiguous_name_is_refused_with_its_places():
+    with jdw.capture() as run:
+        two_places(1.0)
+    with pytest.raises(KeyError, match="at several places; say which") as refused:
+        run.series("loss")
+    places = [f"loss@{site.where}" for site in run.sites]
+    assert len(set(places)) == 2
+    for place in places:
+        assert place in str(refused.value)
+        assert run.series(place)[1].tolist() == [1.0]
+
+
+def test_the_forward_pass_is_meant_where_a_name_is_in_several_phases():
+    def body(x):
+        y = jnp.sin(x)
+        jax.debug.print("y {}", y)
+        return y
+
+    with jdw.capture() as run:
+        jax.jit(jax.grad(jax.checkpoint(body)))(1.0)
+    assert {site.phase for site in run.sites} == {"forward", "recompute"}
+    assert len(run.series("y")[1]) == 1
+    (recomputed,) = [site for site in run.sites if site.phase == "recompute"]
+    assert len(run.series(f"y@{recomputed.where} (recompute)")[1]) == 1
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(run):
+    with pytest.raises(KeyError, match=r"no captured value is called 'los'.*Did you mean 'loss'.*There are: loss"):
+        run.series("los")
+    with jdw.capture() as empty:
+        pass
+    with pytest.raises(KeyError, match="There are: none"):
+        empty.series("loss")
+
+
+def test_lanes_share_their_step():
+    with jdw.capture() as run:
+        jax.vmap(lambda loss: jax.debug.print("{}", loss))(jnp.arange(3.0))
+    steps, values = run.series("loss")
+    assert steps.tolist() == [0, 0, 0]
+    assert sorted(values.tolist()) == [0, 1, 2]
+
+
+def test_complex_values_and_arrays_stay_as_they_are():
+    with jdw.capture() as run:
+        jax.debug.print("{z} {m}", z=jnp.complex64(1 + 2j), m=jnp.ones((2, 3)))
+    assert run.series("jnp.complex64(1 + 2j)")[1].tolist() == [1 + 2j]
+    assert run.series("jnp.ones((2, 3))")[1].shape == (1, 2, 3)
+
+
+def test_a_frame_has_one_row_an_event(run):
+    frame = run.to_pandas()
+    assert len(frame) == 8
+    assert frame["text"].tolist()[:2] == ["loss 0.5", "loss 0.25"]
+    assert frame["step"].tolist() == list(range(8))
+    assert frame["kind"].unique().tolist() == ["print"]
+    assert frame["ordered"].unique().tolist() == [False]
+    assert float(frame["values"][0]["loss"]) == 0.5
+    assert frame["time"].is_monotonic_increasing
+    assert set(frame["call"]) == {0}
+    with jdw.capture() as empty:
+        pass
+    assert empty.to_pandas().columns.tolist() == frame.columns.tolist()
+
+
+def test_without_pandas_a_frame_is_refused_with_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match=r'pip install "jax-debug-widgets\[pandas\]"'):
+        run.to_pandas()
+
+
+def test_a_plot_draws_the_series_named(run):
+    axes = run.plot("loss")
+    (line,) = axes.get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), run.series("loss")[1])
+    assert run.plot("loss", ax=axes, log=True) is axes
+    assert axes.get_yscale() == "log"
+    mpl.pyplot.close("all")
+
+
+def test_a_plot_without_names_draws_all_scalars(run):
+    axes = run.plot()
+    assert len(axes.get_lines()) == 1
+    mpl.pyplot.close("all")
+
+
+def test_nothing_to_plot_is_told():
+    with jdw.capture() as run:
+        jax.debug.print("{}", jnp.ones(3))
+    with pytest.raises(ValueError, match="no scalar value was captured"):
+        run.plot()
+
+
+def test_a_run_reads_as_its_title_and_state(run):
+    assert repr(run) == "<Run 'train(x)': done, 8 events from 1 sites>"
+
+
+def test_an_error_in_the_body_is_the_users_and_ends_the_capture():
+    def body():
+        with jdw.capture() as run:
+            runs.append(run)
+            train(1.0)
+            1 / 0  # noqa: B018
+
+    runs = []
+    with pytest.raises(ZeroDivisionError):
+        body()
+    assert runs[0].status().state == "failed"
+    assert len(runs[0].events) == 8
+    assert current_session().active is None
+
+
+def test_captures_nest_and_the_inner_one_has_what_fires_in_it():
+    with jdw.capture() as outer:
+        train(1.0)
+        with jdw.capture() as inner:
+            train(1.0)
+            train(1.0)
+        train(1.0)
+    assert len(outer.events) == 16
+    assert len(inner.events) == 16
+
+
+def test_ended_runs_are_let_go_of_after_a_while():
+    session = current_session()
+    with jdw.capture() as first:
+        pass
+    for _ in range(60):
+        with jdw.capture():
+            pass
+    assert session.find_run(first.key) is None
+    assert len(session._runs) <= 51

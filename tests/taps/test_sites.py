@@ -1,0 +1,246 @@
+"""Where an event comes from: its place in the source, the names of its values, its transformations and phase."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import debug, lax
+from jax.debug import print as jprint
+
+import jax_debug_widgets as jdw
+
+HERE = Path(__file__)
+LINES = HERE.read_text().splitlines()
+
+
+def sites(f, *args, **options):
+    with jdw.capture(**options) as run:
+        jax.block_until_ready(f(*args))
+    return run.sites
+
+
+def the_site(f, *args):
+    (site,) = sites(f, *args)
+    return site
+
+
+def text_of(site, lines=LINES):
+    """What the range of a site spans."""
+    chosen = [line.encode() for line in lines[site.line - 1 : site.end_line]]
+    chosen[-1] = chosen[-1][: site.end_column]
+    chosen[0] = chosen[0][site.column :]
+    return b"\n".join(chosen).decode()
+
+
+@pytest.mark.behaviour("P1")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, jax.grad, lambda f: jax.jit(jax.vmap(f))])
+def test_a_site_is_the_call_as_it_stands_in_the_source(wrap):
+    def shown(loss):
+        aside = loss; jax.debug.print("é={x}", x=loss); del aside  # fmt: skip # noqa: E702
+        return loss
+
+    site = the_site(wrap(shown), jnp.ones(2) if "vmap" in repr(wrap(shown)) else 1.0)
+    assert site.file == __file__
+    assert text_of(site) == 'jax.debug.print("é={x}", x=loss)'
+    assert site.source == LINES[site.line - 1].strip()
+    assert site.where == f"{HERE.name}:{site.line}"
+    assert site.function.endswith("shown")
+    assert (site.kind, site.ordered, site.format, site.label) == ("print", False, "é={x}", "loss")
+
+
+def test_every_way_of_writing_a_call_names_its_values():
+    w = {"b": jnp.ones(2), "a": [jnp.zeros(1), "static"]}
+
+    def f(x, y):
+        jax.debug.print("{a} {b}", a=x + 1, b=y)
+        jax.debug.print("{} {}", x, y.sum())
+        jax.debug.print(ordered=True)("{x}", x=x)
+        jax.debug.callback(ordered=True)(len, y)
+        jprint("{x}", x=x)
+        debug.print("{x} {name}", x=x, name="static", ordered=True)
+        jax.debug.print("{w}", w=w)
+        jax.debug.callback(print, x, *[y])
+        jax.debug.print(
+            "{long} {other}",
+            long=jnp.where(
+                x > 0, x, y.sum()
+            ),  # a remark, (with brackets)
+            other=[
+                x, y
+            ],
+        )  # fmt: skip
+        jax.debug.log("{x}", x=x)
+        jax.debug.print("nothing")
+        return x
+
+    found = sorted(sites(f, jnp.float32(1), jnp.ones(2)), key=lambda site: site.line)
+    assert [site.values for site in found] == [
+        ("x + 1", "y"),
+        ("x", "y.sum()"),
+        ("x",),
+        ("y",),
+        ("x",),
+        ("x",),
+        ("w['a'][0]", "w['b']"),
+        ("args[0]", "args[1]"),
+        ("jnp.where( x > 0, x, y.sum() )", "[ x, y ][0]", "[ x, y ][1]"),
+        ("x",),
+        (),
+    ]
+    assert [site.kind for site in found] == [*["print"] * 3, "callback", *["print"] * 3, "callback", "print", "log", "print"]
+    assert [site.ordered for site in found] == [False, False, True, True, False, True, *[False] * 5]
+    labels = {site.label for site in found}
+    assert {"{a} {b}", "x", "y", "{long} {other}", "nothing"} <= labels
+    multiline = next(site for site in found if site.format == "{long} {other}")
+    assert multiline.end_line - multiline.line == 8
+    assert text_of(multiline).startswith("jax.debug.print(\n")
+    assert text_of(multiline).endswith("],\n        )")
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A module of somebody else's, with a print."""
+    file = tmp_path / "somebodys_library.py"
+    file.write_text(
+        textwrap.dedent("""
+        import jax
+
+        class Layer:
+            def __call__(self, x):
+                jax.debug.print("h={h}", h=x * 2)
+                return x
+        """)
+    )
+    spec = importlib.util.spec_from_file_location("somebodys_library", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_print_in_a_library_is_shown_where_it_stands(library):
+    f = jax.jit(lambda x: library.Layer()(x))
+    f(1.0)
+    jax.effects_barrier()
+    site = the_site(f, 1.0)
+    assert site.file == library.__file__
+    assert site.where == "somebodys_library.py:6"
+    assert site.function.endswith("Layer.__call__")
+    assert site.values == ("x * 2",)
+
+
+def test_code_without_a_source_file_still_has_sites():
+    scope = {}
+    exec(compile('import jax\ndef f(x):\n    jax.debug.print("{y}", y=x)\n    return x', "<gone>", "exec"), scope)  # noqa: S102
+    site = the_site(jax.jit(scope["f"]), 1.0)
+    assert (site.file, site.line, site.source, site.values) == ("<gone>", 3, "", ("y",))
+
+
+def test_a_site_keeps_its_id_in_the_next_capture():
+    def f(x):
+        jax.debug.print("{x}", x=x)
+        return lax.fori_loop(0, 2, lambda _, y: (jax.debug.print("{y}", y=y), y)[1], x)
+
+    jitted = jax.jit(f)
+    first, second = sites(jitted, 1.0), sites(jitted, 1.0)
+    recompiled = sites(jitted, jnp.ones(3))
+    echoed = sites(jitted, 1.0, echo=True)
+    ids = [site.id for site in first]
+    assert len(set(ids)) == 2
+    for others in (second, recompiled, echoed):
+        assert [site.id for site in others] == ids
+
+
+def test_an_un_jitted_loop_is_one_site():
+    with jdw.capture() as run:
+        for i in range(5):
+            jax.debug.print("{i}", i=i)
+    assert len(run.sites) == 1
+    assert [event.occurrence for event in run.events] == [0, 1, 2, 3, 4]
+
+
+def body(x):
+    jax.debug.print("{x}", x=x)
+    return jnp.sin(x)
+
+
+def phases(f, *args):
+    found = sites(f, *args)
+    return sorted(site.phase for site in found), {site.phase: site for site in found}
+
+
+@pytest.mark.behaviour("P6")
+@pytest.mark.parametrize("outer", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_grad_is_forward_and_remat_recomputes(outer):
+    assert phases(outer(jax.grad(body)), 1.0)[0] == ["forward"]
+    names, by_phase = phases(outer(jax.grad(jax.checkpoint(body))), 1.0)
+    assert names == ["forward", "recompute"]
+    assert by_phase["forward"].line == by_phase["recompute"].line
+    assert "rematted_computation" in by_phase["recompute"].name_stack
+
+
+@pytest.mark.behaviour("P6")
+def test_remat_in_a_scan_recomputes_each_step():
+    def f(x):
+        return lax.scan(lambda c, _: (jax.checkpoint(body)(c), None), x, length=3)[0]
+
+    with jdw.capture() as run:
+        jax.jit(jax.grad(f))(1.0)
+    assert sorted(event.phase for event in run.events) == ["forward"] * 3 + ["recompute"] * 3
+    forward, again = ([e.text for e in run.events if e.phase == phase] for phase in ("forward", "recompute"))
+    assert again == forward[::-1]
+
+
+@pytest.mark.behaviour("P6")
+@pytest.mark.parametrize("outer", [lambda f: f, jax.jit, lambda f: jax.jit(jax.vmap(f))], ids=["eager", "jit", "vmap"])
+def test_the_rule_of_a_custom_vjp_is_backward_and_shown_where_it_stands(outer):
+    @jax.custom_vjp
+    def f(x):
+        jax.debug.print("primal {x}", x=x)
+        return x
+
+    def forward(x):
+        jax.debug.print("forward {x}", x=x)
+        return x, x
+
+    def backward(x, g):
+        jax.debug.print("backward {x} {g}", x=x, g=g)
+        return (g,)
+
+    f.defvjp(forward, backward)
+    x = jnp.ones(2) if outer(len) is not len and "vmap" in repr(outer(len)) else 1.0
+    names, by_phase = phases(outer(jax.grad(lambda x: f(x).sum())), x)
+    assert names == ["backward", "forward"]
+    assert text_of(by_phase["backward"]) == 'jax.debug.print("backward {x} {g}", x=x, g=g)'
+    assert by_phase["backward"].function.endswith("backward")
+    assert text_of(by_phase["forward"]) == 'jax.debug.print("forward {x}", x=x)'
+    assert by_phase["backward"].values == ("x", "g")
+
+
+def test_the_name_stack_tells_the_transformations_in_order():
+    def f(x):
+        return lax.fori_loop(0, 2, lambda _, y: lax.cond(y > 0, body, jnp.cos, y), x)
+
+    site = the_site(jax.jit(f), 1.0)
+    assert site.name_stack == "jit(f)/while/body/cond/branch_1_fun"
+    assert site.transforms == ("jit",)
+    grad = the_site(jax.jit(jax.vmap(jax.grad(body))), jnp.ones(2))
+    assert grad.transforms[0] == "jit"
+    assert {"vmap", "jvp"} <= set(grad.transforms)
+    assert grad.name_stack.startswith("jit(body)/")
+
+
+def test_programs_called_inside_programs_have_their_path():
+    inner = jax.jit(body)
+
+    def outer(x):
+        return inner(inner(x))
+
+    with jdw.capture() as run:
+        jax.jit(outer)(1.0)
+    assert {site.name_stack for site in run.sites} == {"jit(outer)/jit(body)"}
+    assert len(run.events) == 2
