@@ -1,0 +1,81 @@
+"""One value of one event as a picture can show it: a slice, its statistics and its histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.transport.wire import ArrayStatistics, pack
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.feed import Message
+    from jax_debug_widgets.session.run import Run
+
+MAX_SIDE = 512
+"""Rows and columns that are sent: what a screen shows."""
+
+_BINS = 64
+
+
+def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to an `array` request.
+
+    Raises:
+      IndexError: the event is not kept, or it has no such value or index.
+    """
+    event = run.store.event(int(asked["event"]))
+    number = int(asked["value"])
+    value = event.values[number]
+    numbers = np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
+    plane, index = _plane(numbers, [int(i) for i in asked.get("index") or ()])
+    stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape]
+    shown = plane[:: stride[0], :: stride[1]]
+    stats, histogram = statistics(numbers)
+    specs, buffer = pack({"data": shown.astype(np.float32).ravel(), "histogram": histogram})
+    message = reply(
+        "array",
+        run.key,
+        request,
+        event=event.seq,
+        value=number,
+        name=event.site.values[number],
+        dtype=value.dtype.name,
+        shape=list(value.shape),
+        index=index,
+        rows=shown.shape[0],
+        columns=shown.shape[1],
+        stride=stride,
+        stats=stats,
+        data=specs,
+    )
+    return message, buffer
+
+
+def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
+    """Of float64 numbers of any shape; and uint32[64], the finite ones over equal bins from minimum to maximum."""
+    finite = numbers[np.isfinite(numbers)]
+    some = bool(finite.size)
+    low, high = (float(finite.min()), float(finite.max())) if some else (0.0, 0.0)
+    histogram, _ = np.histogram(finite, _BINS, (low, high if high > low else low + 1))
+    stats: ArrayStatistics = {
+        "size": numbers.size,
+        "nan": int(np.isnan(numbers).sum()),
+        "inf": int(np.isinf(numbers).sum()),
+        "zero": int((numbers == 0).sum()),
+        "min": low if some else None,
+        "max": high if some else None,
+        "mean": float(finite.mean()) if some else None,
+        "std": float(finite.std()) if some else None,
+    }
+    return stats, histogram.astype(np.uint32)
+
+
+def _plane(numbers: np.ndarray, index: list[int]) -> tuple[np.ndarray, list[int]]:
+    """The last two axes at `index` of the others (zeros where it is short), and that index in full."""
+    leading = max(numbers.ndim - 2, 0)
+    index = (index + [0] * leading)[:leading]
+    plane = numbers[tuple(index)]
+    return plane.reshape(1, -1) if plane.ndim < 2 else plane, index

@@ -1,0 +1,92 @@
+"""A batch of a real run decodes to what the run holds."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.transport import wire
+
+
+@jax.jit
+def program(x):
+    jax.debug.print("x {} and {}", x, x > 0, ordered=True)
+    jax.debug.callback(lambda *_: None, x * 2, jnp.ones(3), jnp.int32(4))
+    jax.vmap(jax.vmap(lambda y: jax.debug.print("y {}", y)))(jnp.arange(6.0).reshape(2, 3) * x)
+    jax.debug.print("z {}", x * 1j)
+    return x
+
+
+@pytest.fixture(scope="module")
+def captured():
+    with jdw.capture(title="program(x)") as run:
+        for x in (1.0, float("nan"), -2.0):
+            program(x)
+    ((content, buffer),) = current_session().feed_of(run).again(0)
+    return run, content, wire.unpack(content["columns"], buffer)
+
+
+def test_every_event_has_its_row(captured):
+    run, content, columns = captured
+    events = list(run.events)
+    assert content["count"] == len(events) == 3 * (1 + 1 + 6 + 1)
+    assert columns["site"].tolist() == [event.site.id for event in events]
+    assert columns["occurrence"].tolist() == [event.occurrence for event in events]
+    assert columns["call"].tolist() == [event.call for event in events]
+    np.testing.assert_allclose(columns["time"], [event.time_ns * 1e-9 for event in events])
+
+
+def test_lanes_are_flat_indices(captured):
+    run, _, columns = captured
+    wanted = [np.ravel_multi_index(event.lane, (2, 3)) if event.lane else -1 for event in run.events]
+    assert columns["lane"].tolist() == wanted
+    assert set(wanted) == {-1, *range(6)}
+
+
+def test_points_are_the_real_scalars(captured):
+    run, _, columns = captured
+    wanted = [
+        (row, index, float(value))
+        for row, event in enumerate(run.events)
+        for index, value in enumerate(event.values)
+        if value.ndim == 0 and value.dtype.kind != "c"
+    ]
+    rows = columns["point_row"].tolist()
+    assert rows == sorted(rows)
+    found = sorted(zip(rows, columns["point_value"].tolist(), columns["point_y"].tolist(), strict=True))
+    np.testing.assert_array_equal(np.array(found), np.array(sorted(wanted)))
+
+
+def test_texts_are_the_lines_that_jax_would_print(captured):
+    run, _, columns = captured
+    assert wire.unpack_texts(columns) == {row: event.text for row, event in enumerate(run.events)}
+
+
+def test_sites_calls_and_status_are_told_in_full(captured):
+    run, content, _ = captured
+    assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
+    for told, site in zip(content["sites"], run.sites, strict=True):
+        assert told == {name: getattr(site, name) for name in wire.SiteMessage.__annotations__} | {
+            "values": list(site.values),
+            "transforms": list(site.transforms),
+        }
+    for told, call in zip(content["calls"], run.calls, strict=True):
+        assert set(told) == set(wire.CallMessage.__annotations__)
+        assert (told["name"], told["state"], told["events"]) == (call.name, call.state, call.events)
+        assert told["dispatched"] == pytest.approx(call.dispatched_ns * 1e-9)
+        assert told["started"] <= told["dispatched"] <= told["ready"] <= told["drained"]
+    assert set(content) == set(wire.BatchMessage.__annotations__)
+    assert set(content["status"]) == set(wire.StatusMessage.__annotations__)
+    assert content["status"]["title"] == "program(x)"
+    assert content["status"]["barrier"]["state"] == "drained"
+    assert content["status"]["events"] == len(run.events)
+
+
+def test_the_content_is_json(captured):
+    import json
+
+    assert json.loads(json.dumps(captured[1], allow_nan=False)) == captured[1]

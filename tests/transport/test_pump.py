@@ -1,0 +1,150 @@
+"""The pump ticks until there is nothing left to do, whatever a tick does."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+import time
+
+from jax_debug_widgets.transport import Pump
+from jax_debug_widgets.transport.pump import HZ
+
+PATIENCE = 20
+
+
+def pumps():
+    return [thread for thread in threading.enumerate() if thread.name == "jaxdebug-pump"]
+
+
+def test_it_ticks_until_the_tick_says_that_it_is_over():
+    ticks, over = [], threading.Event()
+
+    def tick():
+        ticks.append(threading.current_thread())
+        if len(ticks) == 3:
+            over.set()
+        return len(ticks) < 3
+
+    pump = Pump(tick, hz=1000)
+    pump.start()
+    assert over.wait(PATIENCE)
+    pump._thread.join(PATIENCE)
+    assert len(ticks) == 3
+    assert not pump.running
+    assert threading.current_thread() not in ticks
+    assert pumps() == []
+
+
+def test_it_ticks_no_more_after_stop():
+    ticked = threading.Event()
+    pump = Pump(lambda: ticked.set() or True, hz=1000)
+    pump.start()
+    assert ticked.wait(PATIENCE)
+    pump.stop()
+    assert not pump.running
+    assert pumps() == []
+
+
+def test_stop_lets_the_tick_that_is_under_way_end():
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def tick():
+        begun.set()
+        assert go.wait(PATIENCE)
+        ended.set()
+        return True
+
+    pump = Pump(tick, hz=1000)
+    pump.start()
+    assert begun.wait(PATIENCE)
+    threading.Timer(0.05, go.set).start()
+    pump.stop()
+    assert ended.is_set()
+
+
+def test_a_tick_may_stop_its_own_pump():
+    stopped = threading.Event()
+
+    def tick():
+        pump.stop()
+        stopped.set()
+        return True
+
+    pump = Pump(tick, hz=1000)
+    pump.start()
+    assert stopped.wait(PATIENCE)
+    pump._thread.join(PATIENCE)
+    assert not pump.running
+
+
+def test_a_tick_that_raises_is_told_a_few_times_and_tried_for_ever(caplog):
+    ticks, enough = [], threading.Event()
+
+    def tick():
+        ticks.append(None)
+        if len(ticks) == 20:
+            enough.set()
+        msg = "the comm is closed"
+        raise RuntimeError(msg)
+
+    pump = Pump(tick, hz=1000)
+    with caplog.at_level(logging.ERROR):
+        pump.start()
+        assert enough.wait(PATIENCE)
+        pump.stop()
+    assert 1 <= len(caplog.records) <= 5
+    assert "the comm is closed" in caplog.text
+
+
+def test_a_tick_that_works_again_makes_the_next_failure_worth_telling(caplog):
+    ticks, enough = [], threading.Event()
+
+    def tick():
+        ticks.append(None)
+        if len(ticks) == 20:
+            enough.set()
+        if len(ticks) % 10:
+            raise RuntimeError
+        return True
+
+    pump = Pump(tick, hz=1000)
+    with caplog.at_level(logging.ERROR):
+        pump.start()
+        assert enough.wait(PATIENCE)
+        pump.stop()
+    assert len(caplog.records) >= 6
+
+
+def test_it_ticks_at_most_so_often():
+    ticks, enough = [], threading.Event()
+
+    def tick():
+        ticks.append(time.monotonic())
+        if len(ticks) == 6:
+            enough.set()
+        return len(ticks) < 6
+
+    pump = Pump(tick)
+    pump.start()
+    assert enough.wait(PATIENCE)
+    assert ticks[-1] - ticks[0] >= 5 / HZ * 0.95
+
+
+def test_it_ticks_in_the_context_in_which_it_was_made():
+    cell = contextvars.ContextVar("cell", default="none")
+    found, done = [], threading.Event()
+
+    def tick():
+        found.append(cell.get())
+        cell.set("changed by the tick")
+        if len(found) == 2:
+            done.set()
+        return len(found) < 2
+
+    cell.set("In [7]")
+    pump = Pump(tick, hz=1000)
+    cell.set("In [8]")
+    pump.start()
+    assert done.wait(PATIENCE)
+    assert found == ["In [7]", "In [7]"]
