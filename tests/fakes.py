@@ -13,7 +13,6 @@ class RecordingComm:
     def __init__(self, target_name: str = "jupyter.widget", **_: Any) -> None:
         self.target_name = target_name
         self.comm_id = "recording"
-        self.kernel = None
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self._receive: Any = None
 
@@ -21,7 +20,8 @@ class RecordingComm:
         """Be opened; nobody is there."""
 
     def close(self, *_args: Any, **_options: Any) -> None:
-        """Be closed."""
+        """Be closed: nobody answers any more."""
+        self._receive = None
 
     def on_msg(self, receive: Any) -> None:
         self._receive = receive

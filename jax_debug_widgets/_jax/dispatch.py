@@ -18,6 +18,7 @@ from jax._src import debugging, dispatch
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.equation import Recorders
 
 Stage = Literal["trace", "lower", "compile"]
 """What JAX does to a function before it runs."""
@@ -48,8 +49,8 @@ class Execution:
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
 
-    def executing(self, name: str, ordered: bool) -> Callable[[Execution], None]:
-        """A program with effects is about to be dispatched; the answer is called when it has been."""
+    def executing(self, name: str, ordered: bool, recorders: Sequence[Any]) -> Callable[[Execution], None]:
+        """A program with effects and these recorders is about to be dispatched; the answer is called when it has been."""
         ...
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
@@ -72,14 +73,17 @@ class Watch:
             if not (program.has_unordered_effects or program.ordered_effects):
                 return original(program, *args)
             ordered = any(isinstance(effect, debugging.OrderedDebugEffect) for effect in program.ordered_effects)
-            executed = observer.executing(program.name, ordered)
+            executed = observer.executing(program.name, ordered, _recorders_of(program))
+            before = pending_tokens()
             try:
                 outputs = original(program, *args)
             except BaseException as error:
-                executed(Execution((), pending_tokens(), finished=True, error=error))
+                executed(Execution((), (), finished=True, error=error))
                 raise
             finished = bool(outputs) and all(output.is_ready() for output in outputs)
-            executed(Execution(tuple(outputs), pending_tokens(), finished, None))
+            # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
+            effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
+            executed(Execution(tuple(outputs), effects, finished, None))
             return outputs
 
         self._replacement = execute
@@ -96,6 +100,10 @@ class Watch:
         stage = _STAGE_EVENTS.get(event)
         if stage is not None:
             self._observer.compiled(stage, str(details.get("fun_name", "")), duration)
+
+
+def _recorders_of(program: Any) -> Sequence[Any]:
+    return next((kept for kept in program.keepalive or () if isinstance(kept, Recorders)), ())
 
 
 def pending_tokens() -> tuple[Any, ...]:

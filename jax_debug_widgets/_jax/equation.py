@@ -59,6 +59,13 @@ class OperandType:
     weak: bool
 
 
+@dataclass(frozen=True)
+class Loop:
+    """A loop around an equation: how often it runs its body, None where that is known only at run time."""
+
+    length: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class Equation:
     """One debugging call in one program.
@@ -68,7 +75,16 @@ class Equation:
       shapes, dtypes: of each operand, `vmap` axes leading (see `lanes`).
       in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are no arrays;
         `in_tree` is None where the structure is not to be found.
+      loops: the loops around it, outermost first.
+      conditional: whether it may be skipped: it is in a branch of `cond`.
+      in_condition: whether it is in the condition of a `while`.
+      steady: whether its operands are the same in all iterations of the innermost loop, so that XLA may hoist it.
+      axes: the mesh axes over whose devices it is mapped; each firing hands over its coordinates after the operands.
+      devices: the name of the device at each of these coordinates, nested lists; None where it is not known.
       order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
+      callers: the user's frames outside `frame`, innermost first; of callbacks with results only.
+      results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
+      vmap_method: that of a `pure_callback`.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write; None for callbacks.
       text_options: what else the text depends on (NumPy's print options when the program was traced).
@@ -92,6 +108,15 @@ class Equation:
     run: Callable[..., object]
     types: tuple[OperandType, ...] = ()
     order: int = -1
+    loops: tuple[Loop, ...] = ()
+    conditional: bool = False
+    in_condition: bool = False
+    steady: bool = False
+    axes: tuple[str, ...] = ()
+    devices: Any = None
+    callers: tuple[Frame, ...] = ()
+    results: tuple[str, ...] = ()
+    vmap_method: str | None = None
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:
         """The same equation, its operands of these types again before the user's code sees them."""
@@ -125,6 +150,12 @@ Recorder = Callable[..., tuple[()]]
 """Called with the operands as NumPy arrays each time an equation fires. Must not block, call JAX or raise."""
 
 
+class Recorders(tuple[Recorder, ...]):
+    """The recorders of one compiled program, in the order of its equations."""
+
+    __slots__ = ()
+
+
 class Tapper(Protocol):
     """What the hooks need of the room above: for each equation, the function to call when it fires."""
 
@@ -135,18 +166,7 @@ class Tapper(Protocol):
 
 def frame_of(traceback: Any) -> Frame:
     """The innermost frame of the user's in a JAX traceback."""
-    frames = source_info_util.user_frames(traceback)
-    frame = next((frame for frame in frames if not frame.file_name.startswith(_OUR_FILES)), None)
-    if frame is None:
-        return UNKNOWN_FRAME
-    return Frame(
-        frame.file_name,
-        frame.start_line,
-        frame.start_column,
-        frame.end_line,
-        frame.end_column,
-        frame.function_name,
-    )
+    return next(iter(frames_of(traceback)), UNKNOWN_FRAME)
 
 
 def describe_print(
@@ -196,7 +216,7 @@ def describe_callback(
         debugging.debug_callback_impl(*operands, **params)
 
     return Equation(
-        kind="callback",
+        kind="breakpoint" if is_breakpoint(user_callback) else "callback",
         ordered=isinstance(params["effect"], debugging.OrderedDebugEffect),
         frame=frame,
         name_stack=name_stack,
@@ -205,10 +225,33 @@ def describe_callback(
         lanes=lanes,
         in_tree=in_tree,
         static=static,
-        format=getattr(user_callback, "__qualname__", None) or repr(user_callback),
+        format=function_name(user_callback),
         text=None,
         text_options=None,
         run=run,
+    )
+
+
+def function_name(function: Any) -> str:
+    """What a person calls a callback."""
+    if is_breakpoint(function):
+        return "breakpoint"
+    return getattr(function, "__qualname__", None) or repr(function)
+
+
+def is_breakpoint(function: Any) -> bool:
+    """Whether this is what `jax.debug.breakpoint` passes to a callback."""
+    name = getattr(function, "__qualname__", "")
+    return name.startswith("breakpoint.<locals>") and getattr(function, "__module__", "") == "jax._src.debugger.core"
+
+
+def frames_of(traceback: Any) -> tuple[Frame, ...]:
+    """The frames of the user's in a JAX traceback, innermost first."""
+    frames = source_info_util.user_frames(traceback)
+    return tuple(
+        Frame(one.file_name, one.start_line, one.start_column, one.end_line, one.end_column, one.function_name)
+        for one in frames
+        if not one.file_name.startswith(_OUR_FILES)
     )
 
 

@@ -21,6 +21,22 @@ _NEEDED = {
         "jax._src.source_info_util.user_frames",
         "jax._src.source_info_util._source_info_context",
     ),
+    "capturing callbacks with results": (
+        "jax._src.callback.pure_callback_p",
+        "jax._src.callback.io_callback_p",
+        "jax._src.callback.pure_callback_impl",
+        "jax._src.callback.io_callback_impl",
+        "jax._src.callback.emit_python_callback",
+        "jax._src.callback._callback_op_sharding",
+        "jax._src.callback._OrderedIOEffect",
+        "jax._src.debugging.inspect_sharding_p",
+        "jax._src.dispatch.prim_requires_devices_during_lowering",
+        "jax._src.interpreters.ad.primitive_transposes",
+    ),
+    "saying which callbacks the compiler removed": (
+        "jax._src.interpreters.pxla._dce_jaxpr",
+        "jax._src.interpreters.pxla._cached_lowering_to_hlo",
+    ),
     "the life of calls and the effects barrier": (
         "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
         "jax._src.dispatch.runtime_tokens.output_runtime_tokens",
@@ -66,4 +82,6 @@ def available(feature: str) -> bool:
 
 
 CAPTURE = "capturing jax.debug.print and jax.debug.callback"
+CALLBACKS = "capturing callbacks with results"
+ELIMINATED = "saying which callbacks the compiler removed"
 CALLS = "the life of calls and the effects barrier"

@@ -21,7 +21,7 @@ from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.equation import Lanes, Tapper, frame_of, type_of
+from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder, Recorders, Tapper, frame_of, type_of
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
 
@@ -89,9 +89,17 @@ class Hooks:
             table[key] = partial(ours, theirs)
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
-        if is_capturing():
-            jaxpr = with_recorders(jaxpr, module_name, partial(self._tapper, settings=_settings.value))
-        return theirs(module_name, jaxpr, **options)
+        if not is_capturing():
+            return theirs(module_name, jaxpr, **options)
+        recorders: list[Any] = []
+
+        def make_recorder(equation: Equation) -> Recorder:
+            recorders.append(self._tapper(equation, _settings.value))
+            return recorders[-1]
+
+        lowered = theirs(module_name, with_recorders(jaxpr, module_name, make_recorder), **options)
+        # What is kept alive goes along with the executable: that is how an execution is known to contain these.
+        return lowered._replace(keepalive=[*(lowered.keepalive or ()), Recorders(recorders)])
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         caller = sys._getframe(1).f_code
@@ -140,7 +148,8 @@ class Hooks:
         on_host = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
         types = tuple(map(type_of, on_host))
         arrays = [
-            np.asarray(x if kind.key is None else jax.random.key_data(x)) for x, kind in zip(on_host, types, strict=True)
+            np.asarray(x if kind.key is None else jax.random.key_data(x))
+            for x, kind in zip(on_host, types, strict=True)
         ]
         equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
         equation = equation.with_types(types)

@@ -6,20 +6,29 @@ May know: numpy.   Must not know: JAX, Jupyter, any other room.
 """
 
 from jax_debug_widgets.events.call import Call, CallState, Origin
-from jax_debug_widgets.events.event import Event, Firing, Tap
+from jax_debug_widgets.events.event import Event
+from jax_debug_widgets.events.finding import Finding
+from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
 from jax_debug_widgets.events.site import CallSite, Kind, Phase
 from jax_debug_widgets.events.status import Barrier, BarrierState, RunState, Status
+from jax_debug_widgets.events.tap import Firing, Nesting, Tap
 
 __all__ = [
+    "Asked",
     "Barrier",
     "BarrierState",
     "Call",
     "CallSite",
     "CallState",
+    "CallbackSummary",
     "Event",
+    "Finding",
     "Firing",
+    "HostCall",
     "Kind",
+    "Nesting",
     "Origin",
+    "Outcome",
     "Phase",
     "RunState",
     "Status",

@@ -1,10 +1,7 @@
-"""One firing of a debugging call, and the tap in the compiled program that reported it."""
+"""One firing of a debugging call."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,60 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite, Kind, Phase
-
-
-@dataclass(frozen=True, eq=False)
-class Tap:
-    """What a compiled program hands over each time a call site fires, and how to read it.
-
-    Attributes:
-      site: the call site.
-      lanes: sizes of the `vmap` axes that one firing carries, outermost first; empty outside `vmap`.
-        JAX would have fired once a lane, so a firing is `size` events.
-      mapped: for each value and each of `lanes`, whether the value has that axis (its leading axes, in order).
-      shapes, dtypes: of each value in one event (without lanes).
-      nbytes: bytes that one firing holds, all lanes together.
-      unflatten: the values of one event -> `(args, kwargs)` as the program wrote them.
-      render: the values of one event -> the text that JAX would have written, or None where it writes nothing.
-    """
-
-    site: CallSite
-    lanes: tuple[int, ...]
-    mapped: tuple[tuple[bool, ...], ...]
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[np.dtype[Any], ...]
-    nbytes: int
-    unflatten: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
-    render: Callable[[Sequence[Any]], str]
-
-    @cached_property
-    def size(self) -> int:
-        """Events in one firing."""
-        return math.prod(self.lanes)
-
-    @cached_property
-    def lane_order(self) -> tuple[tuple[int, ...], ...]:
-        """The lanes in the order in which JAX fires them: it unrolls the innermost `vmap` first, so that one varies last."""
-        reversed_axes = itertools.product(*(range(n) for n in reversed(self.lanes)))
-        return tuple(lane[::-1] for lane in reversed_axes)
-
-    @cached_property
-    def scalars(self) -> tuple[int, ...]:
-        """Indices of the values that are one number an event."""
-        return tuple(index for index, shape in enumerate(self.shapes) if shape == ())
-
-    def values_of(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-        """The values of one event out of the arrays of one firing."""
-        if not self.lanes:
-            return tuple(arrays)
-        return tuple(
-            array[(*(i for i, present in zip(lane, mapped, strict=True) if present), ...)]
-            for array, mapped in zip(arrays, self.mapped, strict=True)
-        )
-
-
-Firing = tuple[Tap, int, tuple[np.ndarray, ...]]
-"""What a callback appends and nothing else: the tap, `time.perf_counter_ns()`, the values (lanes leading)."""
+    from jax_debug_widgets.events.tap import Tap
 
 
 @dataclass(frozen=True)
@@ -78,6 +22,10 @@ class Event:
       seq: how many events of the run arrived before this one.
       occurrence: how many times its site had fired in this run; all lanes of one `vmap` share it.
       time_ns: nanoseconds since the run started.
+      step: iteration of each loop around it, outermost first; empty outside loops, and where it cannot be told
+        (in a branch of `cond`, in a loop of unknown length inside another).
+      mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
+      device: its name, e.g. `cpu:2`; empty where it is not known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.
       call: id of the call that dispatched it, see `Run.calls`; -1 where it is not known.
       values: the values as NumPy arrays, in the order of `site.values`.
@@ -88,6 +36,9 @@ class Event:
     seq: int
     occurrence: int
     time_ns: int
+    step: tuple[int, ...]
+    mesh_coords: dict[str, int]
+    device: str
     lane: tuple[int, ...]
     call: int
     values: tuple[np.ndarray, ...]

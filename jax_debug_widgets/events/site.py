@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["print", "log", "callback"]
-"""`jax.debug.print`, `jax.debug.log`, `jax.debug.callback`."""
+Kind = Literal["print", "log", "callback", "breakpoint", "pure", "io", "sharding"]
+"""`jax.debug.print`, `.log`, `.callback`, `.breakpoint`; `pure_callback`, `io_callback`; and
+`jax.debug.inspect_array_sharding`."""
 
 Phase = Literal["forward", "backward", "recompute"]
 """`backward`: in the transposed program of `grad` / `vjp`; `recompute`: run again for `jax.checkpoint`."""

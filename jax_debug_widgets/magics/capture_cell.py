@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
@@ -65,11 +66,9 @@ class CellCapture:
 
     def end(self, recording: Recording, error: BaseException | None) -> None:
         """End a capture; without a panel, say what it saw."""
-        try:
+        # An interrupt here finds the cell over: what it ends is the wait, and the panel says so.
+        with contextlib.suppress(KeyboardInterrupt):
             recording.finish(error)
-        except KeyboardInterrupt:
-            # The cell was over: what was interrupted is the wait, and the panel says so.
-            pass
         if not self.has_panels():
             print(summary(self._session.snapshot(recording.run), lines=0))
 

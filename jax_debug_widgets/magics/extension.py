@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.magics.calls import CallRewriter
@@ -39,9 +40,12 @@ class _Loaded:
         self.shell.events.register("pre_execute", self.cells.before_execution)
         self.shell.events.register("post_execute", self.cells.after_execution)
         # As IPython does with `get_ipython`: there while cells run, no name of the user's, and no `%reset` loses them.
-        self.shell.builtin_trap.auto_builtins |= self.hidden
-        for name, function in self.hidden.items():
-            self.shell.builtin_trap.add_builtin(name, function)
+        with self.shell.builtin_trap as trap:
+            trap.auto_builtins |= self.hidden
+            for name, function in self.hidden.items():
+                # Under `%reload_ext` those of before are still there, and must not be taken for what was there first.
+                vars(builtins).pop(name, None)
+                trap.add_builtin(name, function)
 
     def take_out(self) -> None:
         self.cells.end_all()

@@ -15,6 +15,7 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from jax_debug_widgets.magics.callbacks import callbacks_of
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse
 from jax_debug_widgets.widgets import summary
@@ -30,6 +31,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug on [options]        capture every cell from now on;  %jaxdebug off  ends it
 %jaxdebug status              how the current or last capture is doing
 %jaxdebug barrier             wait until the effects of this thread's calls have drained
+%jaxdebug callbacks F(X)      what F(X) would call back, and what the compiler leaves of it; nothing runs
 %jaxdebug panel               show the panel of the last capture again
 
 """
@@ -105,7 +107,9 @@ class JaxDebugMagics(Magics):
     def _status(self, rest: str) -> None:
         self._refuse_rest("status", rest)
         run = self._session.current
-        print("jaxdebug: nothing has been captured yet" if run is None else summary(self._session.snapshot(run), lines=0))
+        print(
+            "jaxdebug: nothing has been captured yet" if run is None else summary(self._session.snapshot(run), lines=0)
+        )
 
     def _barrier(self, rest: str) -> None:
         options, more = parse(rest, echo_by_default=False)
@@ -113,7 +117,9 @@ class JaxDebugMagics(Magics):
         if self._session.barrier(options.timeout):
             print("jaxdebug: effects drained")
         else:
-            print(f"jaxdebug: effects still pending after {options.timeout:g} s; `%jaxdebug barrier --timeout S` waits longer")
+            print(
+                f"jaxdebug: effects still pending after {options.timeout:g} s; `%jaxdebug barrier --timeout S` waits longer"
+            )
 
     def _panel(self, rest: str) -> Any:
         self._refuse_rest("panel", rest)
@@ -121,6 +127,9 @@ class JaxDebugMagics(Magics):
         if run is None:
             raise UsageError("jaxdebug: nothing has been captured yet")
         return run
+
+    def _callbacks(self, rest: str) -> Any:
+        return callbacks_of(self._session, rest, self.shell.user_ns)
 
     def _help(self, rest: str) -> None:
         self._refuse_rest("help", rest)
@@ -130,5 +139,3 @@ class JaxDebugMagics(Magics):
     def _refuse_rest(command: str, rest: str) -> None:
         if rest.strip():
             raise UsageError(f"jaxdebug: `{command}` takes no {rest.strip()!r}")
-
-

@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 
 from jax_debug_widgets.session import Options
 
-COMMANDS = ("on", "off", "status", "barrier", "panel", "help")
+COMMANDS = ("on", "off", "status", "barrier", "callbacks", "panel", "help")
 """What `%jaxdebug` understands besides an expression."""
 
 
@@ -28,6 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--barrier", action=argparse.BooleanOptionalAction, default=defaults.barrier, help=barrier)
     timeout = f"seconds after which that wait gives up (default {defaults.timeout:g})"
     parser.add_argument("--timeout", type=float, metavar="S", default=defaults.timeout, help=timeout)
+    stuck = f"seconds after which a host function that has not returned is called stuck (default {defaults.stuck_after:g})"
+    parser.add_argument("--stuck-after", type=float, metavar="S", default=defaults.stuck_after, help=stuck)
     events = f"how many events are kept (default {defaults.max_events})"
     parser.add_argument("--max-events", type=int, metavar="N", default=defaults.max_events, help=events)
     megabytes = f"how many MiB of values are kept (default {defaults.max_mb:g})"
@@ -66,9 +68,7 @@ def nearest_command(word: str) -> str | None:
 
 def _split(line: str) -> tuple[list[str], str]:
     """The leading option words, with the values of those that take one, and the rest as it was written."""
-    takes_value = {
-        flag for action in option_parser()._actions if action.nargs != 0 for flag in action.option_strings
-    }
+    takes_value = {flag for action in option_parser()._actions if action.nargs != 0 for flag in action.option_strings}
     words, rest = [], line.strip()
     while rest.startswith("--"):
         word, _, rest = rest.partition(" ")

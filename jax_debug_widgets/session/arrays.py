@@ -34,7 +34,9 @@ def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
     stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape]
     shown = plane[:: stride[0], :: stride[1]]
     stats, histogram = statistics(numbers)
-    specs, buffer = pack({"data": shown.astype(np.float32).ravel(), "histogram": histogram})
+    with np.errstate(over="ignore"):  # Beyond float32 is infinite in the picture; the statistics have the numbers.
+        picture = shown.astype(np.float32).ravel()
+    specs, buffer = pack({"data": picture, "histogram": histogram})
     message = reply(
         "array",
         run.key,

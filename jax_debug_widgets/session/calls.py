@@ -4,86 +4,71 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from jax_debug_widgets.events import Call, CallState, Origin
+from jax_debug_widgets.events import Call, Origin, Tap
+from jax_debug_widgets.session.record import Record
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.dispatch import Execution, Stage
     from jax_debug_widgets.session.waiter import Waiter
 
+MAX_CALLS = 10_000
+"""Calls that are kept; of older ones only the number."""
 
 _NEVER = np.iinfo(np.int64).max
 
 
-class Record:
-    """One call while it is being lived; `CallLog.calls` gives it as a frozen `Call`."""
-
-    def __init__(self, number: int, name: str, function: str, origin: Origin, started_ns: int) -> None:
-        self.id, self.name, self.function, self.origin, self.started_ns = number, name, function, origin, started_ns
-        self.stages: dict[Stage, float] = {}
-        self.dispatched_ns: int | None = None
-        self.ready_ns: int | None = None
-        self.drained_ns: int | None = None
-        self.over_ns: int | None = None
-        """When the last event can have fired, for `CallLog.attribute`; earlier than `drained_ns`, which waits its turn."""
-        self.effects = self.ordered = self.executed = False
-        self.events = 0
-        self.error = ""
-
-    @property
-    def state(self) -> CallState:
-        if self.error:
-            return "failed"
-        if self.drained_ns is not None:
-            return "drained"
-        if self.ready_ns is not None:
-            return "ready"
-        return "tracing" if self.dispatched_ns is None and not self.executed else "dispatched"
-
-    def frozen(self) -> Call:
-        return Call(
-            id=self.id,
-            name=self.name,
-            origin=self.origin,
-            state=self.state,
-            started_ns=self.started_ns,
-            trace=self.stages.get("trace"),
-            lower=self.stages.get("lower"),
-            compile=self.stages.get("compile"),
-            dispatched_ns=self.dispatched_ns,
-            ready_ns=self.ready_ns,
-            drained_ns=self.drained_ns,
-            effects=self.effects,
-            ordered=self.ordered,
-            events=self.events,
-            error=self.error,
-        )
-
-
 class CallLog:
-    """The calls of one run, in the order in which they began. Safe from any thread."""
+    """The calls of one run, in the order in which they began. Safe from any thread.
+
+    Nothing here looks at all calls: a training loop makes millions.
+    """
 
     def __init__(self, origin_ns: int, waiter: Waiter) -> None:
         self._origin_ns = origin_ns
         self._waiter = waiter
         self._changed = threading.Condition()
-        self._records: list[Record] = []
+        self._records: dict[int, Record] = {}
+        self._count = 0
         self._open: dict[int, list[Record]] = {}
         self._compiled: dict[str, dict[Stage, float]] = {}
         self._versions: dict[int, int] = {}
+        """Call -> the version in which it last changed, the newest last."""
         self._version = 0
+        self._pending: dict[int, Record] = {}
+        self._live: deque[Record] = deque()
+        """Calls with effects whose events may still be in the inbox, oldest first."""
+        self._drained: deque[Record] = deque()
+        """Calls that have drained and have not been compared with what their programs say."""
+        self.has_effects = False
+        self.has_failed = False
+
+    @property
+    def dropped(self) -> int:
+        """How many calls are no longer kept."""
+        return self._count - len(self._records)
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
-        """The calls that changed after version `since`, and the version now."""
+        """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
         with self._changed:
-            changed = [r.frozen() for r in self._records if self._versions[r.id] > since]
-            return changed, self._version
+            changed = []
+            for number in reversed(self._versions):
+                if self._versions[number] <= since:
+                    break
+                changed.append(number)
+            return [self._records[number].frozen() for number in sorted(changed)], self._version
+
+    def compilations(self) -> dict[str, float]:
+        """Functions that were compiled and are none of the calls, e.g. un-jitted operations: name -> seconds."""
+        with self._changed:
+            return {name: sum(stages.values()) for name, stages in self._compiled.items() if "compile" in stages}
 
     def begin(self, name: str, function: str) -> CallSpan:
         """The cell is about to call a compiled function from this thread."""
@@ -108,7 +93,7 @@ class CallLog:
         with self._changed:
             self._close(record)
             self._take_stages(record)
-            record.error = record.error or (brief(error) if error else "raised an exception")
+            self._fail(record, brief(error) if error else "raised an exception")
             self._touch(record)
 
     def abandon_all(self, error: BaseException | None) -> None:
@@ -116,7 +101,7 @@ class CallLog:
         for record in list(self._open.get(threading.get_ident(), ())):
             self.abandon(record, error)
 
-    def executing(self, name: str, ordered: bool) -> Callable[[Execution], None]:
+    def executing(self, name: str, ordered: bool, taps: Sequence[Tap]) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library."""
         function = name.removeprefix("jit(").removeprefix("jit_").removesuffix(")")
         with self._changed:
@@ -127,8 +112,11 @@ class CallLog:
                 self._take_stages(record)
                 # It is seen only now that it has been compiled.
                 record.started_ns -= int(sum(record.stages.values()) * 1e9)
-            record.function = function
+            record.function, record.taps = function, taps
             record.effects, record.ordered, record.executed = True, record.ordered or ordered, True
+            self.has_effects = True
+            self._pending[record.id] = record
+            self._live.append(record)
             self._take_stages(record)
             self._touch(record)
 
@@ -138,7 +126,7 @@ class CallLog:
                 if execution.finished:
                     record.over_ns = record.ready_ns = record.dispatched_ns
                 if execution.error is not None:
-                    record.error = brief(execution.error)
+                    self._fail(record, brief(execution.error))
                 else:
                     self._wait_for(record, execution.outputs, execution.effects)
                 self._touch(record)
@@ -152,63 +140,68 @@ class CallLog:
             # Of functions traced inside others the outermost is told last, and includes them.
             self._compiled.setdefault(function, {})[stage] = seconds
 
-    def unclaimed(self) -> dict[str, float]:
-        """Functions that were compiled but are no call above, inside libraries: name -> seconds in all."""
-        with self._changed:
-            return {name: sum(s.values()) for name, s in self._compiled.items() if "compile" in s}
-
     def attribute(self, times_ns: np.ndarray) -> np.ndarray:
         """For each time, the id of the call that was executing: the oldest with effects, if there are several; else -1.
 
         A device runs its programs one after the other, so with several in flight the oldest is the one at work.
 
         Args:
-          times_ns: int64[n], since the run started.
+          times_ns: int64[n], since the run started; none much before those of the last time.
         """
         with self._changed:
-            live = [record for record in self._records if record.effects]
-            starts = np.array([record.started_ns for record in live], np.int64)
-            ends = np.array([r.over_ns or _NEVER for r in live], np.int64)
-            ids = np.array([record.id for record in live], np.int64)
-        if not len(live):
+            earliest = times_ns.min(initial=_NEVER)
+            while self._live and (self._live[0].over_ns or _NEVER) < earliest:
+                self._live.popleft()
+            live = list(self._live)
+        if not live:
             return np.full(len(times_ns), -1)
+        starts = np.array([record.started_ns for record in live], np.int64)
+        ends = np.array([record.over_ns or _NEVER for record in live], np.int64)
+        ids = np.array([record.id for record in live], np.int64)
         # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
         first = np.searchsorted(np.maximum.accumulate(ends), times_ns, side="left")
         inside = np.minimum(first, len(live) - 1)
         found = (first < len(live)) & (starts[inside] <= times_ns)
         return np.where(found, ids[inside], -1)
 
-    def count_events(self, calls: np.ndarray, sizes: np.ndarray) -> None:
-        """Add fired events to their calls."""
+    def count(self, calls: np.ndarray, taps: Sequence[Tap]) -> None:
+        """Add firings to their calls: int64[n], and the tap of each."""
+        index: dict[Tap, int] = {}
+        numbers = np.array([index.setdefault(tap, len(index)) for tap in taps], np.int64)
+        kinds = list(index)
+        pairs, counts = np.unique(calls * len(kinds) + numbers, return_counts=True)
         with self._changed:
-            for call, count in zip(*_summed(calls, sizes), strict=True):
-                if call >= 0:
-                    self._records[call].events += count
-                    self._touch(self._records[call])
+            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+                call, number = divmod(pair, len(kinds))
+                record = self._records.get(call)
+                if record is not None:
+                    record.events += count * kinds[number].size
+                    record.fired[kinds[number]] += count
+                    self._touch(record)
 
     def pending(self) -> list[Record]:
         """Calls whose effects have not drained, oldest first."""
         with self._changed:
-            return [r for r in self._records if r.effects and r.drained_ns is None and not r.error]
+            return list(self._pending.values())
 
-    def has_effects(self) -> bool:
-        """Whether any call has debugging effects."""
+    def take_drained(self) -> Iterable[Record]:
+        """The calls that have drained since this was last asked. Their events must have been counted."""
         with self._changed:
-            return any(record.effects for record in self._records)
-
-    def failed(self) -> bool:
-        """Whether any call has raised."""
-        with self._changed:
-            return any(record.error for record in self._records)
+            drained, self._drained = self._drained, deque()
+        return drained
 
     def wait_until_drained(self, timeout: float | None) -> bool:
         """Block until no call is pending, at most `timeout` seconds; whether that came to be."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self.pending(), timeout)
+            return self._changed.wait_for(lambda: not self._pending, timeout)
 
     def _new(self, name: str, function: str, origin: Origin) -> Record:
-        record = Record(len(self._records), name, function, origin, self._now())
-        self._records.append(record)
+        record = self._records[self._count] = Record(self._count, name, function, origin, self._now())
+        self._count += 1
+        if len(self._records) > MAX_CALLS:
+            oldest = next(iter(self._records))
+            if oldest not in self._pending:
+                del self._records[oldest], self._versions[oldest]
         self._touch(record)
         return record
 
@@ -216,9 +209,19 @@ class CallLog:
         return time.perf_counter_ns() - self._origin_ns
 
     def _touch(self, record: Record) -> None:
+        if record.id not in self._records:
+            return
         self._version += 1
+        self._versions.pop(record.id, None)
         self._versions[record.id] = self._version
+        if not record.pending:
+            self._pending.pop(record.id, None)
         self._changed.notify_all()
+
+    def _fail(self, record: Record, error: str) -> None:
+        record.error = record.error or error
+        record.over_ns = record.over_ns or self._now()
+        self.has_failed = True
 
     def _close(self, record: Record) -> None:
         stack = self._open.get(threading.get_ident(), [])
@@ -232,14 +235,18 @@ class CallLog:
         def ready(error: Exception | None) -> None:
             with self._changed:
                 record.ready_ns = record.ready_ns or self._now()
-                record.error = record.error or (brief(error) if error else "")
+                if error is not None:
+                    self._fail(record, brief(error))
                 self._touch(record)
 
         def drained(error: Exception | None) -> None:
             with self._changed:
                 record.drained_ns = self._now()
                 record.over_ns = record.over_ns or record.drained_ns
-                record.error = record.error or (brief(error) if error else "")
+                if error is not None:
+                    self._fail(record, brief(error))
+                elif record.taps:
+                    self._drained.append(record)
                 self._touch(record)
 
         self._waiter.when_ready(tuple(outputs), ready)
@@ -263,11 +270,8 @@ class CallSpan:
 
 
 def brief(error: BaseException) -> str:
-    """The type and first line of an exception."""
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
-def _summed(calls: np.ndarray, sizes: np.ndarray) -> tuple[list[int], list[int]]:
-    unique, inverse = np.unique(calls, return_inverse=True)
-    return unique.tolist(), np.bincount(inverse, sizes).astype(int).tolist()
+    """The type and first line of an exception; of one in a callback, which XLA tells as a traceback, the last."""
+    lines = str(error).strip().splitlines()
+    if not lines:
+        return type(error).__name__
+    return lines[-1] if "Traceback (most recent call last)" in lines[0] else f"{type(error).__name__}: {lines[0]}"

@@ -19,6 +19,7 @@ class Options:
       echo: also write prints to stdout, exactly as JAX would.
       barrier: wait at the end until all effects have drained.
       timeout: seconds after which that wait gives up; None waits for ever.
+      stuck_after: seconds after which a host function that has not returned is called stuck.
       max_events, max_mb: how much of the run is kept, in events and MiB; the oldest goes first, and is counted.
 
     Raises:
@@ -28,11 +29,12 @@ class Options:
     echo: bool = False
     barrier: bool = True
     timeout: float | None = 60.0
+    stuck_after: float = 10.0
     max_events: int = 2_000_000
     max_mb: float = 256.0
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "max_events", "max_mb"):
+        for name in ("timeout", "stuck_after", "max_events", "max_mb"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and not math.isnan(value)):
                 msg = f"{name} must be greater than 0, got {value!r}"

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
-from jax_debug_widgets.events import Barrier, BarrierState, Call, CallSite, Event, RunState, Status
+from jax_debug_widgets.events import Barrier, BarrierState, Call, CallSite, Event, Finding, RunState, Status
 from jax_debug_widgets.plots import draw_series
+from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
+from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.naming import Choice, choose
 from jax_debug_widgets.store import Store
 
@@ -58,6 +60,7 @@ class Run:
 
     Attributes:
       events: the events that are kept, a sequence in arrival order.
+      callbacks: a summary for each site that calls a host function, and what became of its calls.
       key: names the run to the browser.
       title: what was run, for people.
     """
@@ -72,6 +75,8 @@ class Run:
         self.origin_ns = time.perf_counter_ns()
         self.store = Store(options.budget, self.origin_ns)
         self.call_log = CallLog(self.origin_ns, session.waiter)
+        self.expectations = Expectations()
+        self.callbacks = RunCallbacks(self, session.capture.outcomes)
         self.notes: list[str] = []
         self._arrivals: deque[tuple[float, int]] = deque([(self.started, 0)])
         self._returned_at: float | None = None
@@ -90,6 +95,17 @@ class Run:
         """The calls of compiled functions, in the order in which they began."""
         self.collect()
         return self.call_log.calls()[0]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What fired less often than its program says, and why."""
+        self.collect()
+        return self.expectations.findings()
+
+    @property
+    def compilations(self) -> dict[str, float]:
+        """Programs compiled in this run that are none of its calls, e.g. un-jitted operations: name -> seconds."""
+        return self.call_log.compilations()
 
     @property
     def dropped(self) -> int:
@@ -163,6 +179,10 @@ class Run:
         """Take in what has fired until now. Reading anything of the run does it."""
         self._session.collect()
 
+    def name_file(self, file: str) -> str:
+        """What a person calls a file, see `taps.sites.NameFile`."""
+        return self._session.capture.sites.name_file(file)
+
     def status(self) -> Status:
         """How the run is doing."""
         now = time.time()
@@ -178,7 +198,7 @@ class Run:
             dropped_by_site=self.store.dropped_by_site(),
             muted=self._muted(),
             barrier=self._barrier_status(now),
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self.callbacks.notes(), *(finding.message for finding in self.expectations.findings())),
         )
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
@@ -186,7 +206,9 @@ class Run:
         if not is_compiled_function(function):
             return None
         # A plain function wraps the compiled one (`jax.pmap`), whose name is another.
-        return self.call_log.begin(name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", ""))
+        return self.call_log.begin(
+            name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", "")
+        )
 
     def returned(self, *, failed: bool) -> None:
         """The program has returned or raised; its effects may still be pending."""
@@ -232,7 +254,7 @@ class Run:
             return "running"
         if self.call_log.pending():
             return "waiting"
-        return "failed" if self._error or self.call_log.failed() else "done"
+        return "failed" if self._error or self.call_log.has_failed else "done"
 
     def _barrier_status(self, now: float) -> Barrier:
         pending = self.call_log.pending()
@@ -247,9 +269,9 @@ class Run:
     def _barrier_state(self, pending: bool) -> BarrierState:
         if pending:
             return "timeout" if self._gave_up else "pending"
-        if not self.call_log.has_effects():
+        if not self.call_log.has_effects:
             return "idle" if self.options.barrier else "off"
-        return "failed" if self.call_log.failed() else "drained"
+        return "failed" if self.call_log.has_failed else "drained"
 
     def _rate(self, now: float, count: int) -> float:
         arrivals = self._arrivals

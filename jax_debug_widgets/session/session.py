@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
 from jax_debug_widgets.taps import Capture, Settings
 from jax_debug_widgets.session.feed import Feed
+from jax_debug_widgets.session.inventory import Inventory, inventory
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.requests import answer
 from jax_debug_widgets.session.run import Run
@@ -26,6 +28,7 @@ from jax_debug_widgets.widgets import Channel, Panel, Snapshot
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.dispatch import Execution, Stage
+    from jax_debug_widgets.events import Firing
     from jax_debug_widgets.taps.sites import NameFile
 
 _MAX_RUNS = 50
@@ -106,18 +109,28 @@ class Session:
         inbox = self.capture.inbox
         with self._lock:
             run = self.current
-            if not inbox or run is None:
+            if run is None:
                 return
+            # Asked first: what these calls have fired is in the inbox now, if not in the store already.
+            drained = run.call_log.take_drained()
+            self._ingest(run, inbox)
+            run.callbacks.take()
+            run.expectations.compare(drained)
+
+    def _ingest(self, run: Run, inbox: deque[Firing]) -> None:
+        if inbox:
             firings = [inbox.popleft() for _ in range(len(inbox))]
             times = np.fromiter((time for _, time, _ in firings), np.int64, len(firings)) - run.origin_ns
             calls = run.call_log.attribute(times)
             run.store.ingest(firings, calls)
-            run.call_log.count_events(calls, np.fromiter((tap.size for tap, _, _ in firings), np.int64, len(firings)))
+            run.call_log.count(calls, [tap for tap, _, _ in firings])
 
-    def executing(self, name: str, ordered: bool) -> Callable[[Execution], None]:
+    def executing(self, name: str, ordered: bool, recorders: Sequence[Any]) -> Callable[[Execution], None]:
         """See `_jax.dispatch.Observer`."""
         run = self.active
-        return run.call_log.executing(name, ordered) if run is not None and is_capturing() else _ignore
+        if run is None or not is_capturing():
+            return _ignore
+        return run.call_log.executing(name, ordered, [recorder.tap for recorder in recorders])
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
         """See `_jax.dispatch.Observer`."""
@@ -150,6 +163,11 @@ class Session:
         run = self.current
         return run is None or run.barrier(timeout)
 
+    def inventory(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
+        """The callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
+        with self.capture.explaining():
+            return inventory(function, args, kwargs, self.capture.sites.name_file)
+
     def feed_of(self, run: Run) -> Feed:
         """The browser's view of `run`."""
         with self._lock:
@@ -177,8 +195,8 @@ class Session:
             for content, buffer in self.feed_of(run).news():
                 panel.channel.send(content, buffer)
 
-    def panel_finished(self, run: Run) -> None:
-        """Nothing more will happen in `run`: put its last state into the output that shows it."""
+    def refresh_panel(self, run: Run) -> None:
+        """Put the present state of `run` into the output that shows it."""
         panel = self._panels.get(run.key)
         if panel is not None:
             panel.refresh()
@@ -226,6 +244,9 @@ class Recording:
             if run.is_over():
                 self._pump.stop()
                 self._tick()
+            else:
+                # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
+                self._session.refresh_panel(run)
 
     def _tick(self) -> bool:
         # Asked before collecting: what fires until the effects have drained must be in the last batch.
@@ -233,7 +254,7 @@ class Recording:
         self._session.collect()
         self._session.send_news(self.run)
         if over:
-            self._session.panel_finished(self.run)
+            self._session.refresh_panel(self.run)
         return not over
 
 

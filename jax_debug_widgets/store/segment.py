@@ -12,7 +12,7 @@ from jax_debug_widgets.events import Event, Firing, Tap
 LARGE = 1 << 16
 """Bytes; firings above it are kept as the arrays they came in, below it they are copied into one column a site."""
 
-OVERHEAD = 40
+OVERHEAD = 48
 """Bytes that a firing costs besides its values: its row in the columns below."""
 
 Column = Sequence[np.ndarray] | np.ndarray
@@ -45,26 +45,28 @@ class Segment:
     """Firings that arrived one after the other. Not changed once made."""
 
     def __init__(
-        self, first: int, firings: Sequence[Firing], origin_ns: int, calls: np.ndarray, occurrences: np.ndarray
+        self,
+        first: int,
+        firings: Sequence[Firing],
+        origin_ns: int,
+        calls: np.ndarray,
+        occurrences: np.ndarray,
+        ordinals: np.ndarray,
     ) -> None:
         self.first = first
-        self.taps: list[Tap] = []
-        self._row = np.empty(len(firings), np.int64)
-        self._tap = np.empty(len(firings), np.int64)
-        self._time = np.fromiter((time for _, time, _ in firings), np.int64, len(firings)) - origin_ns
-        self._call, self._occurrence = calls, occurrences
-        self._columns: list[list[Column]] = []
         index: dict[Tap, int] = {}
-        rows: list[list[tuple[np.ndarray, ...]]] = []
-        for position, (tap, _, arrays) in enumerate(firings):
-            number = index.setdefault(tap, len(index))
-            if number == len(rows):
-                self.taps.append(tap)
-                rows.append([])
-            self._tap[position], self._row[position] = number, len(rows[number])
-            rows[number].append(arrays)
-        for tap, values in zip(self.taps, rows, strict=True):
-            self._columns.append([_column(tap, [row[index] for row in values]) for index in range(len(tap.shapes))])
+        numbers = [index.setdefault(tap, len(index)) for tap, _, _ in firings]
+        self.taps = list(index)
+        self._tap = np.array(numbers, np.int64)
+        self._time = np.fromiter((time for _, time, _ in firings), np.int64, len(firings)) - origin_ns
+        self._call, self._occurrence, self._ordinal = calls, occurrences, ordinals
+        self._row = np.empty(len(firings), np.int64)
+        self._columns: list[list[Column]] = []
+        for number, tap in enumerate(self.taps):
+            mine = np.flatnonzero(self._tap == number)
+            self._row[mine] = np.arange(len(mine))
+            values = zip(*(firings[position][2] for position in mine.tolist()), strict=True)
+            self._columns.append([_column(tap, list(arrays)) for arrays in values])
         sizes = np.array([tap.size for tap in self.taps], np.int64)[self._tap]
         costs = np.array([tap.nbytes + OVERHEAD for tap in self.taps], np.int64)[self._tap]
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -102,11 +104,15 @@ class Segment:
         tap = self.taps[self._tap[firing]]
         row = int(self._row[firing])
         arrays = [column[row] if isinstance(column, list) else column[row, ...] for column in self._columns[self._tap[firing]]]
+        coordinates = tap.coordinates_of(arrays)
         return Event(
             site=tap.site,
             seq=position,
             occurrence=int(self._occurrence[firing]),
             time_ns=int(self._time[firing]),
+            step=tap.nesting.step(int(self._ordinal[firing])),
+            mesh_coords=dict(zip(tap.nesting.axes, coordinates, strict=True)),
+            device=tap.nesting.device(coordinates),
             lane=lane,
             call=int(self._call[firing]),
             values=tap.values_of(arrays, lane),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, Event, Firing, Tap
+from jax_debug_widgets.store.ordinals import Ordinals
 from jax_debug_widgets.store.segment import LARGE, Columns, Segment
 
 _SEGMENT_FIRINGS = 4096
@@ -47,6 +48,7 @@ class Store:
         self._count = 0
         self._nbytes = 0
         self._fired: dict[int, int] = {}
+        self._ordinals = Ordinals()
         self._taps: dict[int, Tap] = {}
         self._seen: dict[int, int] = {}
         self._dropped: dict[int, int] = {}
@@ -154,13 +156,8 @@ class Store:
         return bisect.bisect_right(self._segments, position, key=lambda segment: segment.first) - 1
 
     def _append(self, firings: Sequence[Firing], calls: np.ndarray) -> None:
-        occurrences = np.empty(len(firings), np.int64)
-        fired = self._fired
-        for position, (tap, _, _) in enumerate(firings):
-            site = tap.site.id
-            occurrences[position] = count = fired.get(site, 0)
-            fired[site] = count + 1
-        segment = Segment(self._count, firings, self._origin_ns, calls, occurrences)
+        occurrences = self._occurrences([tap.site.id for tap, _, _ in firings])
+        segment = Segment(self._count, firings, self._origin_ns, calls, occurrences, self._ordinals.of(firings, calls))
         for tap in segment.taps:
             self._taps[tap.site.id] = tap
         for site, count in segment.sites_between(segment.first, segment.stop).items():
@@ -168,6 +165,17 @@ class Store:
         self._segments.append(segment)
         self._count = segment.stop
         self._nbytes += segment.bytes_from(segment.first)
+
+    def _occurrences(self, sites: list[int]) -> np.ndarray:
+        """For each firing, how many times its site had fired before."""
+        site = np.array(sites, np.int64)
+        occurrences = np.empty(len(site), np.int64)
+        for number in np.unique(site).tolist():
+            mine = np.flatnonzero(site == number)
+            before = self._fired.get(number, 0)
+            occurrences[mine] = before + np.arange(len(mine))
+            self._fired[number] = before + len(mine)
+        return occurrences
 
     def _evict(self) -> None:
         while self._segments:

@@ -12,13 +12,16 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.arrays import on_cpu
-from jax_debug_widgets._jax.hooks import Hooks, capturing
+from jax_debug_widgets._jax.callback_hooks import CallbackHooks
+from jax_debug_widgets._jax.hooks import Hooks, capturing, is_capturing
+from jax_debug_widgets.taps.callbacks import CallbackListener
+from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import renderer, unflattener
-from jax_debug_widgets.events import Firing, Tap
+from jax_debug_widgets.events import Firing, Nesting, Tap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,29 +47,51 @@ class Capture:
     def __init__(self, sites: SiteBook | None = None) -> None:
         self.sites = SiteBook() if sites is None else sites
         self.inbox: deque[Firing] = deque()
+        self.outcomes = OutcomeBook()
         self._hooks = Hooks(self._make_recorder)
+        listener = CallbackListener(self.sites, self.outcomes, lambda equation: self._make_recorder(equation, Settings()))
+        self._callback_hooks = CallbackHooks(listener, is_capturing)
         self._taps: dict[Hashable, Tap] = {}
 
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:
         """Capture what the current thread dispatches. May be nested; the inner settings hold."""
         self._hooks.install()
+        self._callback_hooks.install()
         try:
             with capturing(settings):
                 yield
         finally:
+            self._callback_hooks.remove()
             self._hooks.remove()
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Explain what JAX refuses, in `outcomes.notes` and below the error; nothing is captured."""
+        with capturing(None), self._callback_hooks.explaining():
+            try:
+                yield
+            except Exception as error:
+                for _ in range(len(self.outcomes.notes)):
+                    error.add_note(self.outcomes.notes.popleft())
+                raise
 
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
         silent = equation.kind == "print" and not settings.echo
         tap = self._tap_of(equation)
-        return recorder(tap, self.sites.switch_of(tap.site.id), self.inbox, None if silent else equation.run)
+        switch = self.sites.switch_of(tap.site.id)
+        if equation.kind in CALLING:
+            asked = asked_by(equation, self.sites.line_of)
+            return self.outcomes.recorder(tap, asked, switch, self.inbox, equation.run)
+        if equation.kind == "sharding":
+            return self.outcomes.sharding_recorder(tap, switch, self.inbox, equation.run)
+        return recorder(tap, switch, self.inbox, None if silent else equation.run)
 
     def _tap_of(self, equation: Equation) -> Tap:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
         site = self.sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
-        key = (site.id, equation.shapes, equation.dtypes, static, equation.lanes, equation.text_options, equation.types)
+        key = (site.id, equation.shapes, equation.dtypes, static, equation.lanes, equation.text_options, equation.types, equation.order, equation.callers)
         if key not in self._taps:
             self._taps[key] = make_tap(site, equation)
         return self._taps[key]
@@ -82,13 +107,36 @@ def make_tap(site: CallSite, equation: Equation) -> Tap:
         mapped=lanes.mapped,
         shapes=tuple(shape[sum(axes) :] for shape, axes in zip(equation.shapes, lanes.mapped, strict=True)),
         dtypes=equation.dtypes,
+        nesting=nesting_of(equation),
         nbytes=sum(sizes),
         unflatten=unflattener(equation),
         render=renderer(equation),
     )
 
 
-def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., object] | None) -> Recorder:
+def nesting_of(equation: Equation) -> Nesting:
+    """What is around the equation, as the other rooms know it."""
+    return Nesting(
+        loops=tuple(loop.length for loop in equation.loops),
+        conditional=equation.conditional,
+        in_condition=equation.in_condition,
+        steady=equation.steady,
+        axes=equation.axes,
+        devices=equation.devices,
+    )
+
+
+class TapRecorder(Protocol):
+    """A recorder that can be asked what it records."""
+
+    tap: Tap
+
+    def __call__(self, *arrays: np.ndarray) -> tuple[()]:
+        """See `Recorder`."""
+        ...
+
+
+def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., object] | None) -> TapRecorder:
     """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order.
 
     A muted site records nothing; the user's own function still runs.
@@ -100,9 +148,6 @@ def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., 
             append((tap, clock(), arrays))
         return ()
 
-    if run is None:
-        return record
-
     def record_and_run(*arrays: np.ndarray) -> tuple[()]:
         if not switch.off:
             append((tap, clock(), arrays))
@@ -110,4 +155,6 @@ def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., 
             run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
         return ()
 
-    return record_and_run
+    chosen = record if run is None else record_and_run
+    chosen.tap = tap
+    return chosen

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import jax
@@ -14,7 +16,7 @@ from jax_debug_widgets.taps.source import CallText, call_text
 from jax_debug_widgets.events import CallSite
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.equation import Equation, Frame
     from jax_debug_widgets.events import Phase
 
 _TRANSFORM = re.compile(r"(\w+)\(")
@@ -56,6 +58,14 @@ class SiteBook:
             if site is None:
                 site = self._sites[key] = self._make(len(self._sites), equation)
             return site
+
+    def line_of(self, frame: Frame) -> str:
+        """A frame in one line: `train.py:41 in step: jv(v - 1, z)`; the whole line where a call is not all in it."""
+        source = linecache.getline(frame.file, frame.line)
+        if frame.line == frame.end_line and 0 <= frame.column < frame.end_column:
+            source = source.encode()[frame.column : frame.end_column].decode(errors="replace")
+        source = source.strip()
+        return f"{self.name_file(frame.file)}:{frame.line} in {frame.function}{f': {source}' if source else ''}"
 
     def switch_of(self, site_id: int) -> Switch:
         """The switch that the recorders of a site look at each time it fires."""
@@ -107,6 +117,8 @@ def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
     """The source expression of each array that the equation passes; parts of a pytree get their path: `params['w']`."""
     if equation.in_tree is None:
         return tuple(f"args[{index}]" for index in range(len(equation.shapes)))
+    if equation.kind in ("pure", "io"):  # After the function come the types of its results, then what is passed.
+        text = replace(text, positional=text.positional[1:])
     tree = jax.tree.unflatten(equation.in_tree, range(equation.in_tree.num_leaves))
     names = []
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):

@@ -245,7 +245,7 @@ def unpack(specs: Sequence[ColumnSpec], buffer: bytes | memoryview) -> dict[str,
             raise ValueError(msg)
         dtype = np.dtype(spec["dtype"]).newbyteorder("<")
         end = spec["offset"] + spec["length"] * dtype.itemsize
-        if spec["offset"] % ALIGNMENT or spec["offset"] < 0 or end > len(buffer):
+        if spec["offset"] % ALIGNMENT or min(spec["offset"], spec["length"]) < 0 or end > len(buffer):
             msg = f"column {spec['name']!r}: bytes {spec['offset']}..{end} are not in a buffer of {len(buffer)}"
             raise ValueError(msg)
         columns[spec["name"]] = np.frombuffer(buffer, dtype, spec["length"], spec["offset"])

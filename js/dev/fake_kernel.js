@@ -1,13 +1,20 @@
-// What the kernel side sends, made up: ordered loss and grad_norm, unordered x, a backward g, a callback acc, 3 calls.
+// What the kernel side sends, made up: ordered loss and grad_norm, unordered x (an array), a backward g, a callback
+// acc, a picture, a vmapped y; three calls or many. Now and then g overtakes x.
+import { answerArray, SHAPES } from "./fake_arrays.js";
+import { pack } from "./pack.js";
+
 const HZ = 30;
 const NEWEST_TEXTS = 200;
+const LANES = 8;
 
 const SITES = [
   { label: "loss", kind: "print", ordered: true, where: "train.py:41", function: "train.<locals>.step" },
   { label: "grad_norm", kind: "print", ordered: true, where: "train.py:44", function: "train.<locals>.step" },
-  { label: "x", kind: "print", ordered: false, where: "model.py:17", function: "forward" },
-  { label: "g", kind: "print", ordered: false, where: "model.py:29", function: "forward", phase: "backward" },
+  { label: "x", kind: "print", ordered: false, where: "model.py:17", function: "forward", order: 0 },
+  { label: "g", kind: "print", ordered: false, where: "model.py:29", function: "forward", phase: "backward", order: 1 },
   { label: "acc", kind: "callback", ordered: false, where: "train.py:52", function: "evaluate" },
+  { label: "picture", kind: "callback", ordered: false, where: "train.py:60", function: "evaluate" },
+  { label: "y", kind: "print", ordered: false, where: "model.py:33", function: "head" },
 ].map((site, i) => ({
   id: i + 1,
   phase: "forward",
@@ -16,11 +23,15 @@ const SITES = [
   column: 4,
   source: `    jax.debug.${site.kind}("${site.label} {${site.label}}", ${site.label}=${site.label}, ordered=${site.ordered})`,
   values: [site.label],
-  name_stack: site.phase === "backward" ? "jit(train)/transpose(jvp())" : "jit(train)",
-  transforms: site.phase === "backward" ? ["jit", "scan", "grad"] : ["jit", "scan"],
+  shapes: [SHAPES[site.label] ?? []],
+  dtypes: ["float32"],
+  order: -1,
+  name_stack: site.phase === "backward" ? "jit(train)/transpose(jvp())/while/body" : "jit(train)/while/body",
+  transforms: site.phase === "backward" ? ["jit", "transpose", "jvp"] : ["jit"],
   ...site,
 }));
-const PATTERN = [0, 2, 3, 1, 2, 0, 3, 2, 1, 4];
+const [X, G, Y] = [2, 3, 6];
+const PATTERN = [0, X, G, 1, X, 0, G, X, 1, 4, G, Y, Y, Y, Y, Y, Y, Y, Y, 5];
 
 const noise = () => Math.random() + Math.random() + Math.random() - 1.5;
 const VALUES = [
@@ -29,6 +40,8 @@ const VALUES = [
   () => 0.4 * noise(),
   (t) => (t % 97 === 96 ? Number.NaN : t % 163 === 162 ? Infinity : 1e-3 * Math.abs(noise())),
   (t) => 1 - 0.9 * Math.exp(-t / 9) + 0.012 * noise(),
+  () => 0,
+  (t) => Math.sin(t / 160) + 0.06 * (t % LANES) + 0.1 * noise(),
 ];
 const pythonNumber = (y) => (Number.isNaN(y) ? "nan" : y === Infinity ? "inf" : y.toPrecision(5));
 const LINES = [
@@ -37,25 +50,38 @@ const LINES = [
   (y) => `x [[${y.toFixed(2)} ${(y / 2).toFixed(2)} …]\n   [${(-y).toFixed(2)} 0.33 …]\n   [0.01 0.94 …]] f32[64,128]`,
   (y) => `g ${Number.isFinite(y) ? y.toExponential(3) : pythonNumber(y)}`,
   (y) => `acc=${pythonNumber(y)}  <b>bold?</b>`,
+  () => "picture float32[48,64,3]",
+  (y) => `y ${pythonNumber(y)}`,
 ];
 
 export class FakeKernel {
-  constructor(run, { rate, seconds, state }) {
-    Object.assign(this, { run, rate, state, events: [], sent: 0, batches: 0, listeners: new Map() });
+  /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
+  constructor(run, { rate, seconds, state, calls = 1, title = "train(params, digits, key)" }) {
+    Object.assign(this, { run, rate, state, title, calls: [], events: [], sent: 0, batches: 0, listeners: new Map() });
     this.began = performance.now() - 1000 * seconds;
     this.started = (Date.now() - 1000 * seconds) / 1000;
     this.fired = SITES.map(() => 0);
+    this.muted = new Set();
+    this.callCount = calls;
+    this.requests = [];
     this.model = {
       get: () => "",
       on: (event, listener) => this.listeners.set(event, listener),
       off: (event) => this.listeners.delete(event),
-      send: (request) => setTimeout(() => this.answer(request), 5),
+      send: (request) => {
+        this.requests.push(request);
+        setTimeout(() => this.answer(request), 5);
+      },
     };
   }
 
   start() {
     this.tick();
     if (this.state === "running") this.timer = setInterval(() => this.tick(), 1000 / HZ);
+  }
+
+  stop() {
+    clearInterval(this.timer);
   }
 
   tick() {
@@ -71,10 +97,16 @@ export class FakeKernel {
 
   fire() {
     const number = this.events.length;
-    const site = PATTERN[number % PATTERN.length];
+    let site = PATTERN[number % PATTERN.length];
+    // The two first of a round change places.
+    if (Math.floor(number / PATTERN.length) % 23 === 7 && number % PATTERN.length < 3)
+      site = [0, G, X][number % PATTERN.length];
+    if (this.muted.has(site + 1)) site = 0;
     const occurrence = this.fired[site]++;
     const y = VALUES[site](occurrence);
-    this.events.push({ site, occurrence, y, time: number / this.rate, scalar: site !== 2 });
+    const lane = site === Y ? occurrence % LANES : -1;
+    const call = 3 + Math.floor((this.callCount * number) / Math.max(number + 1, this.rate * 4));
+    this.events.push({ site, occurrence, y, lane, call, time: number / this.rate, scalar: !SHAPES[SITES[site].label] });
   }
 
   sendBatch(first, id) {
@@ -85,22 +117,32 @@ export class FakeKernel {
       site: Uint32Array.from(events, (event) => event.site + 1),
       time: Float64Array.from(events, (event) => event.time),
       occurrence: Uint32Array.from(events, (event) => event.occurrence),
-      lane: new Int32Array(events.length).fill(-1),
-      call: new Int32Array(events.length).fill(3),
+      lane: Int32Array.from(events, (event) => event.lane),
+      call: Int32Array.from(events, (event) => event.call),
       point_row: Uint32Array.from(points, (point) => point.row),
       point_value: new Uint16Array(points.length),
       point_y: Float64Array.from(points, (point) => point.y),
       ...this.texts(first + newest, this.events.length, newest),
     });
     const header = { type: "batch", batch: this.batches++, first, count: events.length, oldest: 0, id };
-    this.emit({ ...header, columns, sites: SITES, calls: this.calls(), status: this.status() }, buffer);
+    this.emit({ ...header, columns, sites: SITES, calls: this.callMessages(), status: this.status() }, buffer);
   }
 
-  answer({ type, id, first, count }) {
+  answer(request) {
+    const { type, id, first, count } = request;
     if (type === "sync") this.sendBatch(first, id);
     if (type === "barrier") setTimeout(() => this.emit({ type: "done", id }), 1500);
+    if (type === "mute") {
+      this.muted[request.muted ? "add" : "delete"](request.site);
+      this.emit({ type: "done", id });
+    }
+    if (type === "array") {
+      const { site, occurrence } = this.events[request.event];
+      const { content, buffer } = answerArray(SITES[site], occurrence, request);
+      this.emit(content, buffer);
+    }
     if (type !== "rows") return;
-    const { columns, buffer } = pack(this.texts(first, first + count, 0));
+    const { columns, buffer } = pack(this.texts(first, first + Math.min(count, 2000), 0));
     this.emit({ type: "rows", id, first, count, columns }, buffer);
   }
 
@@ -120,81 +162,50 @@ export class FakeKernel {
     return { text_row: Uint32Array.from(lines, (_, i) => row + i), text_end: Uint32Array.from(ends), text };
   }
 
-  calls() {
-    const done = { trace: null, lower: null, compile: null, effects: true, ordered: true, state: "drained", error: "" };
-    const failed = { state: "failed", error: "FloatingPointError: nan in grad_norm\n  at train.py:44" };
-    return [
-      {
-        ...done,
-        id: 1,
-        name: "init",
-        started: 0,
-        trace: 0.0412,
-        lower: 0.011,
-        compile: 0.31,
-        dispatched: 0.37,
-        ready: 0.38,
-        drained: 0.381,
-        events: 0,
-        effects: false,
-      },
-      {
-        ...done,
-        id: 2,
-        name: "evaluate",
-        started: 0.4,
-        dispatched: 0.4,
-        ready: 0.52,
-        drained: null,
-        events: 1,
-        ...failed,
-      },
-      {
-        ...done,
-        id: 3,
+  callMessages() {
+    const plain = { origin: "cell", trace: null, lower: null, compile: null, effects: true, ordered: true, error: "" };
+    const early = [
+      { id: 1, name: "init", started: 0, trace: 0.0412, lower: 0.011, compile: 0.31, dispatched: 0.37, ready: 0.38 },
+      { id: 2, name: "evaluate", started: 0.4, dispatched: 0.4, ready: 0.52, state: "failed", drained: null },
+    ].map((call) => ({ ...plain, state: "drained", drained: call.ready, events: 0, effects: false, ...call }));
+    early[1].error = "FloatingPointError: nan in grad_norm\n  at train.py:44";
+    const each = Math.max(0.2, (this.elapsed() - 0.55) / this.callCount);
+    const steps = Array.from({ length: this.callCount }, (_, i) => {
+      const started = 0.55 + i * each;
+      const over = this.state === "done" || i < this.callCount - 1;
+      const stages = i === 0 ? { trace: 0.21, lower: 0.034, compile: Math.min(0.83, each / 2) } : {};
+      const ends = { ready: over ? started + 0.8 * each : null, drained: over ? started + 0.95 * each : null };
+      const events = Math.floor(this.events.length / this.callCount);
+      const state = over ? "drained" : this.state;
+      return {
+        ...plain,
+        id: 3 + i,
         name: "train",
-        started: 0.55,
-        trace: 0.21,
-        lower: 0.034,
-        compile: 0.83,
-        dispatched: 1.63,
-        ready: this.state === "running" ? null : 7.9,
-        drained: this.state === "done" ? 7.93 : null,
-        events: this.events.length,
-        state: this.state,
-      },
-    ];
+        started,
+        ...stages,
+        dispatched: started + 0.1,
+        ...ends,
+        events,
+        state,
+      };
+    });
+    return [...early, ...steps];
   }
 
   status() {
     const pending = this.state === "done" ? [] : ["train"];
     return {
       state: this.state,
-      title: "train(params, digits, key)",
+      title: this.title,
       started: this.started,
       elapsed: this.elapsed(),
       events: this.events.length,
       rate: this.rate,
       dropped: 0,
       dropped_by_site: {},
-      barrier: { state: pending.length ? "pending" : "drained", pending, waited: 0, timeout: 30 },
+      muted: [...this.muted],
+      barrier: { state: pending.length ? "pending" : "drained", pending, waited: 0.3, timeout: 30 },
       notes: [],
     };
   }
-}
-
-/** As `pack` in `wire.py`. */
-function pack(arrays) {
-  const columns = [];
-  let offset = 0;
-  for (const [name, array] of Object.entries(arrays)) {
-    const dtype = array.constructor.name.replace("Array", "").toLowerCase();
-    columns.push({ name, dtype, offset, length: array.length });
-    offset += Math.ceil(array.byteLength / 8) * 8;
-  }
-  const bytes = new Uint8Array(offset);
-  Object.values(arrays).forEach((array, i) => {
-    bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), columns[i].offset);
-  });
-  return { columns, buffer: bytes.buffer };
 }

@@ -1,5 +1,5 @@
 // Feeds the built bundle with a made-up training run through a fake model. Options in the hash: theme, tab, rate
-// (events per second), seconds (of the run that have passed at the start), state.
+// (events per second), seconds (of the run that have passed at the start), state, calls.
 import { FakeKernel } from "./fake_kernel.js";
 
 const options = new URLSearchParams(location.hash.slice(1));
@@ -11,10 +11,13 @@ const kernel = new FakeKernel("demo", {
   rate: Number(option("rate", 200)),
   seconds: Number(option("seconds", 4)),
   state: option("state", "running"),
+  calls: Number(option("calls", 1)),
 });
 panel.initialize({ model: kernel.model });
 kernel.start();
 window.kernel = kernel;
+window.panelModule = panel;
+window.FakeKernel = FakeKernel;
 
 /** Frames per second and the longest frame, over the last `ms`. */
 window.measureFrames = (ms) =>

@@ -1,5 +1,6 @@
 /** Small real stand-ins for what the panel is given: the model of anywidget, and the ports of a run. */
 import type { Model } from "../src/entry/panel";
+import type { SliceAnswer } from "../src/store/arrays";
 import { RunStore } from "../src/store/run";
 import type { Request } from "../src/transport/wire";
 import { type GoldenCase, golden } from "./golden";
@@ -35,10 +36,20 @@ export class FakeModel implements Model {
 /** A run whose requests are recorded and whose frames are drawn by `draw`. */
 export class TestRun {
   readonly asked: string[] = [];
+  /** Answers the last request for an array. */
+  answerSlice: (slice: SliceAnswer) => void = () => {};
   private frames: (() => void)[] = [];
   readonly store = new RunStore("run-1", {
     sync: (first) => this.asked.push(`sync ${first}`),
     rows: (first, count) => this.asked.push(`rows ${first} ${count}`),
+    array: ({ event, value, index }, answer) => {
+      this.asked.push(`array ${event}/${value} [${index}]`);
+      this.answerSlice = answer;
+    },
+    mute: (site, muted, answer) => {
+      this.asked.push(`mute ${site} ${muted}`);
+      answer("");
+    },
     barrier: () => this.asked.push("barrier"),
     nextFrame: (draw) => this.frames.push(draw),
   });

@@ -1,10 +1,12 @@
 /** The messages of `tests/wire_cases/`, which the Python side writes and both sides decode. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Batch, decode, type Rows } from "../src/transport/wire";
+import { type ArraySlice, type Batch, decode, type Rows } from "../src/transport/wire";
 
 const FOLDER = join(import.meta.dirname, "../../tests/wire_cases");
 const EXPECTED = ".expected.json";
+/** Beside an answer to `array`, whose `columns` are a number. */
+const DECODED = ".decoded.json";
 
 export interface GoldenCase {
   content: Record<string, unknown> & { columns?: [] };
@@ -20,7 +22,11 @@ export function caseNames(): string[] {
 export function golden(name: string): GoldenCase {
   const text = (suffix: string) => JSON.parse(readFileSync(join(FOLDER, name + suffix), "utf8"));
   const bytes = Uint8Array.from(readFileSync(join(FOLDER, `${name}.bin`)));
-  return { content: text(".json"), buffer: new DataView(bytes.buffer), expected: text(EXPECTED) };
+  return {
+    content: text(".json"),
+    buffer: new DataView(bytes.buffer),
+    expected: text(existsSync(join(FOLDER, name + DECODED)) ? DECODED : EXPECTED),
+  };
 }
 
 export function goldenBatch(name: string, changes: Partial<Batch> = {}): Batch {
@@ -31,4 +37,9 @@ export function goldenBatch(name: string, changes: Partial<Batch> = {}): Batch {
 export function goldenRows(changes: Partial<Rows> = {}): Rows {
   const { content, buffer } = golden("rows");
   return { ...(decode(content, [buffer]) as Rows), ...changes };
+}
+
+export function goldenArray(name = "array", changes: Partial<ArraySlice> = {}): ArraySlice {
+  const { content, buffer } = golden(name);
+  return { ...(decode(content, [buffer]) as ArraySlice), ...changes };
 }

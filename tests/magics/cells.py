@@ -45,9 +45,7 @@ STATEMENTS = {
     "except star": (
         "try:\n    raise ExceptionGroup('g', [ValueError(1)])\nexcept* ValueError as e:\n    print(f(1.), e.exceptions)"
     ),
-    "future annotations": (
-        "from __future__ import annotations\ndef q(x: NotThere): pass\nq.__annotations__"
-    ),
+    "future annotations": ("from __future__ import annotations\ndef q(x: NotThere): pass\nq.__annotations__"),
     "a decorator": "def d(h): return h\n@d\ndef q(x): return f(x)\nq(1.)",
     "a decorator that is a call": (
         "import functools\n@functools.partial(jax.jit, static_argnums=0)\ndef q(n, x): return x * n\nq(3, 1.)"
@@ -68,14 +66,10 @@ STATEMENTS = {
     "the caller's line": "import inspect\ndef q():\n    return inspect.stack()[1].lineno\nq()",
     "its source": "def q(x): return f(x)\nimport inspect\ninspect.getsource(q)",
     "a warning": "import warnings\nwarnings.warn('careful')",
-    "a warning from a function": (
-        "def q():\n    import warnings\n    warnings.warn('careful', stacklevel=2)\nq()"
-    ),
+    "a warning from a function": ("def q():\n    import warnings\n    warnings.warn('careful', stacklevel=2)\nq()"),
     "stderr": "import sys\nprint('oops', file=sys.stderr)",
     "top-level await": "import asyncio\nawait asyncio.sleep(0)\nf(1.)",
-    "top-level async for": (
-        "async def gen():\n    yield 1\nasync for q in gen():\n    print(q, f(2.))\nq"
-    ),
+    "top-level async for": ("async def gen():\n    yield 1\nasync for q in gen():\n    print(q, f(2.))\nq"),
     "an async function": "async def q(x): return f(x)\nawait q(1.)",
     "a cell in the cell": "get_ipython().run_cell('f(3.)')\nf(1.)",
     "a failing cell in the cell": "get_ipython().run_cell('1/0').success\nf(1.)",
@@ -125,9 +119,7 @@ ERRORS = {
     "while tracing a branch": "@jax.jit\ndef h(x):\n    if x > 0:\n        return x\nh(1.)",
     "while tracing inside a print": "@jax.jit\ndef h(x):\n    jax.debug.print('{} {}', x)\n    return x\nh(1.)",
     "in the format, un-jitted": "jax.debug.print('{y}', x=1.)",
-    "in an un-jitted callback": (
-        "def cb(x):\n    y = 3\n    raise ValueError('no')\n\njax.debug.callback(cb, 1.)"
-    ),
+    "in an un-jitted callback": ("def cb(x):\n    y = 3\n    raise ValueError('no')\n\njax.debug.callback(cb, 1.)"),
     "of arguments": "g(f(1.), 2, 3)",
     "of a missing argument": "def q(a):\n    pass\nq()",
     "of a builtin": "len(1, 2)",

@@ -50,7 +50,9 @@ class Shell:
         for name, value in settings.items():
             config.InteractiveShell[name] = value
         InteractiveShell.clear_instance()
-        self.ip: InteractiveShell = InteractiveShell.instance(config=config, display_pub_class=CapturingDisplayPublisher)
+        self.ip: InteractiveShell = InteractiveShell.instance(
+            config=config, display_pub_class=CapturingDisplayPublisher
+        )
         atexit.unregister(self.ip.atexit_operations)
         self.ip.push(NAMES)
         if extension:

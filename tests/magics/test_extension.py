@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import threading
 
-import jax
 import pytest
 from jax._src import debugging  # noqa: TID251 - to see that JAX has its own functions back
 from jax._src.interpreters import batching, mlir, pxla  # noqa: TID251
@@ -99,6 +98,7 @@ def test_loading_twice_and_reloading_work(plain):
         assert plain.run(line).error == "None"
         assert plain.run("%%jaxdebug\nf(1.)").summaries == 1
     assert len([t for t in plain.ip.input_transformers_cleanup if "jax_debug" in t.__module__]) == 1
+    assert not [name for name in vars(builtins) if "jaxdebug" in name]
 
 
 def test_what_a_cell_defined_works_after_unloading(plain):
@@ -154,3 +154,10 @@ def test_reset_does_not_take_the_magic_away(ours):
     ours.run("%reset -f")
     ours.run("import jax")
     assert ours.run("%%jaxdebug\njax.jit(lambda x: x + 1)(1.)").summaries == 1
+
+
+def test_loading_outside_a_cell_leaves_no_builtins(plain):
+    plain.ip.extension_manager.load_extension("jax_debug_widgets")
+    assert not [name for name in vars(builtins) if "jaxdebug" in name]
+    assert plain.run("%%jaxdebug\nf(1.)").summaries == 1
+    assert not [name for name in vars(builtins) if "jaxdebug" in name]

@@ -150,7 +150,9 @@ def test_a_call_that_raises_and_ends_the_cell_has_failed(ours):
 
 def test_a_call_that_raises_and_is_caught_has_failed_and_the_rest_has_not(ours):
     ours.ip.push({"h": jax.jit(lambda x: x @ jnp.ones(3))})
-    calls = calls_of(ours, "for i in range(2):\n    try:\n        h(jnp.ones(2))\n    except TypeError:\n        f(1.)\nf(2.)")
+    calls = calls_of(
+        ours, "for i in range(2):\n    try:\n        h(jnp.ones(2))\n    except TypeError:\n        f(1.)\nf(2.)"
+    )
     assert [(call.name, call.state) for call in calls] == [
         ("h(jnp.ones(2))", "failed"),
         ("f(1.0)", "drained"),

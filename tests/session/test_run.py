@@ -77,7 +77,7 @@ def test_a_run_keeps_as_many_events_as_it_was_told_and_counts_the_rest():
 
 
 def test_a_run_keeps_as_many_bytes_as_it_was_told():
-    big = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, c: (jax.debug.callback(lambda _: None, c), c)[1], x))
+    big = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda _i, c: (jax.debug.callback(lambda _: None, c), c)[1], x))
     with jdw.capture(max_mb=1) as run:
         big(jnp.ones((1 << 18) // 4))
     assert 0 < len(run.events) <= 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,15 +34,15 @@ ARGUMENTS = {
 class Seen:
     """A callback that keeps the type, dtype and bits of what it was given."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.calls = []
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         leaves, tree = jax.tree.flatten((args, kwargs))
         self.calls.append((str(tree), *map(self.described, leaves)))
 
     @staticmethod
-    def described(leaf):
+    def described(leaf) -> tuple[Any, ...]:
         if not isinstance(leaf, jax.Array):
             return type(leaf), leaf
         is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
@@ -134,10 +135,16 @@ def test_a_loop_ends_at_the_exception_as_without_a_capture(capfd):
 
 @pytest.mark.behaviour("C6")
 def test_an_exception_that_ends_the_capture_leaves_a_healthy_process(capfd):
-    with pytest.raises(jax.errors.JaxRuntimeError), jdw.capture() as run:
-        jax.jit(looping)(0.0)
-        jax.effects_barrier()
-    assert run.status().state == "failed"
+    runs = []
+
+    def failing():
+        with jdw.capture() as run:
+            runs.append(run)
+            seen(lambda: jax.jit(looping)(0.0))
+
+    with pytest.raises(jax.errors.JaxRuntimeError):
+        failing()
+    assert runs[0].status().state == "failed"
     still_works(capfd)
 
 

@@ -18,8 +18,8 @@ def printing(x):
     return x * 2
 
 
-def host_calls(f, *args):
-    return jax.jit(f).lower(*args).compile().as_text().count("xla_ffi_python_cpu_callback")
+def host_calls(f, x):
+    return jax.jit(f).lower(x).compile().as_text().count("xla_ffi_python_cpu_callback")
 
 
 @pytest.mark.behaviour("P4")
@@ -91,7 +91,7 @@ def test_series_share_the_step_between_lanes():
     @jax.jit
     @jax.vmap
     def f(x):
-        def body(i, x):
+        def body(_, x):
             jax.debug.print("{x}", x=x)
             return x + 1
 

@@ -28,7 +28,7 @@ CASES = {
     "item of a dict": ("{d[a]} {d[b]:.2f}", (), {"d": {"a": WIDE, "b": F32}}),
     "escaped braces": ("{x} {{literally}} {{{x}}}", (), {"x": F32}),
     "only escaped braces": ("{{x}}", (), {}),
-    "unicode": ("∂ℒ/∂w = {∇} 🙂", (), {"∇": F32}),
+    "unicode": ("∂L/∂w = {∇} 🙂", (), {"∇": F32}),
     "newline": ("{x}\n  second line\t{x}", (), {"x": F32}),
     "no values": ("here", (), {}),
     "empty": ("", (), {}),
@@ -114,7 +114,7 @@ def test_keys_and_their_numbers_are_told_apart_at_one_site(wrap, printed):
     assert text == written
 
 
-def test_print_options_are_those_at_the_time_of_tracing(printed):
+def test_print_options_are_those_at_the_time_of_tracing():
     @jax.jit
     def f(x):
         jax.debug.print("{x}", x=x)

@@ -115,6 +115,20 @@ def test_a_partitioned_print_shows_each_shard(printed):
     assert leaked == ""
 
 
+@pytest.mark.behaviour("P5")
+@pytest.mark.parametrize("devices", [1, 4])
+def test_a_shard_map_over_some_axes_prints_as_often_as_ever(devices, printed):
+    mesh = jax.make_mesh((devices // 2 or 1, devices // 2 or 1), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+    f = jax.jit(jax.shard_map(unordered, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"}))
+    x = np.arange(4, dtype=np.float32)
+    _, written = printed(lambda: f(x))
+    with jdw.capture() as run:
+        _, leaked = printed(lambda: f(x))
+    assert len(run.events) == (devices // 2 or 1)
+    assert Counter(event.text for event in run.events) == Counter(written.splitlines())
+    assert leaked == ""
+
+
 def test_a_program_compiled_ahead_of_the_capture_prints_as_ever(printed):
     program = jax.jit(unordered).lower(1.0).compile()
     _, written = printed(lambda: program(2.0))

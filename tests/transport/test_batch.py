@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -70,10 +72,14 @@ def test_sites_calls_and_status_are_told_in_full(captured):
     run, content, _ = captured
     assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
     for told, site in zip(content["sites"], run.sites, strict=True):
-        assert told == {name: getattr(site, name) for name in wire.SiteMessage.__annotations__} | {
-            "values": list(site.values),
-            "transforms": list(site.transforms),
-        }
+        assert set(told) == set(wire.SiteMessage.__annotations__)
+        of_values = {"shapes", "dtypes"}
+        wanted = {name: getattr(site, name) for name in set(told) - of_values}
+        wanted |= {"values": list(site.values), "transforms": list(site.transforms)}
+        assert {name: told[name] for name in wanted} == wanted
+        (first, *_) = [event for event in run.events if event.site == site]
+        assert told["shapes"] == [list(value.shape) for value in first.values]
+        assert told["dtypes"] == [value.dtype.name for value in first.values]
     for told, call in zip(content["calls"], run.calls, strict=True):
         assert set(told) == set(wire.CallMessage.__annotations__)
         assert (told["name"], told["state"], told["events"]) == (call.name, call.state, call.events)
@@ -87,6 +93,4 @@ def test_sites_calls_and_status_are_told_in_full(captured):
 
 
 def test_the_content_is_json(captured):
-    import json
-
     assert json.loads(json.dumps(captured[1], allow_nan=False)) == captured[1]

@@ -80,7 +80,14 @@ def test_what_is_not_contiguous_or_big_endian_is_packed_as_its_numbers():
 
 @pytest.mark.parametrize(
     "column",
-    [np.zeros((2, 2)), np.float64(3), np.zeros(2, "int64"), np.zeros(2, "float16"), np.zeros(2, bool), np.zeros(1, "S3")],
+    [
+        np.zeros((2, 2)),
+        np.float64(3),
+        np.zeros(2, "int64"),
+        np.zeros(2, "float16"),
+        np.zeros(2, bool),
+        np.zeros(1, "S3"),
+    ],
     ids=["two dimensions", "none", "int64", "float16", "bool", "bytes"],
 )
 def test_a_column_that_the_browser_cannot_hold_is_refused_by_name(column):
@@ -93,7 +100,15 @@ GOOD = {"name": "x", "dtype": "float64", "offset": 8, "length": 2}
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"dtype": "int64"}, {"dtype": "object"}, {"offset": 4}, {"offset": -8}, {"offset": 16}, {"length": 3}, {"length": -1}],
+    [
+        {"dtype": "int64"},
+        {"dtype": "object"},
+        {"offset": 4},
+        {"offset": -8},
+        {"offset": 16},
+        {"length": 3},
+        {"length": -1},
+    ],
     ids=str,
 )
 def test_a_column_that_does_not_lie_in_the_buffer_is_refused_by_name(wrong):

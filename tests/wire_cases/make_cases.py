@@ -1,7 +1,7 @@
 """Write the golden messages that both sides decode: `wire.py` here, `js/src/transport/wire.ts` under vitest.
 
 Each case is `NAME.json` (content), `NAME.bin` (buffer) and `NAME.expected.json` (columns and texts that decoding
-must give; NaN and the infinities as strings). Run again after a change of the format:
+must give; NaN and the infinities as strings); beside an answer to `array` the last is `NAME.decoded.json`. Run again after a change of the format:
 
     python tests/wire_cases/make_cases.py
 """
@@ -44,6 +44,9 @@ def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -
         "source": f'jax.debug.print("{label} {{}}", {label}, ordered={ordered})',
         "label": label,
         "values": [label],
+        "shapes": [[]],
+        "dtypes": ["float32"],
+        "order": number - 1,
         "name_stack": "jit(step)",
         "transforms": ["jit"],
         **changes,
@@ -54,6 +57,7 @@ def call(number: int, **changes: Any) -> dict[str, Any]:
     return {
         "id": number,
         "name": "step",
+        "origin": "cell",
         "state": "drained",
         "started": 0.5,
         "trace": 0.21,
@@ -80,6 +84,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "rate": 12.5,
         "dropped": 0,
         "dropped_by_site": {},
+        "muted": [],
         "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0},
         "notes": [],
         **changes,
@@ -130,7 +135,7 @@ def small() -> tuple[dict[str, Any], bytes]:
         },
         points={"point_row": [0, 2, 4], "point_value": [0, 0, 0], "point_y": [2.5, 1.25, 0.625]},
         texts={0: "loss 2.5", 1: "x [1. 2.]\n  [3. 4.]", 2: "loss 1.25", 3: "x [0. 0.]", 4: "loss 0.625"},
-        sites=[site(1, "loss", ordered=True, line=41), site(2, "x", ordered=False, line=17)],
+        sites=[site(1, "loss", ordered=True, line=41), site(2, "x", ordered=False, line=17, shapes=[[2, 2]])],
         calls=[call(1)],
     )
 
@@ -185,7 +190,7 @@ def nonfinite() -> tuple[dict[str, Any], bytes]:
         {"site": [3] * n, "time": np.arange(n) / 4, "occurrence": range(n), "lane": [-1] * n, "call": [2] * n},
         points={"point_row": range(n), "point_value": [1] * n, "point_y": values},
         texts={i: f"g {value}" for i, value in enumerate(values)},
-        sites=[site(3, "g", ordered=False, line=29, phase="backward", values=["x", "g"])],
+        sites=[site(3, "g", ordered=False, line=29, phase="backward", values=["x", "g"], shapes=[[], []])],
         calls=[call(2, state="failed", ready=None, drained=None, error="FloatingPointError: nan in g")],
     )
 
@@ -200,6 +205,23 @@ def dropped() -> tuple[dict[str, Any], bytes]:
         batch=7,
         sites=[site(1, "loss", ordered=True, line=41)],
         status=status(1002, dropped=1000, dropped_by_site={"1": 1000}, state="running"),
+    )
+
+
+def out_of_order() -> tuple[dict[str, Any], bytes]:
+    """Three steps of `a, b` in program order; in the second, `b` arrives first. `outer` fires in another loop."""
+    sites = [1, 2, 2, 1, 1, 2, 3]
+    n = len(sites)
+    place = {"ordered": False, "name_stack": "jit(step)/while/body"}
+    return batch(
+        {"site": sites, "time": np.arange(n) / 8, "occurrence": [0, 0, 1, 1, 2, 2, 0], "lane": [-1] * n, "call": [1] * n},
+        texts={i: f"{'?ab'[number]} {i}" for i, number in enumerate(sites[:-1])} | {n - 1: "outer"},
+        sites=[
+            site(1, "a", line=8, **place),
+            site(2, "b", line=9, **place),
+            site(3, "outer", line=6, **place | {"name_stack": "jit(step)"}, order=0),
+        ],
+        calls=[call(1, events=n)],
     )
 
 
@@ -226,6 +248,49 @@ def error() -> tuple[dict[str, Any], bytes]:
     return wire.reply("error", RUN, 13, message="This kernel does not know the run: run the cell again."), b""
 
 
+def array(value: np.ndarray, rows: np.ndarray, stride: list[int], **fields: Any) -> tuple[dict[str, Any], bytes]:
+    """The answer for `value`, of which `rows` is the slice sent."""
+    finite = value[np.isfinite(value)]
+    counts, _ = np.histogram(finite, bins=8, range=(finite.min(), finite.max()))
+    specs, buffer = wire.pack({"data": rows.astype("float32").ravel(), "histogram": counts.astype("uint32")})
+    stats = {
+        "size": value.size,
+        "nan": int(np.isnan(value).sum()),
+        "inf": int(np.isinf(value).sum()),
+        "zero": int((value == 0).sum()),
+        **{name: float(getattr(finite, name)()) for name in ("min", "max", "mean", "std")},
+    }
+    content = wire.reply(
+        "array",
+        RUN,
+        14,
+        event=1,
+        value=0,
+        name="x",
+        dtype=value.dtype.name,
+        shape=list(value.shape),
+        **{"index": [0] * (value.ndim - 2), "rows": rows.shape[0], "columns": rows.shape[1], "stride": stride, **fields},
+        stats=stats,
+        data=specs,
+    )
+    return content, buffer
+
+
+def matrices() -> tuple[dict[str, Any], bytes]:
+    """The second of two 4x6 matrices, every second column of it, with values that are not finite."""
+    value = np.arange(48, dtype="float32").reshape(2, 4, 6) / 4 - 6
+    value[1, 0, 0], value[1, 1, 2], value[1, 3, 4] = math.nan, math.inf, -math.inf
+    return array(value, value[1, :, ::2], [1, 2], index=[1])
+
+
+def image() -> tuple[dict[str, Any], bytes]:
+    """2x3 pixels of red, green and blue, asked for as an image."""
+    value = np.linspace(0, 1, 18, dtype="float32").reshape(2, 3, 3)
+    return array(value, value, [1, 1], index=[], channels=3)
+
+
+ARRAYS = {"array": matrices, "image": image}
+
 CASES = {
     "empty": lambda: batch({}),
     "small": small,
@@ -234,6 +299,7 @@ CASES = {
     "lanes": lanes,
     "nonfinite": nonfinite,
     "dropped": dropped,
+    "out_of_order": out_of_order,
     "large": large,
     "rows": rows,
     "error": error,
@@ -250,20 +316,22 @@ def as_json(value: Any) -> Any:
 def expected(content: Mapping[str, Any], buffer: bytes) -> dict[str, Any]:
     if "columns" not in content:
         return {"columns": {}, "texts": {}}
-    columns = wire.unpack(content["columns"], buffer)
+    is_array = content["type"] == "array"
+    columns = wire.unpack(content["data" if is_array else "columns"], buffer)
     return {
         "columns": {name: [as_json(value) for value in column.tolist()] for name, column in columns.items()},
-        "texts": wire.unpack_texts(columns),
+        "texts": {} if is_array else wire.unpack_texts(columns),
     }
 
 
 def main() -> None:
-    for name, make in CASES.items():
+    for name, make in (CASES | ARRAYS).items():
         content, buffer = make()
         (HERE / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
         (HERE / f"{name}.bin").write_bytes(buffer)
         answer = json.dumps(expected(content, buffer), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        (HERE / f"{name}.expected.json").write_text(answer + "\n", "utf-8")
+        suffix = "decoded" if name in ARRAYS else "expected"
+        (HERE / f"{name}.{suffix}.json").write_text(answer + "\n", "utf-8")
 
 
 if __name__ == "__main__":

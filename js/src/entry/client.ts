@@ -1,6 +1,6 @@
 /** Serves one anywidget model, that is one kernel session: routes its messages to the runs they belong to. */
 import { RunStore } from "../store/run";
-import { Channel, isFailure } from "../transport/channel";
+import { Channel, problemOf } from "../transport/channel";
 import { decode, type Request } from "../transport/wire";
 import type { RunSource } from "./registry";
 
@@ -63,10 +63,14 @@ export class Client implements RunSource {
           if (answer.type === "rows") run.applyRows(answer);
           else run.texts.settle(first, count);
         }),
-      barrier: () =>
-        this.channel.request({ type: "barrier", run: key }, (answer) =>
-          run.settleBarrier(isFailure(answer) ? answer.message : ""),
+      array: ({ image, ...wanted }, settle) =>
+        this.channel.request({ type: "array", run: key, ...wanted, ...(image ? { image } : {}) }, (answer) =>
+          settle(answer.type === "array" ? answer : problemOf(answer)),
         ),
+      mute: (site, muted, settle) =>
+        this.channel.request({ type: "mute", run: key, site, muted }, (answer) => settle(problemOf(answer))),
+      barrier: () =>
+        this.channel.request({ type: "barrier", run: key }, (answer) => run.settleBarrier(problemOf(answer))),
       nextFrame: (draw) => requestAnimationFrame(draw),
     });
     this.runs.set(key, run);

@@ -3,8 +3,6 @@ import { FakeModel } from "../../test/fakes";
 import panel from "./panel";
 import { RUN_ATTRIBUTE } from "./registry";
 
-vi.mock("uplot", async (original) => (await import("../../test/uplot")).fakeUplot(original));
-
 let cleanups: (() => void)[] = [];
 
 function start(model = new FakeModel()): FakeModel {

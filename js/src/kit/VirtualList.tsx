@@ -15,10 +15,14 @@ interface Props {
   onDraw: (first: number, end: number) => void;
   /** The row that the arrow keys start from, -1 for none. */
   selected: number;
-  select: (index: number) => void;
+  /** `extend`: from the row selected before up to this one. */
+  select: (index: number, extend: boolean) => void;
+  /** The row to scroll to whenever `revealKey` changes, -1 for none. */
+  reveal: number;
+  revealKey: string;
 }
 
-export function VirtualList({ count, label, row, onDraw, selected, select }: Props) {
+export function VirtualList({ count, label, row, onDraw, selected, select, reveal, revealKey }: Props) {
   const viewport = useRef<HTMLElement>(null);
   const [height, setHeight] = useState(0);
   const [top, setTop] = useState(0);
@@ -37,6 +41,19 @@ export function VirtualList({ count, label, row, onDraw, selected, select }: Pro
     if (following && viewport.current) viewport.current.scrollTop = slice.height;
   });
   useEffect(() => onDraw(slice.first, slice.end));
+  useLayoutEffect(() => {
+    if (reveal >= 0) bringIntoView(reveal);
+  }, [revealKey, height]);
+
+  const bringIntoView = (index: number) => {
+    const element = viewport.current;
+    const inView = index >= slice.first + SPARE_ROWS && index < slice.end - SPARE_ROWS;
+    if (inView || !element) return;
+    const wanted = scrollTo(index, count, ROW_HEIGHT, height);
+    element.scrollTop = wanted;
+    setTop(wanted);
+    setLeftAt((before) => before ?? count);
+  };
 
   const onScroll = () => {
     const element = viewport.current;
@@ -55,9 +72,8 @@ export function VirtualList({ count, label, row, onDraw, selected, select }: Pro
     if (!step || count === 0) return;
     event.preventDefault();
     const next = selected < 0 ? count - 1 : Math.min(count - 1, Math.max(0, selected + step));
-    select(next);
-    const inView = next >= slice.first + SPARE_ROWS && next < slice.end - SPARE_ROWS;
-    if (!inView && viewport.current) viewport.current.scrollTop = scrollTo(next, count, ROW_HEIGHT, height);
+    select(next, event.shiftKey);
+    bringIntoView(next);
   };
 
   const rows: ComponentChildren[] = [];

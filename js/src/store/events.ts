@@ -70,6 +70,16 @@ export class EventLog {
     return position >= 0 && this.gapCount(position) === 0 ? position : -1;
   }
 
+  /** How many entries begin before event `number`: the position of the first that does not. */
+  lowerBound(number: number): number {
+    return this.numbers.lowerBound(number);
+  }
+
+  /** The position of the first entry at `time` or later; of the last where there is none. */
+  atTime(time: number): number {
+    return Math.min(this.times.lowerBound(time), Math.max(0, this.length - 1));
+  }
+
   site(position: number): number {
     return this.sites.at(position);
   }

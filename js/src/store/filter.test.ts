@@ -1,41 +1,29 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { TestRun } from "../../test/fakes";
 import { goldenBatch } from "../../test/golden";
-import { FilteredStream, parseQuery } from "./filter";
+import { FilteredStream } from "./filter";
+import { Query } from "./query";
+import type { Positions } from "./stream";
 
-describe("a query", () => {
-  it("finds words in any case", () => {
-    expect(parseQuery("LOSS 2").line?.("loss 2.5")).toBe(true);
-    expect(parseQuery("loss 3").line?.("loss 2.5")).toBe(false);
-  });
+function listed(positions: Positions): number[] {
+  return Array.from({ length: positions.length }, (_, i) => positions.at(i));
+}
 
-  it("understands regular expressions, and says when it does not", () => {
-    expect(parseQuery("/nan|inf/").line?.("g inf")).toBe(true);
-    expect(parseQuery("/NAN/i").line?.("g nan")).toBe(true);
-    expect(parseQuery("/(/").problem).not.toBe("");
-  });
-
-  it("takes the site apart from the text", () => {
-    const query = parseQuery("site:Train.py:41 2.5");
-    expect(query.site).toBe("train.py:41");
-    expect(query.line?.("loss 2.5")).toBe(true);
-    expect(parseQuery("  ").line).toBeNull();
-  });
-});
+const ALL = { site: null, call: null };
 
 describe("a filtered stream", () => {
   it("is the stream itself when nothing is asked", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
-    const filtered = new FilteredStream(run.store, run.store.ordered, parseQuery(""), null);
+    const filtered = new FilteredStream(run.store, run.store.ordered, [new Query("")], ALL);
     expect(filtered.update()).toBe(run.store.ordered.positions);
   });
 
-  it("goes on with the new events, and starts again when lines come later", () => {
+  it("goes on with the new events, and looks again when lines come later", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
-    const filtered = new FilteredStream(run.store, run.store.ordered, parseQuery("/[25]$/"), null);
-    expect([...filtered.update().view()]).toEqual([0, 2, 4]);
+    const filtered = new FilteredStream(run.store, run.store.ordered, [new Query("/[25]$/")], ALL);
+    expect(listed(filtered.update())).toEqual([0, 2, 4]);
     run.store.apply(goldenBatch("small", { first: 5, texts: new Map() }));
     expect(filtered.update().length).toBe(3);
     const { columns, type, version } = goldenBatch("small");
@@ -44,14 +32,40 @@ describe("a filtered stream", () => {
       type: type && "rows",
       texts: new Map([[7, "late 5"]]),
     });
-    expect([...filtered.update().view()]).toEqual([0, 2, 4, 7]);
+    expect(listed(filtered.update())).toEqual([0, 2, 4, 7]);
   });
 
   it("can keep one site", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("lanes"));
     const stream = run.store.unordered;
-    expect(new FilteredStream(run.store, stream, parseQuery(""), 2).update().length).toBe(20);
-    expect(new FilteredStream(run.store, stream, parseQuery("site:train.py:8"), null).update().length).toBe(6);
+    expect(new FilteredStream(run.store, stream, [new Query("")], { site: 2, call: null }).update().length).toBe(20);
+    expect(new FilteredStream(run.store, stream, [new Query("site:train.py:8")], ALL).update().length).toBe(6);
+  });
+
+  it("can keep one call, and one lane of all that fired", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("lanes"));
+    expect(new FilteredStream(run.store, run.store.merged, [], { site: null, call: 1 }).update().length).toBe(26);
+    expect(new FilteredStream(run.store, run.store.merged, [], { site: null, call: 2 }).update().length).toBe(0);
+    expect(new FilteredStream(run.store, run.store.merged, [new Query("lane:1")], ALL).update().length).toBe(3);
+  });
+
+  it("looks for some milliseconds only, and asks for another frame to go on", () => {
+    const run = new TestRun();
+    const whole = goldenBatch("large");
+    for (let i = 0; i < 5; i++) run.store.apply({ ...whole, first: i * 10_000 });
+    run.draw();
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 10));
+    const filtered = new FilteredStream(run.store, run.store.merged, [new Query("site:loss")], ALL);
+    expect(filtered.update().length).toBe(2048);
+    expect(run.waitingFrames).toBe(1);
+    clock.mockRestore();
+    while (run.waitingFrames > 0) {
+      run.draw();
+      filtered.update();
+    }
+    expect(filtered.update().length).toBe(25_000);
   });
 });

@@ -34,8 +34,8 @@ export class Growable<T extends TypedArray> {
     return this.data.subarray(0, this.length) as T;
   }
 
-  /** Where `value` stands in rising values, -1 if it does not. */
-  find(value: number): number {
+  /** Of rising values, how many are less than `value`. */
+  lowerBound(value: number): number {
     let low = 0;
     let high = this.length;
     while (low < high) {
@@ -43,7 +43,21 @@ export class Growable<T extends TypedArray> {
       if (this.at(middle) < value) low = middle + 1;
       else high = middle;
     }
-    return low < this.length && this.at(low) === value ? low : -1;
+    return low;
+  }
+
+  /** Where `value` stands in rising values, -1 if it does not. */
+  find(value: number): number {
+    const at = this.lowerBound(value);
+    return at < this.length && this.at(at) === value ? at : -1;
+  }
+
+  /** Puts `values` in place of those from `start` up to `end`. */
+  splice(start: number, end: number, values: ArrayLike<number>): void {
+    this.reserve(values.length);
+    this.data.copyWithin(start + values.length, end, this.length);
+    this.data.set(values, start);
+    this.length += values.length - (end - start);
   }
 
   dropFirst(count: number): void {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../test/fakes";
 import { goldenBatch, goldenRows } from "../../test/golden";
-import type { Stream } from "./run";
+import type { OneStream } from "./stream";
 
-function shown({ store }: TestRun, stream: Stream): string[] {
+function shown({ store }: TestRun, stream: OneStream): string[] {
   return [...stream.positions.view()].map((position) => {
     const gap = store.log.gapCount(position);
     return gap > 0 ? `gap ${gap}` : (store.texts.get(store.log.number(position)) ?? "…");
@@ -93,6 +93,16 @@ describe("a run", () => {
     expect(run.asked).toEqual(["rows 200 200"]);
     run.store.applyRows(goldenRows());
     expect(run.store.texts.get(201)).toBe("loss 2.2\nsecond line");
+  });
+
+  it("mutes a site, and says why it cannot", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("small"));
+    run.store.askMute(2, true);
+    expect(run.asked).toEqual(["mute 2 true"]);
+    expect(run.store.status?.muted).toEqual([2]);
+    run.store.askMute(2, false);
+    expect(run.store.status?.muted).toEqual([]);
   });
 
   it("draws once per frame however many batches come", () => {

@@ -5,9 +5,11 @@
  */
 import { signal } from "@preact/signals";
 import type { Batch, CallMessage, Rows, SiteMessage, StatusMessage } from "../transport/wire";
+import { ArraySlices, type AskForSlice } from "./arrays";
 import { EventLog } from "./events";
-import { Growable } from "./growable";
+import { ProgramOrder } from "./order";
 import { SeriesSet } from "./series";
+import { MergedStream, OneStream } from "./stream";
 import { Texts } from "./texts";
 
 const MOST_EVENTS = 2_000_000;
@@ -18,15 +20,11 @@ const RATE_HOLDS_MS = 1500;
 export interface RunPorts {
   sync(first: number): void;
   rows(first: number, count: number): void;
+  array: AskForSlice;
+  /** `answer` is told what went wrong, "" for nothing. */
+  mute(site: number, muted: boolean, answer: (problem: string) => void): void;
   barrier(): void;
   nextFrame(draw: () => void): void;
-}
-
-/** One of the two streams: the positions of its entries in the log. */
-export interface Stream {
-  positions: Growable<Uint32Array>;
-  /** Events that arrived, also those no longer kept. */
-  received: number;
 }
 
 export class RunStore {
@@ -38,10 +36,15 @@ export class RunStore {
   readonly calls = new Map<number, CallMessage>();
   /** By site, how often it has fired. */
   readonly fired = new Map<number, number>();
+  /** By site, how many lanes it has fired in, where there are any. */
+  readonly lanes = new Map<number, number>();
   /** By site, its place in the order of arrival: what its colour is chosen by. */
   readonly rank = new Map<number, number>();
-  readonly ordered: Stream = { positions: new Growable<Uint32Array>(Uint32Array), received: 0 };
-  readonly unordered: Stream = { positions: new Growable<Uint32Array>(Uint32Array), received: 0 };
+  readonly ordered = new OneStream();
+  readonly unordered = new OneStream();
+  readonly merged = new MergedStream(this.log, [this.ordered, this.unordered]);
+  readonly order = new ProgramOrder();
+  readonly arrays: ArraySlices;
   status: StatusMessage | undefined;
   /** `performance.now()` at the newest status. */
   statusAt = 0;
@@ -50,7 +53,7 @@ export class RunStore {
   next = 0;
   /** The oldest event that the kernel still has. */
   oldest = 0;
-  /** Changes when positions were renumbered or lines came later, so that whoever filters must start again. */
+  /** Changes when positions were renumbered, so that whoever filters must start again. */
   epoch = 0;
   gone = false;
   problem = "";
@@ -63,6 +66,7 @@ export class RunStore {
     private readonly ports: RunPorts,
   ) {
     this.texts = new Texts((first, count) => ports.rows(first, count));
+    this.arrays = new ArraySlices(ports.array, () => this.changed());
   }
 
   apply(batch: Batch): void {
@@ -79,8 +83,24 @@ export class RunStore {
   applyRows(rows: Rows): void {
     this.texts.add(rows.texts, rows.first);
     this.texts.settle(rows.first, rows.count);
-    this.epoch++;
     this.changed();
+  }
+
+  /** Asks for lines that are not here, some at a time; false when all that the kernel can give are. */
+  wantAllLines(): boolean {
+    return !this.gone && this.texts.requestAll(this.oldest, this.next);
+  }
+
+  /** Stops or goes on recording a site, from now on. */
+  askMute(site: number, muted: boolean): void {
+    this.ports.mute(site, muted, (problem) => {
+      if (this.status && !problem) {
+        const others = this.status.muted.filter((other) => other !== site);
+        this.status = { ...this.status, muted: muted ? [...others, site] : others };
+      }
+      this.problem = problem;
+      this.changed();
+    });
   }
 
   askBarrier(): void {
@@ -98,6 +118,8 @@ export class RunStore {
   lose(): void {
     this.gone = true;
     this.barrierAsked = false;
+    this.texts.forget();
+    this.arrays.forget();
     this.changed();
   }
 
@@ -165,11 +187,15 @@ export class RunStore {
 
   private distribute(start: number): void {
     for (let position = start; position < this.log.length; position++) {
-      const site = this.log.site(position);
-      const stream = this.sites.get(site)?.ordered ? this.ordered : this.unordered;
+      const id = this.log.site(position);
+      const site = this.sites.get(id);
+      const stream = site?.ordered ? this.ordered : this.unordered;
       stream.positions.push(position);
       stream.received++;
-      this.fired.set(site, Math.max(this.fired.get(site) ?? 0, this.log.occurrence(position) + 1));
+      const lane = this.log.lane(position);
+      if (lane >= 0) this.lanes.set(id, Math.max(this.lanes.get(id) ?? 0, lane + 1));
+      if (site && !site.ordered) this.order.note(this.log.number(position), site, this.log.call(position), lane);
+      this.fired.set(id, Math.max(this.fired.get(id) ?? 0, this.log.occurrence(position) + 1));
     }
   }
 

@@ -17,6 +17,7 @@ export class Line {
   readonly y = new Growable<Float64Array>(Float64Array, 64);
   /** Where it was NaN or infinite. */
   readonly marks = new Growable<Float64Array>(Float64Array, 8);
+  readonly markTimes = new Growable<Float64Array>(Float64Array, 8);
   total = 0;
   last = Number.NaN;
 
@@ -24,7 +25,9 @@ export class Line {
     this.total++;
     this.last = y;
     if (!Number.isFinite(y)) {
-      if (this.marks.length < MOST_MARKS) this.marks.push(x);
+      if (this.marks.length >= MOST_MARKS) return;
+      this.marks.push(x);
+      this.markTimes.push(time);
       return;
     }
     this.x.push(x);

@@ -36,9 +36,31 @@ it("lets the oldest lines go, which can be asked for again", () => {
   const { texts, asked } = recorded();
   texts.request([0], 200);
   texts.settle(0, 200);
-  texts.add(new Map(Array.from({ length: 50_200 }, (_, i) => [i, "line"])), 0);
-  expect(texts.size).toBe(50_000);
+  texts.add(new Map(Array.from({ length: 200_200 }, (_, i) => [i, "line"])), 0);
+  expect(texts.size).toBe(200_000);
   expect(texts.get(0)).toBeUndefined();
-  texts.request([0], 50_200);
+  texts.request([0], 200_200);
   expect(asked).toHaveLength(2);
+});
+
+it("asks for all of them block by block, the newest first", () => {
+  const asked: number[][] = [];
+  const texts = new Texts((first, count) => asked.push([first, count]));
+  texts.add(new Map(Array.from({ length: 100 }, (_, i) => [i, "line"])), 4400);
+  const answer = () => {
+    const [first, count] = asked.at(-1) as [number, number];
+    texts.add(new Map(Array.from({ length: count }, (_, i) => [i, "line"])), first);
+    texts.settle(first, count);
+  };
+  for (let i = 0; i < 4; i++) {
+    texts.requestAll(1000, 4500);
+    if (i < 3) expect(texts.requestAll(1000, 4500)).toBe(asked.length > i);
+    if (asked.length > i) answer();
+  }
+  expect(asked).toEqual([
+    [4000, 500],
+    [2000, 2000],
+    [0, 2000],
+  ]);
+  expect(texts.requestAll(1000, 4500)).toBe(false);
 });

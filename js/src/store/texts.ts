@@ -1,10 +1,13 @@
 /**
  * The lines known, by event number, and which of the others to ask the kernel for. A batch brings only its newest
- * lines (`transport/wire.py`); the views name what they show, `request` asks for what is missing of it.
+ * lines (`transport/wire.py`); the views name what they show, `request` asks for what is missing of it. Whoever
+ * searches wants all of them: `requestAll` asks for a block after the other, the newest first.
  */
 
 const CHUNK = 200;
-const MOST_KEPT = 50_000;
+/** What the kernel answers at most. */
+const BLOCK = 2000;
+const MOST_KEPT = 200_000;
 const MOST_ASKED = 4;
 
 export class Texts {
@@ -12,6 +15,10 @@ export class Texts {
   private readonly asked = new Set<number>();
   /** By chunk, where the answer ended: a chunk may be asked for again once it has more. */
   private readonly answered = new Map<number, number>();
+  /** The first event of the block asked for, -1 for none. */
+  private block = -1;
+  /** The stretches of lines that came later than their events, `[first, end]`. */
+  readonly late: [number, number][] = [];
 
   constructor(private readonly ask: (first: number, count: number) => void) {}
 
@@ -43,10 +50,42 @@ export class Texts {
     }
   }
 
+  /** Asks for the newest block that is not all here, of events `oldest .. end - 1`; false when there is none. */
+  requestAll(oldest: number, end: number): boolean {
+    if (this.block >= 0) return true;
+    const least = Math.max(oldest, end - MOST_KEPT + BLOCK);
+    for (let first = end - 1 - ((end - 1) % BLOCK); first >= 0 && first + BLOCK > least; first -= BLOCK) {
+      const stop = Math.min(first + BLOCK, end);
+      if (this.isAnswered(Math.max(first, least), stop)) continue;
+      this.block = first;
+      this.ask(first, stop - first);
+      return true;
+    }
+    return false;
+  }
+
   /** The kernel has answered for `count` lines from `first` on, with those it still had. */
   settle(first: number, count: number): void {
-    const chunk = Math.floor(first / CHUNK);
-    this.asked.delete(chunk);
-    this.answered.set(chunk, first + count);
+    if (first === this.block) this.block = -1;
+    for (let at = first; at < first + count; at += CHUNK) {
+      const chunk = Math.floor(at / CHUNK);
+      this.asked.delete(chunk);
+      this.answered.set(chunk, Math.min(first + count, (chunk + 1) * CHUNK));
+    }
+    this.late.push([first, first + count]);
+  }
+
+  /** No answer will come. */
+  forget(): void {
+    this.asked.clear();
+    this.block = -1;
+  }
+
+  private isAnswered(first: number, end: number): boolean {
+    for (let number = first; number < end; number++) {
+      if (this.lines.has(number)) continue;
+      if (number >= (this.answered.get(Math.floor(number / CHUNK)) ?? 0)) return false;
+    }
+    return true;
   }
 }

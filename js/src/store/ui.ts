@@ -1,28 +1,65 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export type Tab = "streams" | "plots" | "calls";
+export const TABS = ["streams", "plots", "arrays", "timeline", "calls"] as const;
+export type Tab = (typeof TABS)[number];
 
 export interface UiState {
   tab: Signal<Tab>;
   filter: Signal<string>;
+  find: Signal<string>;
+  /** One stream by arrival instead of ordered beside unordered. */
+  merged: Signal<boolean>;
   /** The only site whose events are shown. */
   site: Signal<number | null>;
+  /** The only call whose events are shown. */
+  onlyCall: Signal<number | null>;
   /** The call whose life is shown; null for the newest. */
   call: Signal<number | null>;
   /** The number of the event shown in full. */
   event: Signal<number | null>;
+  /** The event where the selected stretch begins; it ends at `event`. */
+  anchor: Signal<number | null>;
+  /** The event up to which the run is looked at; null for the newest, live. */
+  moment: Signal<number | null>;
   /** The plots with a logarithmic axis, `site/value`. */
   logarithmic: Signal<ReadonlySet<string>>;
+  /** The plots that are drawn together in one, `site/value`. */
+  pinned: Signal<ReadonlySet<string>>;
+  /** From 0, none, to nearly 1. */
+  smoothing: Signal<number>;
+  /** Plots against seconds instead of occurrences. */
+  byTime: Signal<boolean>;
+  /** The array shown, `site/value`. */
+  array: Signal<string>;
+  /** The list of keys is open. */
+  keys: Signal<boolean>;
 }
 
 export function createUi(): UiState {
   return {
     tab: signal<Tab>("streams"),
     filter: signal(""),
+    find: signal(""),
+    merged: signal(false),
     site: signal<number | null>(null),
+    onlyCall: signal<number | null>(null),
     call: signal<number | null>(null),
     event: signal<number | null>(null),
+    anchor: signal<number | null>(null),
+    moment: signal<number | null>(null),
     logarithmic: signal<ReadonlySet<string>>(new Set()),
+    pinned: signal<ReadonlySet<string>>(new Set()),
+    smoothing: signal(0),
+    byTime: signal(false),
+    array: signal(""),
+    keys: signal(false),
   };
+}
+
+/** `keys` with `key` in it, or without it if it was. */
+export function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
+  const changed = new Set(keys);
+  if (!changed.delete(key)) changed.add(key);
+  return changed;
 }

@@ -1,5 +1,5 @@
 /** Numbers the requests to the kernel and hands each answer to who asked. The other half is `transport/wire.py`. */
-import type { Failure, Message, Request, RequestBody } from "./wire";
+import type { Message, Request, RequestBody } from "./wire";
 
 export type Answer = (message: Message) => void;
 
@@ -25,6 +25,7 @@ export class Channel {
   }
 }
 
-export function isFailure(message: Message): message is Failure {
-  return message.type === "error";
+/** What went wrong, "" for nothing. */
+export function problemOf(message: Message): string {
+  return message.type === "error" ? message.message : "";
 }

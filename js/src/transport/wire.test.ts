@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { caseNames, golden } from "../../test/golden";
-import { type Column, decode, unpack, WireError } from "./wire";
+import { unpack, WireError } from "./columns";
+import { type ArraySlice, decode } from "./wire";
 
-function asExpected(column: Column): (number | string)[] {
+function asExpected(column: ArrayLike<number>): (number | string)[] {
   return Array.from(column, (value) => (Number.isFinite(value) ? value : String(value)));
 }
 
@@ -32,7 +33,31 @@ describe.each(caseNames())("case %s", (name) => {
   });
 });
 
+describe("an array", () => {
+  it.each(["array", "image"])("%s gives the numbers that Python wrote", (name) => {
+    const { content, buffer, expected } = golden(name);
+    const slice = decode(content, [buffer]) as ArraySlice;
+    expect({ data: asExpected(slice.pixels), histogram: asExpected(slice.histogram) }).toEqual(expected.columns);
+    expect(slice.pixels).toHaveLength(slice.rows * slice.columns * (slice.channels ?? 1));
+  });
+});
+
 describe("decode", () => {
+  it("completes what an older kernel sends", () => {
+    const { content, buffer } = golden("small");
+    const sites = (content.sites as Record<string, unknown>[]).map(({ id, ordered, values }) => ({
+      id,
+      ordered,
+      values,
+    }));
+    const { status, ...rest } = content;
+    const { muted: _, ...older } = status as Record<string, unknown>;
+    expect(decode({ ...rest, sites, status: older }, [buffer])).toMatchObject({
+      sites: [{ shapes: [], order: -1 }, { dtypes: [] }],
+      status: { muted: [] },
+    });
+  });
+
   it("reads aligned columns in place", () => {
     const { content, buffer } = golden("large");
     const column = unpack(content.columns ?? [], buffer).get("time");

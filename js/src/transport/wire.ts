@@ -4,27 +4,9 @@
  * Both are tested on the same bytes, `tests/wire_cases/`.
  */
 
+import { type Column, type ColumnSpec, take, unpack, unpackTexts, WireError } from "./columns";
+
 export const VERSION = 1;
-const ALIGNMENT = 8;
-
-const DTYPES = {
-  uint8: Uint8Array,
-  uint16: Uint16Array,
-  uint32: Uint32Array,
-  int32: Int32Array,
-  float32: Float32Array,
-  float64: Float64Array,
-} as const;
-
-export type DType = keyof typeof DTYPES;
-export type Column = InstanceType<(typeof DTYPES)[DType]>;
-
-export interface ColumnSpec {
-  name: string;
-  dtype: string;
-  offset: number;
-  length: number;
-}
 
 export interface SiteMessage {
   id: number;
@@ -39,6 +21,10 @@ export interface SiteMessage {
   source: string;
   label: string;
   values: string[];
+  shapes: number[][];
+  dtypes: string[];
+  /** Its place in its program's order, -1 where that is not known. */
+  order: number;
   name_stack: string;
   transforms: string[];
 }
@@ -46,6 +32,8 @@ export interface SiteMessage {
 export interface CallMessage {
   id: number;
   name: string;
+  /** `cell` for a call written in the cell. */
+  origin: string;
   state: string;
   started: number;
   trace: number | null;
@@ -76,6 +64,7 @@ export interface StatusMessage {
   rate: number;
   dropped: number;
   dropped_by_site: Record<string, number>;
+  muted: number[];
   barrier: BarrierMessage;
   notes: string[];
 }
@@ -106,6 +95,38 @@ export interface RowsHeader {
   columns: ColumnSpec[];
 }
 
+export interface ArrayStatistics {
+  size: number;
+  nan: number;
+  inf: number;
+  zero: number;
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  std: number | null;
+}
+
+export interface ArrayHeader {
+  type: "array";
+  version: number;
+  run: string;
+  id: number;
+  event: number;
+  value: number;
+  name: string;
+  dtype: string;
+  shape: number[];
+  index: number[];
+  rows: number;
+  columns: number;
+  stride: number[];
+  stats: ArrayStatistics;
+  /** Where the columns lie; `columns` is a number here. */
+  data: ColumnSpec[];
+  /** Numbers for each pixel, where an image was asked for and the value is one. */
+  channels?: number;
+}
+
 /** The columns that every event has, all of length `count`. */
 export interface EventColumns {
   site: Uint32Array;
@@ -133,6 +154,12 @@ export interface Rows extends RowsHeader {
   texts: Map<number, string>;
 }
 
+export interface ArraySlice extends ArrayHeader {
+  /** Row by row, `channels` for each. */
+  pixels: Float32Array;
+  histogram: Uint32Array;
+}
+
 export interface Done {
   type: "done";
   version: number;
@@ -148,21 +175,19 @@ export interface Failure {
   message: string;
 }
 
-export type Message = Batch | Rows | Done | Failure;
+export type Message = Batch | Rows | ArraySlice | Done | Failure;
 
 export type RequestBody =
   | { type: "sync"; run: string; first: number }
   | { type: "rows"; run: string; first: number; count: number }
+  | { type: "array"; run: string; event: number; value: number; index: number[]; image?: true }
+  | { type: "mute"; run: string; site: number; muted: boolean }
   | { type: "barrier"; run: string };
 export type Request = RequestBody & { id: number };
 
-export class WireError extends Error {
-  override name = "WireError";
-}
-
 /** The typed message in `content` and its buffers, as a host hands them over. */
 export function decode(content: unknown, buffers: readonly ArrayBufferView[] = []): Message {
-  const header = content as BatchHeader | RowsHeader | Done | Failure;
+  const header = content as BatchHeader | RowsHeader | ArrayHeader | Done | Failure;
   if (header.version > VERSION) {
     throw new WireError("The kernel has a newer jax_debug_widgets than this page: reload the page.");
   }
@@ -171,6 +196,11 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
       return decodeBatch(header, unpack(header.columns, buffers[0]));
     case "rows":
       return { ...header, texts: unpackTexts(unpack(header.columns, buffers[0])) };
+    case "array": {
+      const columns = unpack(header.data, buffers[0]);
+      const pixels = take(columns, "data", Float32Array);
+      return { ...header, pixels, histogram: take(columns, "histogram", Uint32Array) };
+    }
     case "done":
     case "error":
       return header;
@@ -197,53 +227,14 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
     value: take(columns, "point_value", Uint16Array),
     y: take(columns, "point_y", Float64Array),
   };
-  return { ...header, events, points, texts: unpackTexts(columns) };
+  return { ...header, ...completed(header), events, points, texts: unpackTexts(columns) };
 }
 
-/** The columns in `buffer`: views of it where it is aligned, else of a copy. */
-export function unpack(specs: readonly ColumnSpec[], buffer?: ArrayBufferView): Map<string, Column> {
-  const bytes = alignedBytes(buffer);
-  const columns = new Map<string, Column>();
-  for (const { name, dtype, offset, length } of specs) {
-    if (!Object.hasOwn(DTYPES, dtype)) throw new WireError(`column "${name}": unknown dtype "${dtype}"`);
-    const type = DTYPES[dtype as DType];
-    const end = offset + length * type.BYTES_PER_ELEMENT;
-    if (offset % ALIGNMENT !== 0 || offset < 0 || length < 0 || end > bytes.byteLength) {
-      throw new WireError(`column "${name}": bytes ${offset}..${end} are not in a buffer of ${bytes.byteLength}`);
-    }
-    columns.set(name, new type(bytes.buffer, bytes.byteOffset + offset, length));
-  }
-  return columns;
-}
-
-function alignedBytes(buffer?: ArrayBufferView): Uint8Array<ArrayBuffer> {
-  if (!buffer) return new Uint8Array(0);
-  const bytes = new Uint8Array(buffer.buffer as ArrayBuffer, buffer.byteOffset, buffer.byteLength);
-  return bytes.byteOffset % ALIGNMENT === 0 ? bytes : bytes.slice();
-}
-
-function unpackTexts(columns: ReadonlyMap<string, Column>): Map<number, string> {
-  const rows = take(columns, "text_row", Uint32Array);
-  const ends = take(columns, "text_end", Uint32Array);
-  const data = take(columns, "text", Uint8Array);
-  const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-  const texts = new Map<number, string>();
-  let start = 0;
-  rows.forEach((row, i) => {
-    const end = ends[i] ?? start;
-    texts.set(row, utf8.decode(data.subarray(start, end)));
-    start = end;
-  });
-  return texts;
-}
-
-/** The column of that name, empty where the message has none. */
-function take<T extends Column>(
-  columns: ReadonlyMap<string, Column>,
-  name: string,
-  type: new (length: number) => T,
-): T {
-  const column = columns.get(name) ?? new type(0);
-  if (!(column instanceof type)) throw new WireError(`column "${name}" is a ${column.constructor.name}`);
-  return column;
+/** With what a kernel that is a little older than this page leaves out. */
+function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
+  return {
+    sites: sites.map((site) => ({ ...{ shapes: [], dtypes: [], order: -1 }, ...site })),
+    calls: calls.map((call) => ({ ...{ origin: "" }, ...call })),
+    status: { ...{ muted: [] }, ...status },
+  };
 }

@@ -1,6 +1,7 @@
 /** One line about the run as a whole, and what can be asked of it. */
 import { count, plural, rate } from "../../kit/format";
 import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -15,7 +16,7 @@ interface Props {
   status: StatusMessage;
 }
 
-export function Header({ run, status }: Props) {
+export function Header({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const active = status.state === "running" || status.state === "waiting";
   const dropped = status.dropped > 0 ? "bad-text" : "";
@@ -38,6 +39,17 @@ export function Header({ run, status }: Props) {
       </span>
       <span class="grow" />
       <BarrierButton run={run} status={status} />
+      <button
+        type="button"
+        class="button"
+        aria-label="Keys"
+        title="Keys (?)"
+        onClick={() => {
+          ui.keys.value = true;
+        }}
+      >
+        ?
+      </button>
     </header>
   );
 }

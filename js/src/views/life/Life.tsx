@@ -4,6 +4,7 @@ import { type Stage, stagesOf } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
+import { elapsed } from "./elapsed";
 
 const ANNOUNCE_MS = 2000;
 
@@ -42,12 +43,6 @@ function NoCall({ over }: { over: boolean }) {
       </div>
     </div>
   );
-}
-
-/** Seconds since the run started, by the kernel's clock. */
-function elapsed(run: RunStore, status: StatusMessage): number {
-  const active = !run.gone && (status.state === "running" || status.state === "waiting");
-  return status.elapsed + (active ? (performance.now() - run.statusAt) / 1000 : 0);
 }
 
 function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiState }) {

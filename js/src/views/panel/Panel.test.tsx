@@ -1,56 +1,8 @@
-import { signal } from "@preact/signals";
-import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { TestRun } from "../../../test/fakes";
+import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { createUi, type UiState } from "../../store/ui";
-import type { Batch, StatusMessage } from "../../transport/wire";
-import { Panel } from "./Panel";
-
-vi.mock("uplot", async (original) => (await import("../../../test/uplot")).fakeUplot(original));
-
-const host = document.createElement("div");
-document.body.append(host);
-afterEach(() => render(null, host));
-
-function show(batch: Batch, ui: UiState = createUi()): TestRun {
-  const run = new TestRun();
-  run.store.apply(batch);
-  act(() => render(<Panel run={run.store} ui={ui} dark={signal(false)} />, host));
-  return run;
-}
-
-function change(run: TestRun, batch: Batch): void {
-  act(() => {
-    run.store.apply(batch);
-    run.draw();
-  });
-}
-
-function find(selector: string): HTMLElement {
-  const found = host.querySelector<HTMLElement>(selector);
-  if (!found) throw new Error(`no ${selector} in ${host.innerHTML}`);
-  return found;
-}
-
-function texts(selector: string): string[] {
-  return [...host.querySelectorAll(selector)].map((element) => element.textContent ?? "");
-}
-
-function click(selector: string): void {
-  act(() => find(selector).click());
-}
-
-function press(selector: string, key: string): void {
-  act(() => {
-    find(selector).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-  });
-}
-
-function status(changes: Partial<StatusMessage>): StatusMessage {
-  return { ...goldenBatch("small").status, ...changes };
-}
+import { all, change, click, find, press, show, status, texts, type } from "../../../test/screen";
+import { createUi } from "../../store/ui";
 
 const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30 };
 
@@ -116,6 +68,7 @@ describe("the header", () => {
       run.draw();
     });
     expect(find("[data-testid=state]").textContent).toBe("Kernel gone");
+    expect(texts("[data-testid=notes] li")[0]).toContain("run the cell again");
   });
 });
 
@@ -164,155 +117,76 @@ describe("the tabs", () => {
     expect(find("[aria-selected=true]").id).toBe("tab-calls");
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
+
+  it("have one for arrays only where there are some", () => {
+    show(goldenBatch("lanes"));
+    expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
+      "Streams",
+      "Plots",
+      "Timeline",
+      "Calls",
+    ]);
+    show(goldenBatch("small"));
+    expect(all("[role=tab]")).toHaveLength(5);
+  });
 });
 
-describe("the streams", () => {
-  it("show text as text", () => {
-    show(goldenBatch("unicode"));
-    expect(texts(".text")).toContain("🙂 <b>not html</b>");
-    expect(host.querySelector(".text b")).toBeNull();
+describe("the keys", () => {
+  it("open views, and their own list", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    press(".tab", "4");
+    expect(ui.tab.value).toBe("timeline");
+    press(".tab", "?");
+    expect(find("[data-testid=keys]").textContent).toContain("live: back to the newest event");
+    click("[data-testid=keys] .close");
+    expect(all("[data-testid=keys]")).toHaveLength(0);
   });
 
-  it("leave the room to the stream that has sites", () => {
-    show(goldenBatch("unicode"));
-    expect(find("[data-testid=stream-ordered]").className).toContain("slim");
-    expect(find("[data-testid=stream-unordered]").className).not.toContain("slim");
+  it("are left alone where something is typed, or with a modifier", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    press(".filter", "m");
+    press(".tab", "m", { ctrlKey: true });
+    expect(ui.merged.value).toBe(false);
+    press(".tab", "m");
+    expect(ui.merged.value).toBe(true);
   });
 
-  it("mark what is not finite", () => {
-    show(goldenBatch("nonfinite"));
-    expect(texts(".text mark")).toEqual(["nan", "inf", "-inf"]);
-    expect(texts(".phase-backward").length).toBeGreaterThan(0);
+  it("go back through the run and return to live", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    for (const moment of [3, 2]) {
+      press(".tab", ",");
+      expect(ui.moment.value).toBe(moment);
+    }
+    press(".tab", "<");
+    expect(ui.moment.value).toBe(0);
+    press(".tab", "l");
+    expect(ui.moment.value).toBeNull();
   });
 
-  it("open a text of several lines below", () => {
-    show(goldenBatch("small"));
-    expect(find(".expander").textContent).toBe("⏎ 2 lines");
-    click(".expander");
-    expect(find("[data-testid=detail] pre").textContent).toBe("x [1. 2.]\n  [3. 4.]");
-    click(".close");
-    expect(host.querySelector("[data-testid=detail]")).toBeNull();
-  });
-
-  it("move the selection with the arrow keys", () => {
-    show(goldenBatch("small"));
-    press("[data-testid=stream-ordered] .viewport", "ArrowUp");
-    press("[data-testid=stream-ordered] .viewport", "ArrowUp");
-    expect(find(".row.selected .text").textContent).toBe("loss 1.25");
-  });
-
-  it("show the events of a chosen site only, and where it is", () => {
-    show(goldenBatch("small"));
-    click("[data-site='2']");
-    expect(texts("[data-testid=stream-ordered] .row")).toEqual([]);
-    expect(texts("[data-testid=stream-unordered] .row")).toHaveLength(2);
-    expect(find("[data-testid=detail]").textContent).toContain('jax.debug.print("x {}", x, ordered=False)');
-    click("[data-site='2']");
-    expect(texts("[data-testid=stream-ordered] .row")).toHaveLength(3);
-  });
-
-  it("are filtered by what is typed", () => {
+  it("let go of what was chosen", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
     act(() => {
-      ui.filter.value = "/0\\.6/";
+      [ui.site.value, ui.onlyCall.value, ui.event.value] = [1, 1, 0];
     });
-    expect(texts("[data-testid=stream-ordered] .text")).toEqual(["loss 0.625"]);
-    expect(find(".stream-count").textContent).toBe("1 of 3");
-    expect(texts("[data-testid=stream-unordered] .empty")).toEqual(["No line matches."]);
-  });
-
-  it("name the gap and ask for the lines that are missing", () => {
-    show(goldenBatch("dropped"));
-    expect(texts(".row.gap")).toEqual(["1\u2009000 events dropped"]);
-    const run = show(goldenBatch("large", { texts: new Map() }));
-    expect(run.asked).toEqual(["rows 9800 200"]);
-    expect(texts(".text")[0]).toBe("…");
-  });
-
-  it("hold few rows of many", () => {
-    show(goldenBatch("large"));
-    expect(find("[data-testid=stream-ordered]").dataset.rows).toBe("5000");
-    expect(texts(".row").length).toBeLessThan(100);
-  });
-
-  it("say why they are empty", () => {
-    show(goldenBatch("empty", { status: status({ state: "running" }) }));
-    expect(find(".empty").textContent).toContain("Nothing has fired yet");
-    show(goldenBatch("empty"));
-    expect(find(".empty").textContent).toContain("Nothing fired in this run");
+    press(".tab", "Escape");
+    expect([ui.site.value, ui.onlyCall.value, ui.event.value]).toEqual([null, null, null]);
   });
 });
 
-describe("the plots", () => {
-  it("have one chart for each series, with its number of points", () => {
+describe("the scrubber", () => {
+  it("goes from event to event, in all views", () => {
     const ui = createUi();
-    ui.tab.value = "plots";
-    const run = show(goldenBatch("small"), ui);
-    expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "loss", points: "3" });
-    change(run, goldenBatch("small", { first: 5 }));
-    expect(find("[data-testid=plot]").dataset.points).toBe("6");
-    expect(find(".plot output").textContent).toBe("0.625");
-  });
-
-  it("name the value of the site, and say when lanes are too many", () => {
-    const ui = createUi();
-    ui.tab.value = "plots";
-    show(goldenBatch("nonfinite"), ui);
-    expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "g", points: "6" });
-    show(goldenBatch("lanes"), ui);
-    expect(texts(".plot-where")).toEqual(["train.py:8 · 3 lanes", "train.py:9 · many lanes, lane 0 drawn"]);
-  });
-
-  it("switch to a logarithmic axis", () => {
-    const ui = createUi();
-    ui.tab.value = "plots";
     show(goldenBatch("small"), ui);
-    click(".log-toggle");
-    expect([...ui.logarithmic.value]).toEqual(["1/0"]);
-    expect(find(".log-toggle").getAttribute("aria-pressed")).toBe("true");
-  });
-
-  it("say why they are empty", () => {
-    const ui = createUi();
-    ui.tab.value = "plots";
-    show(goldenBatch("unicode"), ui);
-    expect(find(".empty").textContent).toContain("No scalars in this run");
-  });
-});
-
-describe("the calls", () => {
-  it("are a table in which failures stand out", () => {
-    const ui = createUi();
-    ui.tab.value = "calls";
-    show(goldenBatch("nonfinite"), ui);
-    expect(texts("thead th")[0]).toBe("call");
-    expect(texts("tbody tr.failed td.error")).toEqual(["FloatingPointError: nan in g"]);
-  });
-
-  it("choose whose life is shown", () => {
-    const ui = createUi();
-    ui.tab.value = "calls";
-    show(goldenBatch("small"), ui);
-    expect(texts("tbody tr td")).toEqual([
-      "1",
-      "drained",
-      "0.21 s",
-      "40 ms",
-      "0.83 s",
-      "0.52 s",
-      "drained 50 ms",
-      "5",
-      "",
-    ]);
-    click("tbody button");
-    expect(ui.call.value).toBe(1);
-  });
-
-  it("say why they are empty", () => {
-    const ui = createUi();
-    ui.tab.value = "calls";
-    show(goldenBatch("empty"), ui);
-    expect(find(".empty").textContent).toContain("No call in this run");
+    expect(find(".moment").textContent).toBe("1.80 s · loss 2");
+    type(".track input", "1");
+    expect(ui.moment.value).toBe(1);
+    expect(find(".moment").textContent).toBe("1.62 s · x 0");
+    expect(find(".track input").getAttribute("aria-valuetext")).toBe("event 1, 1.62 s · x 0");
+    click("[data-testid=live]");
+    expect(ui.moment.value).toBeNull();
   });
 });

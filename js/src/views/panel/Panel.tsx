@@ -3,14 +3,21 @@ import type { Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import type { StatusMessage } from "../../transport/wire";
+import { Arrays } from "../arrays/Arrays";
 import { Calls } from "../calls/Calls";
 import { Header } from "../header/Header";
+import { pressed } from "../keys/bindings";
+import { Keys } from "../keys/Keys";
 import { Life } from "../life/Life";
 import { Plots } from "../plots/Plots";
+import { Scrubber } from "../scrubber/Scrubber";
 import { Streams } from "../streams/Streams";
+import { Timeline } from "../timeline/Timeline";
 import { Notes } from "./Notes";
 import { Tabs } from "./Tabs";
 
+const BODIES = { streams: Streams, plots: Plots, arrays: Arrays, timeline: Timeline, calls: Calls };
 const CLOCK_MS = 250;
 
 interface Props {
@@ -26,10 +33,13 @@ export function Panel({ run, ui, dark }: Props) {
   useLatency(run, root);
   const { status } = run;
   if (!status) return null;
-  const Body = { streams: Streams, plots: Plots, calls: Calls }[ui.tab.value];
+  const Body = BODIES[ui.tab.value];
   return (
     <section
       ref={root}
+      onKeyDown={(event) => {
+        if (root.current && pressed({ run, ui, root: root.current }, event)) event.preventDefault();
+      }}
       class={`panel${dark.value ? " dark" : ""}`}
       aria-label={`jax debug: ${status.title}`}
       data-testid="jaxdebug-panel"
@@ -45,23 +55,28 @@ export function Panel({ run, ui, dark }: Props) {
       data-calls={run.calls.size}
       data-sites={run.sites.size}
     >
-      <Header run={run} status={status} />
+      <Header run={run} ui={ui} status={status} />
       <Life run={run} ui={ui} status={status} />
-      <Notes problem={run.problem} notes={status.notes} />
+      <Notes problem={run.problem} notes={status.notes} lost={run.gone && isActive(status)} />
       <Tabs run={run} ui={ui} />
       <div class="body" role="tabpanel" id="body" aria-labelledby={`tab-${ui.tab.value}`}>
         <Body run={run} ui={ui} status={status} dark={dark.value} />
       </div>
+      <Keys ui={ui} />
+      <Scrubber run={run} ui={ui} dark={dark.value} />
     </section>
   );
+}
+
+function isActive({ state }: StatusMessage): boolean {
+  return state === "running" || state === "waiting";
 }
 
 /** Durations go on while no batch comes. */
 function useClock(run: RunStore): void {
   useEffect(() => {
     const timer = setInterval(() => {
-      const state = run.status?.state;
-      if (!run.gone && (state === "running" || state === "waiting")) run.changed();
+      if (!run.gone && run.status && isActive(run.status)) run.changed();
     }, CLOCK_MS);
     return () => clearInterval(timer);
   }, [run]);

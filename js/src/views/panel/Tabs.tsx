@@ -1,14 +1,17 @@
 /** The row of tabs, moved along with the arrow keys, and the filter. */
 import { useRef } from "preact/hooks";
-import { parseQuery } from "../../store/filter";
 import type { RunStore } from "../../store/run";
 import type { Tab, UiState } from "../../store/ui";
+import { Search } from "../search/Search";
+import { tabsOf } from "./available";
 
-const TABS: readonly [Tab, string][] = [
-  ["streams", "Streams"],
-  ["plots", "Plots"],
-  ["calls", "Calls"],
-];
+const NAMES: Readonly<Record<Tab, string>> = {
+  streams: "Streams",
+  plots: "Plots",
+  arrays: "Arrays",
+  timeline: "Timeline",
+  calls: "Calls",
+};
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
 interface Props {
@@ -19,20 +22,20 @@ interface Props {
 export function Tabs({ run, ui }: Props) {
   run.watch();
   const list = useRef<HTMLDivElement>(null);
-  const counts: Record<Tab, number> = { streams: 0, plots: run.series.size, calls: run.calls.size };
+  const tabs = tabsOf(run);
+  const counts: Partial<Record<Tab, number>> = { plots: run.series.size, calls: run.calls.size };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    const at = TABS.findIndex(([tab]) => tab === ui.tab.value);
-    const [tab] = TABS[(at + step + TABS.length) % TABS.length] as [Tab, string];
+    const tab = tabs[(tabs.indexOf(ui.tab.value) + step + tabs.length) % tabs.length] as Tab;
     ui.tab.value = tab;
     list.current?.querySelector<HTMLElement>(`#tab-${tab}`)?.focus();
   };
   return (
     <div class="tab-bar">
       <div class="tabs" role="tablist" aria-label="Views" ref={list} onKeyDown={onKeyDown}>
-        {TABS.map(([tab, name]) => (
+        {tabs.map((tab) => (
           <button
             type="button"
             key={tab}
@@ -47,37 +50,35 @@ export function Tabs({ run, ui }: Props) {
               ui.tab.value = tab;
             }}
           >
-            {name}
-            {counts[tab] > 0 && <span class="tab-count number">{counts[tab]}</span>}
+            {NAMES[tab]}
+            {(counts[tab] ?? 0) > 0 && <span class="tab-count number">{counts[tab]}</span>}
           </button>
         ))}
       </div>
       <span class="grow" />
-      {ui.tab.value === "streams" && <Filter run={run} ui={ui} />}
+      <OnlyCall run={run} ui={ui} />
+      {ui.tab.value === "streams" && <Search run={run} ui={ui} />}
     </div>
   );
 }
 
-function Filter({ run, ui }: Props) {
+/** All views show one call only, until told otherwise. */
+function OnlyCall({ run, ui }: Props) {
   run.watch();
-  const query = parseQuery(ui.filter.value);
-  const hint = query.line ? `in the ${run.texts.size.toLocaleString("en")} lines loaded` : "";
+  const id = ui.onlyCall.value;
+  if (id === null) return null;
   return (
-    <>
-      <span class={`filter-hint ${query.problem ? "bad-text" : "muted"}`}>{query.problem || hint}</span>
-      <input
-        type="search"
-        class="filter"
-        data-testid="filter"
-        aria-label="Filter the lines"
-        aria-invalid={query.problem !== ""}
-        placeholder="Filter: text, /regex/, site:name"
-        spellcheck={false}
-        value={ui.filter.value}
-        onInput={(event) => {
-          ui.filter.value = event.currentTarget.value;
-        }}
-      />
-    </>
+    <button
+      type="button"
+      class="toggle"
+      aria-pressed="true"
+      data-testid="only-call"
+      title="All views show this call only. Show all"
+      onClick={() => {
+        ui.onlyCall.value = null;
+      }}
+    >
+      call {id} {run.calls.get(id)?.name} ×
+    </button>
   );
 }

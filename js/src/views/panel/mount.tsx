@@ -1,23 +1,40 @@
 /** Puts a panel into a shadow root on `host`. */
 import { render } from "preact";
-import uplotCss from "uplot/dist/uPlot.min.css";
 import listCss from "../../kit/list.css";
 import { watchTheme } from "../../kit/theme";
 import themeCss from "../../kit/theme.css";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import arraysCss from "../arrays/arrays.css";
 import callsCss from "../calls/calls.css";
 import headerCss from "../header/header.css";
+import keysCss from "../keys/keys.css";
 import lifeCss from "../life/life.css";
 import plotsCss from "../plots/plots.css";
+import scrubberCss from "../scrubber/scrubber.css";
+import searchCss from "../search/search.css";
 import sitesCss from "../sites/sites.css";
 import streamsCss from "../streams/streams.css";
+import timelineCss from "../timeline/timeline.css";
 import { Panel } from "./Panel";
 import panelCss from "./panel.css";
 
-const CSS = [uplotCss, themeCss, listCss, panelCss, headerCss, lifeCss, streamsCss, sitesCss, plotsCss, callsCss].join(
-  "\n",
-);
+const CSS = [
+  themeCss,
+  listCss,
+  panelCss,
+  headerCss,
+  lifeCss,
+  searchCss,
+  streamsCss,
+  sitesCss,
+  plotsCss,
+  arraysCss,
+  timelineCss,
+  callsCss,
+  scrubberCss,
+  keysCss,
+].join("\n");
 
 export function mountPanel(host: HTMLElement, run: RunStore, ui: UiState): () => void {
   const theme = watchTheme();

@@ -1,117 +1,103 @@
-/** A uPlot chart that shows one series; what it draws comes from `drawn.ts`. */
-import uPlot from "uplot";
-import { value } from "../../kit/format";
-import { type Drawn, type Reading, readingAt } from "./drawn";
+/** A chart on a canvas; what it draws comes from `drawn.ts`, how from `paint.ts`. Zoomed by dragging over it. */
+import type { Drawn, Range, Reading } from "./drawn";
+import { readingAt } from "./drawn";
+import { type ChartColours, type ChartStyle, frameOf, paint } from "./paint";
 
-export interface ChartColours {
-  lines: string[];
-  text: string;
-  grid: string;
-  mark: string;
+const SHORTEST_DRAG = 4;
+
+interface Listeners {
+  onHover(reading: Reading | null): void;
+  /** Null for all there is. */
+  onZoom(zoom: Range | null): void;
 }
 
-const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-const MARK_SIZE = 4;
-const LOG = 3;
-/** Between ticks of the occurrence: 1, 2, 5, 10, … */
-const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
-
 export class Chart {
-  private readonly plot: uPlot;
-  private drawn: Drawn = { data: [[], []], times: null, marks: [], from: 0, to: 1 };
+  private readonly canvas = document.createElement("canvas");
+  private readonly listening = new AbortController();
+  private readonly observer = new ResizeObserver(() => this.draw());
+  private drawn: Drawn | null = null;
+  private style: ChartStyle = { logarithmic: false, byTime: false };
+  private colours: ChartColours | null = null;
+  private hover: number | null = null;
+  private dragFrom: number | null = null;
 
   constructor(
     private readonly target: HTMLElement,
-    private readonly colours: ChartColours,
-    logarithmic: boolean,
-    private readonly onHover: (reading: Reading | null) => void,
+    private readonly listeners: Listeners,
   ) {
-    this.plot = new uPlot(this.options(logarithmic), undefined, target);
+    target.append(this.canvas);
+    this.observer.observe(target);
+    const listen = (event: string, listener: (event: PointerEvent) => void) =>
+      this.canvas.addEventListener(event, listener as EventListener, { signal: this.listening.signal });
+    listen("pointermove", (event) => this.point(event.offsetX));
+    listen("pointerleave", () => this.point(null));
+    listen("dblclick", () => listeners.onZoom(null));
+    listen("pointerdown", (event) => {
+      this.dragFrom = event.button === 0 ? event.offsetX : null;
+      this.canvas.setPointerCapture(event.pointerId);
+    });
+    listen("pointerup", (event) => this.drop(event.offsetX));
   }
 
-  update(drawn: Drawn): void {
-    if (drawn.data.length !== this.colours.lines.length + 1) return;
-    this.drawn = drawn;
-    this.plot.setData(drawn.data);
-  }
-
-  resize(): void {
-    this.plot.setSize(this.size());
+  update(drawn: Drawn, style: ChartStyle, colours: ChartColours): void {
+    [this.drawn, this.style, this.colours] = [drawn, style, colours];
+    this.draw();
   }
 
   destroy(): void {
-    this.plot.destroy();
+    this.listening.abort();
+    this.observer.disconnect();
+    this.canvas.remove();
   }
 
-  private size(): { width: number; height: number } {
-    return { width: Math.max(80, this.target.clientWidth), height: Math.max(60, this.target.clientHeight) };
+  /** The part of the axis seen now. */
+  get seen(): Range {
+    return [this.drawn?.from ?? 0, this.drawn?.to ?? 1];
   }
 
-  private options(logarithmic: boolean): uPlot.Options {
-    return {
-      ...this.size(),
-      padding: [8, 10, 0, 0],
-      legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
-      scales: {
-        x: { time: false, range: () => [this.drawn.from, this.drawn.to] },
-        y: { distr: logarithmic ? LOG : 1, range: (_, low, high) => rangeOf(low, high, logarithmic) },
-      },
-      axes: [
-        this.axis({ size: 20, gap: 2, space: 60, grid: { show: false }, incrs: WHOLE_STEPS }),
-        this.axis({ size: 46, space: 24 }),
-      ],
-      series: [
-        {},
-        ...this.colours.lines.map(
-          (stroke): uPlot.Series => ({ stroke, width: 1.4, spanGaps: true, points: this.points() }),
-        ),
-      ],
-      hooks: {
-        draw: [(plot) => this.drawMarks(plot)],
-        setCursor: [
-          (plot) => this.onHover(typeof plot.cursor.idx === "number" ? readingAt(this.drawn, plot.cursor.idx) : null),
-        ],
-      },
-    };
+  /** The picture, on `background`. */
+  toPng(background: string, done: (png: Blob | null) => void): void {
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = [this.canvas.width, this.canvas.height];
+    const context = copy.getContext("2d");
+    if (!context) return;
+    context.fillStyle = background;
+    context.fillRect(0, 0, copy.width, copy.height);
+    context.drawImage(this.canvas, 0, 0);
+    copy.toBlob(done);
   }
 
-  private axis(axis: uPlot.Axis): uPlot.Axis {
-    return {
-      stroke: this.colours.text,
-      font: FONT,
-      grid: { stroke: this.colours.grid, width: 1 },
-      ticks: { show: false },
-      border: { show: false },
-      values: (_, splits) => splits.map((split) => (split === null ? "" : value(split))),
-      ...axis,
-    };
+  private point(at: number | null): void {
+    this.hover = at;
+    this.listeners.onHover(at === null || !this.drawn ? null : readingAt(this.drawn, this.valueAt(at)));
+    this.draw();
   }
 
-  /** A line of one point would not be seen. */
-  private points(): uPlot.Series.Points {
-    return { show: () => this.drawn.data[0].length < 3, size: 5 };
+  private drop(at: number): void {
+    const from = this.dragFrom;
+    this.dragFrom = null;
+    if (from === null || Math.abs(at - from) < SHORTEST_DRAG) return;
+    const [low, high] = [Math.min(from, at), Math.max(from, at)].map((pixel) => this.valueAt(pixel)) as [
+      number,
+      number,
+    ];
+    this.listeners.onZoom([low, high]);
   }
 
-  private drawMarks({ ctx, bbox, valToPos }: uPlot): void {
-    ctx.save();
-    ctx.fillStyle = this.colours.mark;
-    const size = MARK_SIZE * window.devicePixelRatio;
-    for (const x of this.drawn.marks) {
-      const at = valToPos(x, "x", true);
-      ctx.beginPath();
-      ctx.moveTo(at - size, bbox.top - size);
-      ctx.lineTo(at + size, bbox.top - size);
-      ctx.lineTo(at, bbox.top + size);
-      ctx.fill();
-    }
-    ctx.restore();
+  private valueAt(pixel: number): number {
+    const { left, width } = frameOf(this.target);
+    const [from, to] = this.seen;
+    return from + (Math.min(Math.max(0, pixel - left), width) / width) * (to - from);
   }
-}
 
-function rangeOf(low: number | null, high: number | null, logarithmic: boolean): uPlot.Range.MinMax {
-  if (low === null || high === null) return logarithmic ? [0.1, 1] : [0, 1];
-  if (logarithmic) return uPlot.rangeLog(low, high, 10, false);
-  const room = 0.06 * (high - low || Math.abs(high) || 1);
-  return [low - room, high + room];
+  private draw(): void {
+    const { canvas, drawn, colours, target } = this;
+    const context = canvas.getContext("2d");
+    if (!drawn || !colours || !context || target.clientWidth === 0) return;
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = target.clientWidth * scale;
+    canvas.height = target.clientHeight * scale;
+    context.scale(scale, scale);
+    paint(context, frameOf(target), drawn, this.style, colours, { hover: this.hover, dragFrom: this.dragFrom });
+  }
 }

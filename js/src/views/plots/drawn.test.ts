@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
 import type { Series } from "../../store/series";
-import { drawnOf, readingAt } from "./drawn";
+import { drawnOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
+import { stepped } from "./zoom";
+
+const PLAIN: Look = { logarithmic: false, byTime: false, smoothing: 0, during: null, zoom: null, moment: null };
 
 function series(name: string, site: number): Series {
   const run = new TestRun();
@@ -12,40 +15,100 @@ function series(name: string, site: number): Series {
   return found;
 }
 
+/** Of one site that has fired `steps` times in each of `lanes` lanes. */
+function lanes(count: number, steps: number): Series {
+  const found = series("lanes", 1);
+  found.lines.clear();
+  for (let step = 0; step < steps; step++) {
+    for (let lane = 0; lane < count; lane++) found.push(lane, step * count + lane, step, lane + step);
+  }
+  return found;
+}
+
 describe("what is drawn", () => {
   it("is the line, with marks where it is not finite", () => {
-    const drawn = drawnOf(series("nonfinite", 3), false);
-    expect(drawn.data).toEqual([
-      [0, 4, 5],
-      [1, 5e-324, -0],
-    ]);
+    const drawn = drawnOf([series("nonfinite", 3)], PLAIN);
+    expect(drawn.curves).toMatchObject([{ line: 0, x: [0, 4, 5], y: [1, 5e-324, -0], smooth: null, band: null }]);
     expect(drawn.marks).toEqual([1, 2, 3]);
     expect([drawn.from, drawn.to]).toEqual([0, 5]);
   });
 
   it("leaves out what has no logarithm", () => {
-    expect(drawnOf(series("nonfinite", 3), true).data[0]).toEqual([0, 4]);
+    expect(drawnOf([series("nonfinite", 3)], { ...PLAIN, logarithmic: true }).curves[0]?.x).toEqual([0, 4]);
   });
 
-  it("puts lanes on one axis", () => {
-    const drawn = drawnOf(series("lanes", 1), false);
-    expect(drawn.data).toEqual([
-      [0, 1],
-      [0, 1.5],
-      [0.5, 2],
-      [1, 2.5],
+  it("has a curve for each of few lanes", () => {
+    const drawn = drawnOf([series("lanes", 1)], PLAIN);
+    expect(drawn.curves.map(({ x, y }) => [x, y])).toEqual([
+      [
+        [0, 1],
+        [0, 1.5],
+      ],
+      [
+        [0, 1],
+        [0.5, 2],
+      ],
+      [
+        [0, 1],
+        [1, 2.5],
+      ],
     ]);
-    expect(readingAt(drawn, 1)).toEqual({ x: 1, time: null, low: 1.5, high: 2.5 });
+    expect(readingAt(drawn, 0.9)).toEqual({ x: 1, time: null, low: 1.5, high: 2.5 });
   });
 
-  it("is at most 2000 points", () => {
-    const drawn = drawnOf(series("large", 1), false);
-    expect(drawn.data[0].length).toBeLessThanOrEqual(2000);
-    expect([drawn.from, drawn.to]).toEqual([0, 4999]);
+  it("is a band with the median of many lanes", () => {
+    const drawn = drawnOf([lanes(5, 3)], PLAIN);
+    expect(drawn.curves).toMatchObject([
+      { x: [0, 1, 2], y: [2, 3, 4], band: { low: [0, 1, 2], high: [4, 5, 6] }, time: null },
+    ]);
+    expect(lineCount([lanes(5, 3), series("lanes", 1)])).toBe(4);
+    expect(readingAt(drawn, 1)).toEqual({ x: 1, time: null, low: 1, high: 5 });
+    expect(drawnOf([lanes(5, 4000)], PLAIN).curves[0]?.x.length).toBeLessThanOrEqual(501);
+  });
+
+  it("is at most 2000 points, of what is seen", () => {
+    const whole = drawnOf([series("large", 1)], PLAIN);
+    expect(whole.curves[0]?.x.length).toBeLessThanOrEqual(2000);
+    expect([whole.from, whole.to]).toEqual([0, 4999]);
+    const part = drawnOf([series("large", 1)], { ...PLAIN, zoom: [100, 110] });
+    expect(part.curves[0]?.x).toEqual([99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110]);
+    expect([part.from, part.to]).toEqual([100, 110]);
+  });
+
+  it("can be by time, of one call, at one moment", () => {
+    const loss = series("small", 1);
+    expect(drawnOf([loss], { ...PLAIN, byTime: true }).curves[0]?.x).toEqual([1.61, 1.7, 1.8]);
+    expect(drawnOf([loss], { ...PLAIN, during: { from: 1.65, to: 1.75 } }).curves[0]?.x).toEqual([1]);
+    expect(drawnOf([loss], { ...PLAIN, moment: 1.75 }).at).toBe(1);
+    expect(drawnOf([loss], { ...PLAIN, moment: 1.75, byTime: true }).at).toBe(1.75);
+    expect(drawnOf([loss], { ...PLAIN, moment: 0 }).at).toBeNull();
+  });
+
+  it("can be smoothed, with the line as it was", () => {
+    const [curve] = drawnOf([series("small", 1)], { ...PLAIN, smoothing: 0.5 }).curves;
+    expect(curve?.y).toEqual([2.5, 1.25, 0.625]);
+    expect(curve?.smooth?.[0]).toBe(2.5);
+    expect(curve?.smooth?.[1]).toBeCloseTo(5 / 3);
+    expect([...smoothed(Float64Array.of(3, 3, 3), 0.9)].every((y) => Math.abs(y - 3) < 1e-12)).toBe(true);
+  });
+
+  it("can be of several series, each with curves of its own", () => {
+    const drawn = drawnOf([series("small", 1), series("lanes", 1)], PLAIN);
+    expect(drawn.curves.map(({ line }) => line)).toEqual([0, 1, 2, 3]);
+    expect([drawn.from, drawn.to]).toEqual([0, 2]);
   });
 
   it("can be read with its time", () => {
-    expect(readingAt(drawnOf(series("small", 1), false), 1)).toEqual({ x: 1, time: 1.7, low: 1.25, high: 1.25 });
-    expect(readingAt(drawnOf(series("small", 1), false), 9)).toBeNull();
+    const drawn = drawnOf([series("small", 1)], PLAIN);
+    expect(readingAt(drawn, 1.2)).toEqual({ x: 1, time: 1.7, low: 1.25, high: 1.25 });
+    expect(readingAt(drawnOf([series("small", 1)], { ...PLAIN, during: { from: 9, to: 9 } }), 1)).toBeNull();
   });
+});
+
+it("is zoomed and moved by keys", () => {
+  expect(stepped("+", null, [0, 100])).toEqual([20, 80]);
+  expect(stepped("ArrowRight", null, [0, 100])).toBe(false);
+  expect(stepped("ArrowRight", [20, 80], [20, 80])).toEqual([32, 92]);
+  expect(stepped("0", [20, 80], [20, 80])).toBeNull();
+  expect(stepped("x", null, [0, 100])).toBe(false);
 });

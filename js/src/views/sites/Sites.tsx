@@ -4,6 +4,7 @@ import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage, StatusMessage } from "../../transport/wire";
+import { arraysOf, typeName } from "../arrays/values";
 import { siteName } from "./name";
 import { Sparkline } from "./Sparkline";
 
@@ -27,6 +28,7 @@ export function Sites({ run, ui, status, dark }: Props) {
             ui={ui}
             site={site}
             dropped={status.dropped_by_site[site.id] ?? 0}
+            muted={status.muted.includes(site.id)}
             dark={dark}
           />
         ))}
@@ -40,10 +42,11 @@ interface SiteProps {
   ui: UiState;
   site: SiteMessage;
   dropped: number;
+  muted: boolean;
   dark: boolean;
 }
 
-function Site({ run, ui, site, dropped, dark }: SiteProps) {
+function Site({ run, ui, site, dropped, muted, dark }: SiteProps) {
   run.watch();
   const colour = siteColour(run.rank.get(site.id) ?? 0);
   const line = run.series.ofSite(site.id)?.first;
@@ -51,31 +54,49 @@ function Site({ run, ui, site, dropped, dark }: SiteProps) {
   const choose = () => {
     ui.site.value = chosen ? null : site.id;
   };
+  const name = siteName(site);
   return (
-    <button
-      type="button"
-      class="site"
-      data-testid="site"
-      data-site={site.id}
-      aria-pressed={chosen}
-      title={`${site.where} in ${site.function}\n${site.source.trim()}`}
-      onClick={choose}
-    >
-      <span class="bar" style={{ background: `var(${colour})` }} />
-      <span class="site-name mono">{siteName(site)}</span>
-      <span class="number">{count(run.fired.get(site.id) ?? 0)}</span>
-      <small class="muted">
-        {site.where}
-        {dropped > 0 && <span class="bad-text"> · {count(dropped)} dropped</span>}
-        {traits(site).map((trait) => ` · ${trait}`)}
-      </small>
-      {line ? <Sparkline line={line} colour={colour} dark={dark} /> : <span />}
-    </button>
+    <div class={`site-row${muted ? " off" : ""}`}>
+      <button
+        type="button"
+        class="site"
+        data-testid="site"
+        data-site={site.id}
+        aria-pressed={chosen}
+        title={`${site.where} in ${site.function}\n${site.source.trim()}`}
+        onClick={choose}
+      >
+        <span class="bar" style={{ background: `var(${colour})` }} />
+        <span class="site-name mono">{name}</span>
+        <span class="number">{count(run.fired.get(site.id) ?? 0)}</span>
+        <small class="muted">
+          {site.where}
+          {dropped > 0 && <span class="bad-text"> · {count(dropped)} dropped</span>}
+          {muted && " · muted"}
+          {traits(site).map((trait) => ` · ${trait}`)}
+        </small>
+        {line ? <Sparkline line={line} colour={colour} dark={dark} /> : <span />}
+      </button>
+      <button
+        type="button"
+        class="eye"
+        data-mute={site.id}
+        aria-pressed={muted}
+        aria-label={`Mute ${name}`}
+        title={muted ? "Muted: its firings are not recorded. Record it again" : "Recorded. Mute it from now on"}
+        disabled={run.gone}
+        onClick={() => run.askMute(site.id, !muted)}
+      >
+        {muted ? "◌" : "●"}
+      </button>
+    </div>
   );
 }
 
 /** What is usual, a print in the forward pass, needs no word. */
-function traits({ kind, phase, ordered }: SiteMessage): string[] {
+function traits(site: SiteMessage): string[] {
+  const { kind, phase, ordered } = site;
+  const arrays = arraysOf(site).map(({ dtype, shape }) => typeName(dtype, shape));
   const unusual = [kind === "print" ? "" : kind, phase === "forward" ? "" : phase].filter(Boolean);
-  return [...unusual, ordered ? "ordered" : "unordered"];
+  return [...arrays, ...unusual, ordered ? "ordered" : "unordered"];
 }

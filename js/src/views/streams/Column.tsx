@@ -1,11 +1,10 @@
 /** One stream: its heading and its rows. */
-import { useMemo } from "preact/hooks";
-import { count } from "../../kit/format";
+import { count, plural } from "../../kit/format";
 import { VirtualList } from "../../kit/VirtualList";
-import { FilteredStream, parseQuery } from "../../store/filter";
-import type { Growable } from "../../store/growable";
-import type { RunStore, Stream } from "../../store/run";
+import type { RunStore } from "../../store/run";
+import type { Positions, Stream } from "../../store/stream";
 import type { UiState } from "../../store/ui";
+import { useQuery, useShown } from "../search/shown";
 import { Row } from "./Row";
 
 interface Props {
@@ -19,38 +18,30 @@ interface Props {
 
 export function Column({ name, run, stream, ui, slim }: Props) {
   run.watch();
-  const filter = ui.filter.value;
-  const site = ui.site.value;
-  const filtered = useMemo(
-    () => new FilteredStream(run, stream, parseQuery(filter), site),
-    [run, stream, filter, site],
-  );
+  const positions = useShown(run, ui, stream);
+  const find = useQuery(ui.find.value).line;
+  const testId = `stream-${name.toLowerCase()}`;
   if (slim) {
     return (
-      <div class="column slim" data-testid={`stream-${name.toLowerCase()}`}>
+      <div class="column slim" data-testid={testId}>
         <h4 title={`No site of this run is ${name.toLowerCase()}`}>{name} · none</h4>
       </div>
     );
   }
-  const positions = filtered.update();
   const shown = positions === stream.positions ? "" : `${count(positions.length)} of `;
-  const requestTexts = (first: number, end: number) => {
-    const missing: number[] = [];
-    for (let i = end - 1; i >= first; i--) {
-      const position = positions.at(i);
-      const number = run.log.number(position);
-      if (run.log.gapCount(position) === 0 && number >= run.oldest && !run.gone) missing.push(number);
-    }
-    run.texts.request(missing, run.next);
-  };
+  const { event, moment } = { event: ui.event.value, moment: ui.moment.value };
+  const selected = indexOf(run, positions, event);
+  const current = moment === null ? -1 : positions.lowerBound(run.log.lowerBound(moment + 1)) - 1;
   return (
-    <div class="column" data-testid={`stream-${name.toLowerCase()}`} data-rows={positions.length}>
+    <div class="column" data-testid={testId} data-rows={positions.length}>
       <h4>
         {name}
         <span class="number stream-count">
           {shown}
           {count(stream.received)}
         </span>
+        <span class="grow" />
+        {stream !== run.ordered && <Inversions run={run} />}
       </h4>
       {positions.length === 0 ? (
         <div class="empty">{stream.received > 0 ? "No line matches." : "Nothing has fired here yet."}</div>
@@ -58,20 +49,46 @@ export function Column({ name, run, stream, ui, slim }: Props) {
         <VirtualList
           count={positions.length}
           label={`${name} events`}
-          row={(i) => <Row key={i} run={run} ui={ui} position={positions.at(i)} />}
-          onDraw={requestTexts}
-          selected={indexOf(run, positions, ui.event.value)}
-          select={(i) => {
+          row={(i) => <Row key={i} run={run} ui={ui} position={positions.at(i)} find={find} />}
+          onDraw={(first, end) => requestTexts(run, positions, first, end)}
+          selected={selected}
+          select={(i, extend) => {
+            if (!extend) ui.anchor.value = null;
+            else ui.anchor.value ??= event;
             ui.event.value = run.log.number(positions.at(i));
           }}
+          reveal={selected >= 0 && moment === null ? selected : current}
+          revealKey={`${event} ${moment}`}
         />
       )}
     </div>
   );
 }
 
+/** How often two unordered events of one step came in another order than the program's. */
+function Inversions({ run }: { run: RunStore }) {
+  run.watch();
+  const { inversions } = run.order;
+  if (inversions === 0) return null;
+  return (
+    <span class="inversion number" title="Events of one step that arrived in another order than the program's">
+      {plural(inversions, "inversion")}
+    </span>
+  );
+}
+
+function requestTexts(run: RunStore, positions: Positions, first: number, end: number): void {
+  const missing: number[] = [];
+  for (let i = end - 1; i >= first; i--) {
+    const position = positions.at(i);
+    const number = run.log.number(position);
+    if (run.log.gapCount(position) === 0 && number >= run.oldest && !run.gone) missing.push(number);
+  }
+  run.texts.request(missing, run.next);
+}
+
 /** Where event `number` stands in the list, -1 if it does not. */
-function indexOf(run: RunStore, positions: Growable<Uint32Array>, number: number | null): number {
+function indexOf(run: RunStore, positions: Positions, number: number | null): number {
   const position = number === null ? -1 : run.log.find(number);
   return position < 0 ? -1 : positions.find(position);
 }

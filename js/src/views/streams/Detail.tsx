@@ -3,17 +3,23 @@ import { seconds } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
+import { Slice } from "../arrays/Slice";
+import { arraysOf } from "../arrays/values";
+
+/** More would not fit. */
+const MOST_ARRAYS = 3;
 
 interface Props {
   run: RunStore;
   ui: UiState;
+  dark: boolean;
 }
 
-export function Detail({ run, ui }: Props) {
+export function Detail({ run, ui, dark }: Props) {
   run.watch();
   const number = ui.event.value;
   const position = number === null ? -1 : run.log.find(number);
-  if (position >= 0) return <EventDetail run={run} ui={ui} position={position} />;
+  if (position >= 0) return <EventDetail run={run} ui={ui} dark={dark} position={position} />;
   const site = ui.site.value === null ? undefined : run.sites.get(ui.site.value);
   if (!site) return null;
   return (
@@ -26,7 +32,7 @@ export function Detail({ run, ui }: Props) {
   );
 }
 
-function EventDetail({ run, ui, position }: Props & { position: number }) {
+function EventDetail({ run, ui, dark, position }: Props & { position: number }) {
   run.watch();
   const { log } = run;
   const number = log.number(position);
@@ -51,6 +57,31 @@ function EventDetail({ run, ui, position }: Props & { position: number }) {
         </button>
       </div>
       <pre class="mono">{run.texts.get(number) ?? "…"}</pre>
+      {site &&
+        arraysOf(site)
+          .slice(0, MOST_ARRAYS)
+          .map(({ key, value, name, shape }) => (
+            <div key={key} class="detail-array">
+              <button
+                type="button"
+                class="mini"
+                title="Open it in the view of arrays"
+                onClick={() => {
+                  ui.array.value = key;
+                  ui.moment.value = number;
+                  ui.tab.value = "arrays";
+                }}
+              >
+                {name} ↗
+              </button>
+              <Slice
+                run={run}
+                wanted={{ event: number, value, index: shape.slice(0, -2).map(() => 0), image: false }}
+                name={name}
+                dark={dark}
+              />
+            </div>
+          ))}
       {site && <Source site={site} />}
     </footer>
   );

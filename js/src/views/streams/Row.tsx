@@ -2,11 +2,16 @@
 import type { ComponentChildren } from "preact";
 import { count } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
+import type { OrderMark } from "../../store/order";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
+const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
+  early: "Arrived before an event of its step that stands earlier in the program",
+  late: "Arrived after an event of its step that stands later in the program",
+};
 /** Longer lines are cut here; the detail shows all. */
 const MOST_CHARACTERS = 400;
 
@@ -14,9 +19,11 @@ interface Props {
   run: RunStore;
   ui: UiState;
   position: number;
+  /** What is looked for. */
+  find: RegExp | null;
 }
 
-export function Row({ run, ui, position }: Props) {
+export function Row({ run, ui, position, find }: Props) {
   run.watch();
   const { log } = run;
   const gap = log.gapCount(position);
@@ -25,39 +32,49 @@ export function Row({ run, ui, position }: Props) {
   const id = log.site(position);
   const site = run.sites.get(id);
   const text = run.texts.get(number);
-  const selected = ui.event.value === number;
-  const select = () => {
-    ui.event.value = selected ? null : number;
+  const expanded = ui.event.value === number;
+  const select = (extend = false) => {
+    ui.anchor.value = extend ? (ui.anchor.value ?? ui.event.value) : null;
+    ui.event.value = expanded && !extend ? null : number;
   };
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the list moves the selection with the arrow keys
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
-    <div class={`row${selected ? " selected" : ""}`} onClick={select} data-event={number}>
+    <div class={`row${stateOf(ui, number)}`} onClick={(event) => select(event.shiftKey)} data-event={number}>
       <span class="bar" style={{ background: `var(${siteColour(run.rank.get(id) ?? 0)})` }} />
       <span class="step number">{log.occurrence(position)}</span>
       {text === undefined ? (
         <span class="text muted">{number < run.oldest ? "dropped" : "…"}</span>
       ) : (
-        <Text text={text} scalar={run.series.has(id)} select={select} expanded={selected} />
+        <Text text={text} scalar={run.series.has(id)} find={find} select={select} expanded={expanded} />
       )}
-      <Tags site={site} lane={log.lane(position)} />
+      <Tags site={site} lane={log.lane(position)} order={run.order.mark(number)} />
     </div>
   );
+}
+
+/** As class names: selected, or later than the moment that is looked at. */
+function stateOf({ event, anchor, moment }: UiState, number: number): string {
+  const [one, other] = [event.value, anchor.value ?? event.value];
+  const selected = one !== null && other !== null && number >= Math.min(one, other) && number <= Math.max(one, other);
+  const later = moment.value !== null && number > moment.value;
+  return `${selected ? " selected" : ""}${later ? " later" : ""}`;
 }
 
 interface TextProps {
   text: string;
   scalar: boolean;
+  find: RegExp | null;
   expanded: boolean;
   select: () => void;
 }
 
-function Text({ text, scalar, expanded, select }: TextProps) {
+function Text({ text, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
   const line = (lines[0] as string).slice(0, MOST_CHARACTERS);
   return (
     <span class="text">
-      {scalar ? markNonFinite(line) : line}
+      {find?.test(line) ? markFound(line, find) : scalar ? markNonFinite(line) : line}
       {lines.length > 1 && (
         <button
           type="button"
@@ -75,10 +92,21 @@ function Text({ text, scalar, expanded, select }: TextProps) {
   );
 }
 
-function Tags({ site, lane }: { site: SiteMessage | undefined; lane: number }) {
+interface TagsProps {
+  site: SiteMessage | undefined;
+  lane: number;
+  order: OrderMark | undefined;
+}
+
+function Tags({ site, lane, order }: TagsProps) {
   const phase = site && site.phase !== "forward" ? site.phase : "";
   return (
     <span class="tags">
+      {order && (
+        <span class="inversion" title={ORDER_WORDS[order]}>
+          {order === "early" ? "↑" : "↓"}
+        </span>
+      )}
       {phase && <span class={`tag phase-${phase}`}>{phase}</span>}
       {lane >= 0 && <span class="tag">lane {lane}</span>}
       <span class="tag where">{site?.where}</span>
@@ -91,4 +119,17 @@ function markNonFinite(line: string): ComponentChildren {
   if (parts.length === 1) return line;
   // `split` puts what the group caught at the odd places.
   return parts.map((part, i) => (i % 2 ? <mark key={i}>{part}</mark> : part));
+}
+
+function markFound(line: string, find: RegExp): ComponentChildren {
+  const hit = find.exec(line);
+  if (!hit?.[0]) return line;
+  const end = hit.index + hit[0].length;
+  return (
+    <>
+      {line.slice(0, hit.index)}
+      <mark class="hit">{hit[0]}</mark>
+      {line.slice(end)}
+    </>
+  );
 }

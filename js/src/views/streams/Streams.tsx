@@ -23,10 +23,16 @@ export function Streams({ run, ui, status, dark }: Props) {
     <div class="streams">
       <div class="columns">
         <div class="stream-pair">
-          <Column name="Ordered" run={run} stream={run.ordered} ui={ui} slim={!anyOrdered && anyUnordered} />
-          <Column name="Unordered" run={run} stream={run.unordered} ui={ui} slim={!anyUnordered && anyOrdered} />
+          {ui.merged.value ? (
+            <Column name="Merged" run={run} stream={run.merged} ui={ui} slim={false} />
+          ) : (
+            <>
+              <Column name="Ordered" run={run} stream={run.ordered} ui={ui} slim={!anyOrdered && anyUnordered} />
+              <Column name="Unordered" run={run} stream={run.unordered} ui={ui} slim={!anyUnordered && anyOrdered} />
+            </>
+          )}
         </div>
-        <Detail run={run} ui={ui} />
+        <Detail run={run} ui={ui} dark={dark} />
       </div>
       <Sites run={run} ui={ui} status={status} dark={dark} />
     </div>

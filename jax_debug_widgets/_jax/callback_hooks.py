@@ -1,0 +1,242 @@
+"""Our rules in the place of JAX's for callbacks with results, while a capture is on; and what JAX says when it refuses them.
+
+The custom calls themselves are tapped by `program`. Here: un-jitted callbacks, the place of a call inside derivative
+rules, what JAX removes from a program before it is compiled, and the errors of transformations that have no rule.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
+
+from jax._src import callback as jax_callback
+from jax._src import core, debugging, dispatch, source_info_util
+from jax._src.interpreters import ad, mlir, pxla
+from jax._src.lax.control_flow import conditionals, loops
+from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax import features, versions
+from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks
+from jax_debug_widgets._jax.equation import Equation, Frame, Lanes, Recorder, frame_of, frames_of, function_name
+from jax_debug_widgets._jax.inventory import equations_in
+
+Reason = Literal["vmap", "vmap of cond", "vmap of while", "jvp", "transpose", "devices", "partly manual"]
+"""What a callback was refused by: a transformation, or a program on several devices."""
+
+_ENTRY_POINTS = ("pure_callback", "io_callback")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """JAX has just raised `error`, because of a callback of the user's.
+
+    Attributes:
+      primitive: `pure_callback`, `io_callback`, `debug_callback` or `debug_print`.
+      ordered: whether it asked for `ordered=True`.
+      frame: where it is called.
+      format: the name of the user's function, or the format of a print.
+    """
+
+    reason: Reason
+    primitive: str
+    ordered: bool
+    frame: Frame
+    format: str
+    error: Exception
+
+
+class Listener(Protocol):
+    """What the hooks need of the room above."""
+
+    def recorder_of(self, equation: Equation) -> Recorder:
+        """The recorder of an un-jitted `inspect_array_sharding`."""
+        ...
+
+    def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
+        """A program was lowered: its callbacks with results as traced, and those left by JAX's dead-code elimination."""
+        ...
+
+    def refused(self, refusal: Refusal) -> None:
+        """JAX is about to raise."""
+        ...
+
+
+class CallbackHooks:
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self, listener: Listener, is_capturing: Callable[[], bool]) -> None:
+        self._listener = listener
+        self._is_capturing = is_capturing
+        self._lock = threading.Lock()
+        self._users = 0
+        self._undo: list[Callable[[], None]] = []
+        self._traced = threading.local()
+        self._local = threading.local()
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Tell of what JAX refuses in this thread, without capturing anything."""
+        self.install()
+        self._local.explains = True
+        try:
+            yield
+        finally:
+            self._local.explains = False
+            self.remove()
+
+    def _is_heard(self) -> bool:
+        return self._is_capturing() or getattr(self._local, "explains", False)
+
+    def install(self) -> None:
+        """Put our rules in place, unless they are."""
+        with self._lock:
+            self._users += 1
+            if self._users > 1 or not features.available(features.CALLBACKS):
+                return
+            for primitive in TAPPED:
+                self._replace(primitive, "impl", partial(self._run, primitive))
+                self._replace(primitive, "bind", self._bind)
+                self._undo.append(versions.replace_batcher(primitive, partial(self._batch, primitive)))
+                for reason, table in (("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)):
+                    self._replace_item(table, primitive, partial(self._derive, reason, primitive))
+            for name, primitive in (("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)):
+                self._undo.append(versions.replace_batcher(primitive, partial(self._batch_control_flow, name)))
+            self._replace(debugging.inspect_sharding_p, "impl", self._inspect)
+            if features.available(features.ELIMINATED):
+                self._replace(pxla, "_dce_jaxpr", self._eliminate)
+                self._replace(pxla, "_cached_lowering_to_hlo", self._check_devices)
+                self._replace(mlir, "lower_jaxpr_to_module", self._lower)
+
+    def remove(self) -> None:
+        """Give JAX its own rules back when the last user has gone."""
+        with self._lock:
+            self._users -= 1
+            while not self._users and self._undo:
+                self._undo.pop()()
+
+    def _replace(self, owner: Any, name: str, ours: Any) -> None:
+        theirs = getattr(owner, name)
+        inherited = name not in vars(owner)
+        self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
+        setattr(owner, name, partial(ours, theirs))
+
+    def _replace_item(self, table: dict[Any, Any], key: Any, ours: Any) -> None:
+        theirs = table[key]
+        self._undo.append(partial(table.__setitem__, key, theirs))
+        table[key] = partial(ours, theirs)
+
+    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if not self._is_capturing():
+            return theirs(*operands, **params)
+        # JAX compiles it once for all places that call the same function; for us each place is a site.
+        current = source_info_util.current()
+        at = (frames_of(current.traceback), str(current.name_stack))
+        return dispatch.apply_primitive(TAPPED[primitive], *operands, at=at, **params)
+
+    def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        caller = sys._getframe(1).f_code
+        called_by_user = caller.co_filename == jax_callback.__file__ and caller.co_name in _ENTRY_POINTS
+        if not self._is_capturing() or not called_by_user:
+            return theirs(*operands, **params)
+        # In a derivative rule JAX says that equations come from where the function was called: see `Hooks._bind`.
+        with _called_from_here():
+            return theirs(*operands, **params)
+
+    def _inspect(self, theirs: Any, value: Any, *, callback: Any) -> Any:
+        if not self._is_capturing():
+            return theirs(value, callback=callback)
+        current = source_info_util.current()
+        frame = frame_of(current.traceback)
+        equation = describe_sharding({"callback": callback}, frame, str(current.name_stack), (), Lanes((), ()))
+        return theirs(value, callback=self._listener.recorder_of(equation))
+
+    def _eliminate(self, theirs: Any, closed_jaxpr: Any, *args: Any) -> Any:
+        self._traced.program = closed_jaxpr if self._is_capturing() else None
+        return theirs(closed_jaxpr, *args)
+
+    def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
+        traced, self._traced.program = getattr(self._traced, "program", None), None
+        lowered = theirs(module_name, jaxpr, **options)
+        if traced is not None and has_callbacks(traced.jaxpr):
+            before, after = (list(equations_in(program, module_name)) for program in (traced, jaxpr))
+            self._listener.lowered(before, after)
+        return lowered
+
+    def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        with self._listening("vmap", primitive, params):
+            return theirs(operands, dims, **params)
+
+    def _derive(self, reason: Reason, primitive: Any, theirs: Any, *args: Any, **params: Any) -> Any:
+        with self._listening(reason, primitive, params):
+            return theirs(*args, **params)
+
+    @contextmanager
+    def _listening(self, reason: Reason, primitive: Any, params: dict[str, Any]) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, NotImplementedError) as error:
+            if self._is_heard():
+                frame = frame_of(source_info_util.current().traceback)
+                name = function_name(params["callback"].callback_func)
+                ordered = params.get("ordered", False)
+                self._listener.refused(Refusal(reason, primitive.name, ordered, frame, name, error))
+            raise
+
+    def _batch_control_flow(
+        self, reason: Reason, theirs: Any, operands: Any, dims: Any, **params: Any
+    ) -> Any:
+        try:
+            return theirs(operands, dims, **params)
+        except Exception as error:  # JAX raises a bare `Exception` for `while`.
+            if self._is_heard() and "IO effect" in str(error):
+                programs = [core.ClosedJaxpr(jaxpr, ()) for jaxpr in core.jaxprs_in_params(params)]
+                self._refuse(reason, "io_callback", programs, lambda equation: equation.kind == "io", error)
+            raise
+
+    def _check_devices(self, theirs: Any, closed_jaxpr: Any, module_name: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return theirs(closed_jaxpr, module_name, *args, **options)
+        except (ValueError, NotImplementedError) as error:
+            # Raised before the program comes to be lowered, and while one of its callbacks is.
+            if self._is_heard() and "ordered effects are not supported" in str(error):
+                self._refuse("devices", "debug_callback", [closed_jaxpr], _is_ordered_debugging, error)
+            elif self._is_heard() and "no partial automatic sharding" in str(error):
+                self._refuse("partly manual", "callback", [closed_jaxpr], lambda one: one.kind in ("pure", "io"), error)
+            raise
+
+    def _refuse(
+        self,
+        reason: Reason,
+        primitive: str,
+        programs: Sequence[Any],
+        chosen: Callable[[Equation], bool],
+        error: Exception,
+    ) -> None:
+        """Tell of each of the chosen calls in these programs: JAX does not say which of them it was."""
+        for equation in (one for program in programs for one in equations_in(program, "jit(f)") if chosen(one)):
+            name = _PRIMITIVES.get(equation.kind, primitive)
+            self._listener.refused(Refusal(reason, name, equation.ordered, equation.frame, equation.format, error))
+
+
+_PRIMITIVES = {"pure": "pure_callback", "io": "io_callback", "print": "debug_print", "log": "debug_print"}
+
+
+def _is_ordered_debugging(equation: Equation) -> bool:
+    return equation.ordered and equation.kind != "io"
+
+
+@contextmanager
+def _called_from_here() -> Iterator[None]:
+    """Equations made inside say that they come from the Python stack as it is now."""
+    context = source_info_util._source_info_context
+    outer = context.context
+    context.context = outer.replace(traceback=xla_client.Traceback.get_traceback())
+    try:
+        yield
+    finally:
+        context.context = outer

@@ -1,0 +1,164 @@
+"""The debugging calls and callbacks of a program that has not run: as traced, and as the compiler leaves them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+from jax._src import core, debugging, source_info_util
+from jax._src.interpreters import mlir
+
+from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
+from jax_debug_widgets._jax.equation import UNKNOWN_FRAME, Equation, Frame, Lanes, frame_of, frames_of
+from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.program import DESCRIBE, scope_of_module
+from jax_debug_widgets._jax.tap import debug_tap_p
+
+_HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
+"""In the text of a compiled program: a call of Python, and which of the program's host functions it calls."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found in one program.
+
+    Attributes:
+      traced: its calls as traced, in program order; a `vmap` of a debugging call has unrolled it into one a lane.
+      lowered: those left by JAX's own dead-code elimination.
+      compiled: the frame of a call -> how many calls of Python the compiled program has for it.
+    """
+
+    traced: tuple[Equation, ...]
+    lowered: tuple[Equation, ...]
+    compiled: Counter[Frame]
+
+
+def survey(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Survey:
+    """Trace `function(*args, **kwargs)` as a jitted function, lower and compile it; it does not run.
+
+    Raises:
+      Exception: whatever tracing the function raises.
+    """
+    jitted, args, kwargs = _jitted(function, args, kwargs)
+    traced = jitted.trace(*args, **kwargs)
+    name = f"jit({getattr(function, '__name__', 'f')})"
+    with _lowering_seen() as seen:
+        lowered = traced.lower()
+    found = tuple(equations_in(traced.jaxpr, name))
+    remaining = tuple(equation for program in seen.programs for equation in equations_in(program, name))
+    text = lowered.compile().as_text() or ""
+    calls = Counter(seen.frames[int(index)] for index in _HOST_CALL.findall(text))
+    return Survey(found, remaining, calls)
+
+
+def equations_in(program: core.ClosedJaxpr, name: str) -> Iterator[Equation]:
+    """The debugging calls and callbacks of a program and of those inside it, in program order.
+
+    Args:
+      program: as traced or as lowered.
+      name: of its module, `jit(f)`.
+    """
+    stack = source_info_util.current().name_stack.extend(scope_of_module(name))
+    return _walk(program.jaxpr, Place(stack))
+
+
+def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
+    for original in jaxpr.eqns:
+        equation = untapped(original)
+        describe = DESCRIBE.get(equation.primitive) or DESCRIBE_CALLBACK.get(equation.primitive)
+        if describe is not None or equation.primitive is debug_tap_p:
+            yield _described(equation, place)
+        for key, inner in _programs_in(equation):
+            yield from _walk(inner, place.inside(equation, key, inner))
+        place = place.after(equation)
+
+
+def _described(equation: core.JaxprEqn, place: Place) -> Equation:
+    params, inner = dict(equation.params), equation.primitive
+    if inner is debug_tap_p:
+        inner, params = params["inner"], dict(params["params"])
+    frame, *callers = frames_of(equation.source_info.traceback) or (UNKNOWN_FRAME,)
+    avals = [core.physical_aval(variable.aval) for variable in equation.invars]
+    describe = DESCRIBE.get(inner) or DESCRIBE_CALLBACK[inner]
+    path = str(place.stack + equation.source_info.name_stack)
+    found = describe(params, frame, path, avals, Lanes((), ((),) * len(avals)))
+    return replace(
+        found, loops=place.loops, conditional=place.conditional, in_condition=place.in_condition, callers=(*callers, *place.callers)
+    )
+
+
+def _programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
+    """The programs among the parameters, under the keys that `Place.inside` knows."""
+    for key, value in equation.params.items():
+        for index, part in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
+            name = key if index is None else f"branch_{index}_fun"
+            if isinstance(part, core.ClosedJaxpr):
+                yield name, part.jaxpr
+            elif isinstance(part, core.Jaxpr):
+                yield name, part
+
+
+def _jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """A jitted function and the arguments for it; of one that is not jitted, what is no array becomes part of it."""
+    if hasattr(function, "trace"):
+        return function, args, kwargs
+    leaves, tree = jax.tree.flatten((args, kwargs))
+    places = [index for index, leaf in enumerate(leaves) if _is_array(leaf)]
+
+    def call(*arrays: Any) -> Any:
+        whole = list(leaves)
+        for index, array in zip(places, arrays, strict=True):
+            whole[index] = array
+        args, kwargs = jax.tree.unflatten(tree, whole)
+        return function(*args, **kwargs)
+
+    return jax.jit(call), tuple(leaves[index] for index in places), {}
+
+
+def _is_array(leaf: Any) -> bool:
+    try:
+        core.shaped_abstractify(leaf)
+    except (AssertionError, TypeError):
+        return False
+    return True
+
+
+class _Seen:
+    """What lowering went through: the programs, and the equation behind each host function, in their order."""
+
+    def __init__(self) -> None:
+        self.programs: list[core.ClosedJaxpr] = []
+        self.frames: list[Frame] = []
+
+
+@contextmanager
+def _lowering_seen() -> Iterator[_Seen]:
+    """Look on while this thread lowers a program."""
+    seen, thread = _Seen(), threading.get_ident()
+    lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
+    # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.
+    cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives
+
+    def lower_seen(name: str, program: core.ClosedJaxpr, **options: Any) -> Any:
+        if threading.get_ident() == thread:
+            seen.programs.append(program)
+        return lower(name, program, **options)
+
+    def add_seen(module: Any, function: Any) -> None:
+        if threading.get_ident() == thread:
+            seen.frames.append(frame_of(source_info_util.current().traceback))
+        add(module, function)
+
+    mlir._uncacheable_primitives.update(cached)
+    mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback = lower_seen, add_seen
+    try:
+        yield seen
+    finally:
+        mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback = lower, add
+        mlir._uncacheable_primitives.difference_update(cached)

@@ -1,0 +1,107 @@
+"""Where an equation stands in its program: the scopes, loops, branches and mesh axes around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jax._src import core
+
+from jax_debug_widgets._jax.equation import Frame, Loop, frames_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is known of the equations of one jaxpr.
+
+    Attributes:
+      stack: JAX's name stack around the jaxpr.
+      loops: the loops around it, outermost first.
+      conditional: whether it may be skipped: it is in a branch of `cond`.
+      in_condition: whether it is the condition of a `while`.
+      mesh: the mesh whose devices each run it (`shard_map`), None outside.
+      axes: the axes of that mesh, if all of them are mapped.
+      callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
+      steady: variables that do not change from one iteration of the innermost loop to the next.
+    """
+
+    stack: Any
+    loops: tuple[Loop, ...] = ()
+    conditional: bool = False
+    in_condition: bool = False
+    mesh: Any = None
+    axes: tuple[str, ...] = ()
+    callers: tuple[Frame, ...] = ()
+    steady: frozenset[Any] = frozenset()
+
+    def is_steady(self, atom: Any) -> bool:
+        """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""
+        return not self.loops or isinstance(atom, core.Literal) or atom in self.steady
+
+    def after(self, equation: core.JaxprEqn) -> Place:
+        """The same place, knowing what `equation` computes: from what is steady, something steady."""
+        if not self.loops or equation.effects or not all(map(self.is_steady, equation.invars)):
+            return self
+        return replace(self, steady=self.steady.union(equation.outvars))
+
+    def inside(self, equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> Place:
+        """The place of the program `jaxpr`, which `equation` has as its parameter `key` (`branch_1_fun` of a tuple)."""
+        stack = self.stack + equation.source_info.name_stack
+        for scope in _scopes(equation, key):
+            stack = stack.extend(scope)
+        callers = (*frames_of(equation.source_info.traceback), *self.callers)
+        place = replace(self, stack=stack, callers=callers)
+        params = equation.params
+        match equation.primitive.name:
+            case "scan":
+                steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: params["num_consts"]]))
+                return replace(place, loops=(*self.loops, Loop(params["length"])), steady=steady)
+            case "while":
+                consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
+                return replace(
+                    place,
+                    loops=(*self.loops, Loop(None)),
+                    in_condition=key == "cond_jaxpr",
+                    steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),
+                )
+            case "cond":
+                place = replace(place, conditional=True)
+                return place._handed_on(equation.invars[1:], jaxpr)
+            case "shard_map":
+                manual = params.get("manual_axes", params.get("newly_manual_axes", ()))
+                names = params["mesh"].axis_names
+                # With axes left to the compiler JAX gathers the operands and fires on one device of each group.
+                axes = tuple(names) if set(names) == set(manual) else ()
+                return replace(place, mesh=params["mesh"], axes=axes)._handed_on(equation.invars, jaxpr)
+        return place._handed_on(equation.invars, jaxpr)
+
+    def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:
+        """What is steady outside is so inside, where the operands are handed on as they are."""
+        if len(operands) != len(jaxpr.invars):
+            return replace(self, steady=frozenset())
+        pairs = zip(operands, jaxpr.invars, strict=True)
+        inside = (inner for outer, inner in pairs if self.is_steady(outer))
+        return replace(self, steady=frozenset((*jaxpr.constvars, *inside)))
+
+
+def _scopes(equation: core.JaxprEqn, key: str) -> Iterator[str]:
+    """What JAX's name stack would say of a program inside this equation."""
+    primitive, params = equation.primitive.name, equation.params
+    if primitive in ("jit", "pjit", "closed_call", "core_call"):
+        if params.get("name"):
+            yield f"jit({params['name']})"
+    elif primitive == "while":
+        yield "while"
+        yield "cond" if key == "cond_jaxpr" else "body"
+    elif primitive == "scan":
+        yield "scan"
+    elif primitive == "cond":
+        yield "cond"
+        yield key
+    elif primitive in ("checkpoint", "remat", "remat2"):
+        # Differentiated, it is the recomputation of the backward pass, and its equations' own stacks say so.
+        if not params.get("differentiated"):
+            yield "checkpoint"
+    else:
+        yield primitive

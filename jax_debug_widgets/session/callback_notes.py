@@ -1,0 +1,73 @@
+"""Sentences about callbacks: what is stuck, what raised, what the compiler eliminated."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.events.host_call import own_frames
+from jax_debug_widgets.taps.stuck import standstill, thread_name
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallbackSummary, CallSite
+    from jax_debug_widgets.taps.outcomes import Running
+    from jax_debug_widgets.taps.sites import NameFile
+
+
+
+def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
+    """Which function has been running for more than `limit` seconds, where it is, since when, on which thread, and why."""
+    site = running.tap.site
+    seconds = (time.perf_counter_ns() - running.began_ns) * 1e-9
+    since = time.strftime("%H:%M:%S", time.localtime(time.time() - seconds))
+    found = standstill(running.thread)
+    if found is None:
+        at = ""
+    else:
+        at = f" It is in {found.function} at {name_file(found.file)}:{found.line}: {found.reason}."
+    return (
+        f"{site.format} ({_kind(site)} at {site.where}) has been running since {since}, for more than "
+        f"{_rounded(seconds, limit)} s, on the {_thread(running.thread)}; the program waits for it.{at}"
+    )
+
+
+def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
+    """What a function raised last, and in which of the user's lines."""
+    error, site = summary.error, summary.site
+    lines = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
+    at = f" in {lines[-1].name} at {name_file(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
+    times = f"{summary.raised} of {summary.calls} calls" if summary.calls > 1 else "its only call"
+    return (
+        f"{site.format} ({_kind(site)} at {site.where}) raised {type(error).__name__}: {_first_line(error)}{at} "
+        f"({times}). run.callbacks[{site.format!r}].traceback is its own traceback."
+    )
+
+
+def eliminated_note(summary: CallbackSummary) -> str:
+    """That JAX has removed a call whose result is not used."""
+    site = summary.site
+    return (
+        f"{site.format} ({_kind(site)} at {site.where}): eliminated by the compiler: staged {summary.staged}, "
+        "ran 0. Nothing uses its result. Use the result, or jax.experimental.io_callback if it must run."
+    )
+
+
+def _rounded(seconds: float, limit: float) -> str:
+    """The time in steps: a note that changes is sent again."""
+    steps = [step for step in (limit, 10, 20, 30, 60, 120, 300, 600, 1800, 3600) if step <= seconds]
+    return f"{max(steps, default=limit):g}"
+
+
+def _thread(thread: int) -> str:
+    name = thread_name(thread)
+    return "main thread" if name == "main" else f"thread {name} of XLA's pool"
+
+
+def _first_line(error: BaseException | None) -> str:
+    return next(iter(str(error).splitlines()), "")
+
+
+def _kind(site: CallSite) -> str:
+    name = {"callback": "debug callback", "breakpoint": "breakpoint"}.get(site.kind, f"{site.kind} callback")
+    return f"ordered {name}" if site.ordered else name

@@ -1,0 +1,68 @@
+"""One call while it is being lived."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.events import Call, CallState, Origin, Tap
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.dispatch import Stage
+
+
+class Record:
+    """A call of `CallLog`, which alone changes it; `frozen` is what others see."""
+
+    def __init__(self, number: int, name: str, function: str, origin: Origin, started_ns: int) -> None:
+        self.id, self.name, self.function, self.origin, self.started_ns = number, name, function, origin, started_ns
+        self.stages: dict[Stage, float] = {}
+        self.dispatched_ns: int | None = None
+        self.ready_ns: int | None = None
+        self.drained_ns: int | None = None
+        self.over_ns: int | None = None
+        """When the last event can have fired, for `CallLog.attribute`; earlier than `drained_ns`, which waits its turn."""
+        self.effects = self.ordered = self.executed = False
+        self.events = 0
+        self.error = ""
+        self.taps: Sequence[Tap] = ()
+        """The taps of its program."""
+        self.fired: Counter[Tap] = Counter()
+        """How often each has fired, until it is compared with what the program says."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has effects that have not drained."""
+        return self.effects and self.drained_ns is None and not self.error
+
+    @property
+    def state(self) -> CallState:
+        """How far it has come."""
+        if self.error:
+            return "failed"
+        if self.drained_ns is not None:
+            return "drained"
+        if self.ready_ns is not None:
+            return "ready"
+        return "tracing" if self.dispatched_ns is None and not self.executed else "dispatched"
+
+    def frozen(self) -> Call:
+        """The call as it is now."""
+        return Call(
+            id=self.id,
+            name=self.name,
+            origin=self.origin,
+            state=self.state,
+            started_ns=self.started_ns,
+            trace=self.stages.get("trace"),
+            lower=self.stages.get("lower"),
+            compile=self.stages.get("compile"),
+            dispatched_ns=self.dispatched_ns,
+            ready_ns=self.ready_ns,
+            drained_ns=self.drained_ns,
+            effects=self.effects,
+            ordered=self.ordered,
+            events=self.events,
+            error=self.error,
+        )

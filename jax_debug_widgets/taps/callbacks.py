@@ -1,0 +1,39 @@
+"""What JAX does with callbacks before they run: which of them it removes from a program, which it refuses, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.taps.outcomes import OutcomeBook, Staged
+from jax_debug_widgets.taps.refusals import explain
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.callback_hooks import Refusal
+    from jax_debug_widgets._jax.equation import Equation, Recorder
+    from jax_debug_widgets.taps.sites import SiteBook
+
+RETURNING = frozenset({"pure", "io"})
+"""The kinds whose result the program uses, and that JAX may remove when it does not."""
+
+
+class CallbackListener:
+    """Writes into an `OutcomeBook` what `CallbackHooks` tells."""
+
+    def __init__(self, sites: SiteBook, book: OutcomeBook, make_recorder: Callable[[Equation], Recorder]) -> None:
+        self._sites = sites
+        self._book = book
+        self.recorder_of = make_recorder
+
+    def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
+        """See `_jax.callback_hooks.Listener`."""
+        staged = Counter(self._sites.site_of(equation) for equation in traced if equation.kind in RETURNING)
+        remaining = Counter(self._sites.site_of(equation) for equation in kept if equation.kind in RETURNING)
+        self._book.staged.extend(Staged(site, count, remaining[site]) for site, count in staged.items())
+
+    def refused(self, refusal: Refusal) -> None:
+        """See `_jax.callback_hooks.Listener`."""
+        frame = refusal.frame
+        where = f"{self._sites.name_file(frame.file)}:{frame.line}" if frame.line else ""
+        self._book.notes.append(explain(refusal, where))

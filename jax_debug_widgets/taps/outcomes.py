@@ -1,0 +1,129 @@
+"""What the user's host functions return and raise, how long they take, and which of them are running now.
+
+The function is the user's and may take as long as it likes; what is added to it is two clocks, two appends and a
+dictionary entry.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets.events import Asked, CallSite, Firing, Nesting, Outcome, Tap
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jax_debug_widgets._jax.equation import Equation, Frame
+    from jax_debug_widgets.taps.sites import Switch
+
+CALLING = frozenset({"callback", "breakpoint", "pure", "io"})
+"""The kinds that call a function of the user's with the values."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A user's function that has begun and not ended: its tap, since when (`perf_counter_ns`), and its thread's ident."""
+
+    tap: Tap
+    began_ns: int
+    thread: int
+
+
+@dataclass(frozen=True)
+class Staged:
+    """How often a call with a result is in a program as traced, and after JAX removed what is not used."""
+
+    site: CallSite
+    traced: int
+    kept: int
+
+
+class OutcomeBook:
+    """The outcomes of this process that nobody has taken yet, and what is running. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self.inbox: deque[Outcome] = deque()
+        self.staged: deque[Staged] = deque()
+        self.notes: deque[str] = deque()
+        """What to tell about errors that JAX has raised."""
+        self._running: dict[int, Running] = {}
+        self._asked: dict[Tap, Asked] = {}
+
+    def running(self) -> list[Running]:
+        """The functions that are running now, the oldest first."""
+        return sorted(list(self._running.values()), key=lambda one: one.began_ns)
+
+    def asked(self, tap: Tap) -> Asked:
+        """Who asked for the calls of a tap."""
+        return self._asked.get(tap, Asked())
+
+    def recorder(
+        self, tap: Tap, asked: Asked, switch: Switch, inbox: deque[Firing], run: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """The function that a compiled program calls when `tap` fires: `run`, once a lane, and what becomes of it.
+
+        A muted site records nothing; the user's function still runs.
+        """
+        self._asked[tap] = asked
+        fire, end, clock, running = inbox.append, self.inbox.append, time.perf_counter_ns, self._running
+
+        def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int) -> Any:
+            thread, began = threading.get_ident(), clock()
+            outer = running.get(thread)
+            running[thread] = Running(tap, began, thread)
+            result = error = None
+            try:
+                result = run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
+            except BaseException as raised:
+                error = raised
+                raise
+            finally:
+                if not switch.off:
+                    end((tap, fired, began, clock(), thread, lane, result, error))
+                if outer is None:
+                    del running[thread]
+                else:  # A callback that calls JAX may be called back in the same thread.
+                    running[thread] = outer
+                del error
+            return result
+
+        def record(*arrays: np.ndarray) -> Any:
+            fired = clock()
+            if not switch.off:
+                fire((tap, fired, arrays))
+            result: Any = ()
+            for lane in tap.lane_order:
+                result = call(arrays, lane, fired)
+            # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
+            return () if tap.lanes or result is None else tuple(result)
+
+        record.tap = tap
+        return record
+
+    def sharding_recorder(
+        self, tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[[Any], object]
+    ) -> Callable[[Any], object]:
+        """What the compiler calls with the sharding that it has chosen: an event whose text it is, then the user's function."""
+        # It fires when the program is compiled: no call of it can be expected to fire it again.
+        tap = replace(tap, nesting=Nesting(conditional=True))
+
+        def record(sharding: Any) -> object:
+            if not switch.off:
+                text = str(sharding)
+                told = replace(tap, unflatten=lambda _values: ((sharding,), {}), render=lambda _values: text)
+                inbox.append((told, time.perf_counter_ns(), ()))
+            return run(sharding)
+
+        record.tap = tap
+        return record
+
+
+def asked_by(equation: Equation, name: Callable[[Frame], str]) -> Asked:
+    """Which derivative an equation is for, and the calls that led to it as `name` calls their frames."""
+    return Asked(equation.name_stack.count("jvp("), tuple(name(frame) for frame in equation.callers))

@@ -1,0 +1,69 @@
+"""JAX's errors about callbacks, in words: which call it was, why it cannot be, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.callback_hooks import Refusal
+
+_PARTLY_MANUAL = (
+    "some axes of the mesh are automatic here, and JAX does not know on which device to call {name}. Make all axes of "
+    "the mesh manual in shard_map, or call it outside."
+)
+
+_WAYS = {
+    ("pure_callback", "vmap"): (
+        "vmap does not know how to call {name} for a batch. Write vmap_method='sequential' to call it once a lane, or "
+        "'expand_dims' or 'broadcast_all' to call it once with all lanes, if it takes a leading axis."
+    ),
+    ("pure_callback", "jvp"): (
+        "JAX cannot differentiate Python code. Put the call into a function of its own under jax.custom_jvp, and give "
+        "its derivative with defjvp; or pass jax.lax.stop_gradient(x), if no derivative is to go through it."
+    ),
+    ("io_callback", "vmap"): (
+        "the lanes of vmap have no order among them. Write ordered=False to call {name} once a lane, or make one "
+        "ordered call outside the vmap, with the whole batch."
+    ),
+    ("io_callback", "jvp"): (
+        "a call with side effects has no derivative. If {name} only looks at values, use jax.debug.callback, which "
+        "grad leaves alone; if its result is needed, put it under jax.custom_jvp, or pass jax.lax.stop_gradient(x)."
+    ),
+    ("io_callback", "vmap of cond"): (
+        "under vmap both branches of a cond run, for all lanes, and a side effect of some lanes only cannot be. Call "
+        "{name} outside the cond, or use jax.debug.callback, which fires for all lanes."
+    ),
+    ("io_callback", "vmap of while"): (
+        "under vmap a while runs until its last lane has finished, and a side effect of some lanes only cannot be. Call "
+        "{name} outside the loop, or use jax.debug.callback, which fires for all lanes."
+    ),
+    ("pure_callback", "partly manual"): _PARTLY_MANUAL,
+    ("io_callback", "partly manual"): _PARTLY_MANUAL,
+    ("debug", "devices"): (
+        "the program runs on several devices, and debugging effects are ordered on one only. Write ordered=False and "
+        "pass the step along, or use jax.experimental.io_callback(..., ordered=True), which keeps its order on several."
+    ),
+}
+"""Primitive and reason -> why, and what to write instead."""
+
+
+def explain(refusal: Refusal, where: str) -> str:
+    """A note on an error that JAX has raised.
+
+    Args:
+      refusal: what was refused.
+      where: what a person calls the place, `train.py:41`; empty where it is not known.
+    """
+    primitive = "debug" if refusal.primitive.startswith("debug") else refusal.primitive
+    reason = "jvp" if refusal.reason == "transpose" else refusal.reason
+    why = _WAYS[primitive, reason].format(name=refusal.format)
+    return f"{_call(refusal)} at {where or 'an unknown place'}: {why}"
+
+
+def _call(refusal: Refusal) -> str:
+    name = {"debug_print": "jax.debug.print", "debug_callback": "jax.debug.callback"}.get(
+        refusal.primitive, refusal.primitive
+    )
+    what = repr(refusal.format) if refusal.primitive == "debug_print" else refusal.format
+    arguments = [part for part in (what, "ordered=True" if refusal.ordered else "") if part]
+    return f"{name}({', '.join(arguments)})"

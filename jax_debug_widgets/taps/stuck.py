@@ -1,0 +1,99 @@
+"""Why a user's function does not return: read off the stack of its thread, without stopping it."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+import threading
+from dataclasses import dataclass
+from types import FrameType
+
+from jax_debug_widgets.events.host_call import is_hidden
+
+_WAITING = {
+    "threading": "it waits for a lock or another thread",
+    "queue": "it waits for a queue",
+    "concurrent": "it waits for another thread",
+    "asyncio": "it waits for an event loop",
+    "multiprocessing": "it waits for another process",
+    "subprocess": "it waits for another process",
+    "selectors": "it waits for input",
+    "socket": "it waits for the network",
+    "ssl": "it waits for the network",
+    "pdb": "it waits for a person at the debugger",
+}
+"""Standard module of the innermost frames -> what it waits for."""
+
+_BRIEF = frozenset({"is_set", "current_thread", "locked", "put", "notify", "notify_all", "set", "release", "ident"})
+"""Functions of these modules that do not wait."""
+
+_CALLS = {
+    r"\.acquire\(|\bwith\b.*lock": "it waits for a lock",
+    r"\bsleep\(": "it sleeps",
+    r"\.get\(": "it waits for a queue",
+    r"\.(join|wait)\(": "it waits for another thread",
+    r"\binput\(": "it waits for a person's input",
+    r"\.recv\(": "it waits for the network",
+    r"\.read\w*\(": "it waits for input",
+}
+"""What stands in the line that is running -> what it waits for: calls of C have no frame of their own."""
+
+_CALLS_JAX = (
+    "it calls JAX and waits for the result, which cannot come before the program that called it has gone on; "
+    "a host function must use NumPy only"
+)
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """Where a thread is: the line of the user's that it is in (`file`, `line`, `function`), and the likely reason."""
+
+    file: str
+    line: int
+    function: str
+    reason: str
+
+
+def standstill(thread: int) -> Standstill | None:
+    """Where the thread with this ident is now; None if it runs no Python code any more."""
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return None
+    inner: list[FrameType] = []
+    while frame is not None and _is_foreign(frame):
+        inner.append(frame)
+        frame = frame.f_back
+    if frame is None:
+        return None
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return Standstill(file, line, frame.f_code.co_qualname, _reason(inner, linecache.getline(file, line)))
+
+
+def thread_name(thread: int) -> str:
+    """`main`, or which of XLA's threads."""
+    return "main" if thread == threading.main_thread().ident else f"XLA {thread}"
+
+
+def _is_foreign(frame: FrameType) -> bool:
+    """Whether this is code of JAX, of ours, or of the standard library, which the user's line has called."""
+    file = frame.f_code.co_filename
+    return is_hidden(file) or _module_of(file) in _WAITING
+
+
+def _module_of(file: str) -> str:
+    """The top module of a file of the standard library; empty for others."""
+    library = linecache.__file__.removesuffix("linecache.py")
+    if not file.startswith(library) or "site-packages" in file:
+        return ""
+    return file.removeprefix(library).partition("/")[0].removesuffix(".py")
+
+
+def _reason(inner: list[FrameType], source: str) -> str:
+    if any(is_hidden(frame.f_code.co_filename) for frame in inner):
+        return _CALLS_JAX
+    for frame in inner:
+        waiting = _WAITING.get(_module_of(frame.f_code.co_filename))
+        if waiting is not None and frame.f_code.co_name not in _BRIEF:
+            return waiting
+    return next((waiting for call, waiting in _CALLS.items() if re.search(call, source)), "it is still computing")

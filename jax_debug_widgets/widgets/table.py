@@ -1,0 +1,56 @@
+"""A small table, as plain text and as HTML that stands without a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+_CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0;white-space:pre-wrap"
+_FONT = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headers; columns that are empty in all rows are not shown."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Columns of equal width; a cell of several lines keeps them."""
+        headers, rows = self._shown()
+        widths = [max(map(len, "\n".join(column).split("\n"))) for column in zip(headers, *rows, strict=True)]
+        lines = [self.title] if self.title else []
+        for row in (headers, *rows):
+            cells = [cell.split("\n") for cell in row]
+            for number in range(max(map(len, cells), default=0)):
+                parts = [cell[number] if number < len(cell) else "" for cell in cells]
+                lines.append("  ".join(part.ljust(width) for part, width in zip(parts, widths, strict=True)).rstrip())
+        return "\n".join([*lines, *self.notes])
+
+    def html(self) -> str:
+        """A `<table>` with inline styles; what comes from the user's program is escaped."""
+        headers, rows = self._shown()
+        head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in headers)
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+        caption = f'<caption style="text-align:left;font-weight:600">{escape(self.title)}</caption>' if self.title else ""
+        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        return (
+            f'<div style="{_FONT}"><table style="border-collapse:collapse">{caption}'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
+        )
+
+    def records(self) -> list[dict[str, str]]:
+        """A dictionary a row, by header."""
+        return [dict(zip(self.headers, row, strict=True)) for row in self.rows]
+
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        shown = [index for index, _ in enumerate(self.headers) if any(row[index] for row in self.rows)]
+        return [self.headers[index] for index in shown], [[row[index] for index in shown] for row in self.rows]
+
+
+def _cell(text: str) -> str:
+    return f'<td style="{_CELL}">{escape(text)}</td>'

@@ -1,0 +1,20 @@
+/** Round numbers along an axis. */
+
+/** From `from` to `to`, about `most` of them and at least `least` apart. */
+export function ticks(from: number, to: number, most: number, least = 0): number[] {
+  const rough = Math.max((to - from) / Math.max(1, most), least, Number.MIN_VALUE);
+  const power = 10 ** Math.floor(Math.log10(rough) + 1e-9);
+  const step = power * ([1, 2, 5].find((n) => n * power >= rough * (1 - 1e-9)) ?? 10);
+  const found: number[] = [];
+  // Positions may lie where adding a step changes nothing.
+  for (let i = Math.ceil(from / step); i * step <= to && found.length <= 2 * most + 2; i++) found.push(i * step);
+  return found;
+}
+
+/** Powers of ten; where there is none, or only one, round numbers. */
+export function logTicks(from: number, to: number, most: number): number[] {
+  const powers: number[] = [];
+  const step = Math.max(1, Math.ceil(Math.log10(to / from) / Math.max(1, most)));
+  for (let power = Math.ceil(Math.log10(from)); 10 ** power <= to; power += step) powers.push(10 ** power);
+  return powers.length > 1 ? powers : ticks(from, to, most).filter((tick) => tick > 0);
+}

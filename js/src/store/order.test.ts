@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { TestRun } from "../../test/fakes";
+import { goldenBatch } from "../../test/golden";
+
+it("marks two events of one step that came in the other order, and only those of one loop", () => {
+  const { store } = new TestRun();
+  store.apply(goldenBatch("out_of_order"));
+  expect([...Array(7).keys()].map((number) => store.order.mark(number) ?? "")).toEqual([
+    "",
+    "",
+    "early",
+    "late",
+    "",
+    "",
+    "",
+  ]);
+  expect(store.order.inversions).toBe(1);
+});
+
+it("counts steps in each call anew", () => {
+  const { store } = new TestRun();
+  const batch = goldenBatch("out_of_order");
+  store.apply(batch);
+  store.apply({ ...batch, first: 7, events: { ...batch.events, call: batch.events.call.map(() => 2) } });
+  expect(store.order.inversions).toBe(2);
+  expect(store.order.mark(10)).toBe("late");
+});
+
+it("knows nothing where the program is not known", () => {
+  const { store } = new TestRun();
+  const batch = goldenBatch("out_of_order");
+  store.apply({ ...batch, sites: batch.sites.map((site) => ({ ...site, order: -1 })) });
+  expect(store.order.inversions).toBe(0);
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../test/golden";
+import type { CallMessage, SiteMessage } from "../transport/wire";
+import { Query } from "./query";
+
+const [LOSS, X] = goldenBatch("small").sites as [SiteMessage, SiteMessage];
+const [CALL] = goldenBatch("small").calls as [CallMessage];
+
+describe("a query", () => {
+  it("finds words in any case, and signs as they are", () => {
+    expect(new Query("LOSS 2").line?.test("loss 2.5")).toBe(true);
+    expect(new Query("loss 3").line?.test("loss 2.5")).toBe(false);
+    expect(new Query("x [1.").line?.test("x [1. 2.]")).toBe(true);
+    expect(new Query("x [1.").line?.test("x [12")).toBe(false);
+  });
+
+  it("understands regular expressions, and says when it does not", () => {
+    expect(new Query("/nan|inf/").line?.test("g inf")).toBe(true);
+    expect(new Query("/NAN/").line?.test("g nan")).toBe(false);
+    expect(new Query("/NAN/i").line?.test("g nan")).toBe(true);
+    expect(new Query("/(/").problem).not.toBe("");
+  });
+
+  it("takes the terms apart from the text", () => {
+    const query = new Query("site:Train.py:41 2.5 lane:3");
+    expect(query.line?.source).toBe("2\\.5");
+    expect(query.wantsSite(LOSS)).toBe(true);
+    expect(query.wantsSite(X)).toBe(false);
+    expect([query.wantsLane(3), query.wantsLane(-1)]).toEqual([true, false]);
+    expect(new Query("  ").isEmpty).toBe(true);
+  });
+
+  it("asks for phase, kind, transformation and call", () => {
+    const backward = { ...X, phase: "backward", name_stack: "jit(f)/transpose(jvp())" };
+    expect([LOSS, backward].map((site) => new Query("phase:back").wantsSite(site))).toEqual([false, true]);
+    expect([LOSS, backward].map((site) => new Query("kind:ordered").wantsSite(site))).toEqual([true, false]);
+    expect([LOSS, backward].map((site) => new Query("in:transpose").wantsSite(site))).toEqual([false, true]);
+    expect(["call:1", "call:ste", "call:7"].map((text) => new Query(text).wantsCall(1, CALL))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it("leaves out what a minus is put before", () => {
+    const query = new Query("-site:loss");
+    expect([LOSS, X].map((site) => query.wantsSite(site))).toEqual([false, true]);
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { goldenBatch } from "../../test/golden";
+import type { CallMessage } from "../transport/wire";
+import { barrierWait, barsOf, spansOf } from "./spans";
+
+const [CALL] = goldenBatch("small").calls as [CallMessage];
+const { status } = goldenBatch("small");
+const NEVER = { ready: null, drained: null };
+
+function stages(call: CallMessage): string[] {
+  return spansOf(call, 9).map(({ stage, from, to }) => `${stage} ${from.toFixed(2)}–${to.toFixed(2)}`);
+}
+
+it("follows a call from tracing to the end of its effects", () => {
+  expect(stages(CALL)).toEqual([
+    "trace 0.50–0.71",
+    "lower 0.71–0.75",
+    "compile 0.75–1.58",
+    "run 1.58–2.10",
+    "drain 2.10–2.15",
+  ]);
+  expect(stages({ ...CALL, drained: null }).at(-1)).toBe("drain 2.10–9.00");
+  expect(stages({ ...CALL, ...NEVER }).at(-1)).toBe("run 1.58–9.00");
+  expect(stages({ ...CALL, ...NEVER, error: "no" }).at(-1)).toBe("run 1.58–1.58");
+  expect(stages({ ...CALL, ...NEVER, state: "tracing", dispatched: null, compile: null }).at(-1)).toBe(
+    "lower 0.71–0.75",
+  );
+});
+
+it("puts calls that overlap below each other", () => {
+  const calls = [0, 1, 5].map((started, id) => ({ ...CALL, id, started, trace: 0, lower: 0, compile: 0 }));
+  const bars = barsOf(
+    calls.map((call) => ({ ...call, ready: call.started + 3, drained: call.started + 3 })),
+    9,
+  );
+  expect(bars.map(({ row }) => row)).toEqual([0, 1, 0]);
+});
+
+it("knows how long the barrier waited", () => {
+  expect(barrierWait([CALL], status, 9)).toEqual({ stage: "drain", from: 2.1, to: 2.15 });
+  const pending = { ...status, barrier: { ...status.barrier, state: "pending", waited: 2 } };
+  expect(barrierWait([CALL], pending, 9)).toEqual({ stage: "drain", from: 7, to: 9 });
+  expect(barrierWait([CALL], { ...status, barrier: { ...status.barrier, waited: 0 } }, 9)).toBeNull();
+});

@@ -1,0 +1,70 @@
+/** Events as they are copied and exported. */
+import type { RunStore } from "./run";
+import type { Positions } from "./stream";
+
+export interface EventRecord {
+  event: number;
+  time: number;
+  site: number;
+  where: string;
+  label: string;
+  phase: string;
+  ordered: boolean;
+  lane: number | null;
+  occurrence: number;
+  call: string | null;
+  text: string | null;
+}
+
+/** The events among `positions`; gaps are left out. */
+export function* records(run: RunStore, positions: Positions): Generator<EventRecord> {
+  const { log } = run;
+  for (let i = 0; i < positions.length; i++) {
+    const at = positions.at(i);
+    if (log.gapCount(at) > 0) continue;
+    const event = log.number(at);
+    const site = run.sites.get(log.site(at));
+    const lane = log.lane(at);
+    yield {
+      event,
+      time: log.time(at),
+      site: log.site(at),
+      where: site?.where ?? "",
+      label: site?.label ?? "",
+      phase: site?.phase ?? "",
+      ordered: site?.ordered ?? false,
+      lane: lane < 0 ? null : lane,
+      occurrence: log.occurrence(at),
+      call: run.calls.get(log.call(at))?.name ?? null,
+      text: run.texts.get(event) ?? null,
+    };
+  }
+}
+
+export function toCsv(rows: Iterable<EventRecord>): string {
+  const lines: string[] = [];
+  for (const row of rows) {
+    if (lines.length === 0) lines.push(Object.keys(row).join());
+    lines.push(Object.values(row).map(csvField).join());
+  }
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+function csvField(value: unknown): string {
+  const text = String(value ?? "");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** An expression that gives the events back; `oldest` are no longer kept, so places in the list have moved. */
+export function asPython(numbers: readonly number[], oldest: number): string {
+  const [first = 0] = numbers;
+  const last = numbers.at(-1) ?? first;
+  if (oldest > 0) {
+    return numbers.length === 1
+      ? `next(event for event in run.events if event.seq == ${first})`
+      : `[event for event in run.events if event.seq in {${numbers.join(", ")}}]`;
+  }
+  if (numbers.length === 1) return `run.events[${first}]`;
+  if (last - first === numbers.length - 1) return `run.events[${first}:${last + 1}]`;
+  return `[run.events[i] for i in (${numbers.join(", ")})]`;
+}

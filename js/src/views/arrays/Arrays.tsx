@@ -1,0 +1,156 @@
+/** The values that are arrays: one of them, at one step and lane, as a picture. */
+import { useMemo, useState } from "preact/hooks";
+import { count } from "../../kit/format";
+import { FilteredStream } from "../../store/filter";
+import { Query } from "../../store/query";
+import type { RunStore } from "../../store/run";
+import type { Positions } from "../../store/stream";
+import type { UiState } from "../../store/ui";
+import { Slice } from "./Slice";
+import { type ArrayValue, allArrays, canBeImage } from "./values";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  dark: boolean;
+}
+
+export function Arrays({ run, ui, dark }: Props) {
+  run.watch();
+  const arrays = allArrays(run);
+  const shown = arrays.find((array) => array.key === ui.array.value) ?? arrays[0];
+  if (!shown) {
+    return (
+      <div class="empty">
+        <strong>No array in this run</strong>
+        <span>Every array that is printed or handed to a callback can be looked at here, step by step.</span>
+      </div>
+    );
+  }
+  return (
+    <div class="arrays" data-testid="arrays">
+      <Chosen key={shown.key} run={run} ui={ui} dark={dark} array={shown} arrays={arrays} />
+    </div>
+  );
+}
+
+interface ChosenProps extends Props {
+  array: ArrayValue;
+  arrays: ArrayValue[];
+}
+
+function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
+  run.watch();
+  const [lane, setLane] = useState("");
+  const [index, setIndex] = useState<readonly number[]>([]);
+  const [image, setImage] = useState(canBeImage(array.shape));
+  const isImage = image && canBeImage(array.shape);
+  const leading = array.shape.slice(0, isImage ? -3 : -2);
+  const events = useFirings(run, ui, array.site.id, lane);
+  const last = events.length - 1;
+  const moment = ui.moment.value;
+  const at = moment === null ? last : events.lowerBound(run.log.lowerBound(moment + 1)) - 1;
+  const event = at < 0 ? -1 : run.log.number(events.at(at));
+  const wantedIndex = leading.map((length, axis) => Math.min(index[axis] ?? 0, length - 1));
+  const lanes = run.lanes.get(array.site.id) ?? 0;
+  return (
+    <>
+      <div class="toolbar">
+        <select
+          aria-label="Array"
+          data-testid="array-choice"
+          value={array.key}
+          onChange={(change) => {
+            ui.array.value = change.currentTarget.value;
+          }}
+        >
+          {arrays.map(({ key, name, site }) => (
+            <option key={key} value={key}>
+              {name} · {site.where}
+              {site.phase === "forward" ? "" : ` · ${site.phase}`}
+            </option>
+          ))}
+        </select>
+        {lanes > 0 && (
+          <select aria-label="Lane" value={lane} onChange={(change) => setLane(change.currentTarget.value)}>
+            <option value="">all lanes</option>
+            {Array.from({ length: lanes }, (_, i) => (
+              <option key={i} value={String(i)}>
+                lane {i}
+              </option>
+            ))}
+          </select>
+        )}
+        <Slider
+          name="firing"
+          value={at}
+          most={last}
+          text={`${count(at + 1)} of ${count(last + 1)}`}
+          set={(i) => {
+            ui.moment.value = i === last ? null : run.log.number(events.at(i));
+          }}
+        />
+        {leading.map((length, axis) => (
+          <Slider
+            key={axis}
+            name={`axis ${axis}`}
+            value={wantedIndex[axis] ?? 0}
+            most={length - 1}
+            text={`${wantedIndex[axis]} of ${length}`}
+            set={(i) => setIndex(wantedIndex.map((old, other) => (other === axis ? i : old)))}
+          />
+        ))}
+        {canBeImage(array.shape) && (
+          <button type="button" class="toggle" aria-pressed={image} onClick={() => setImage(!image)}>
+            image
+          </button>
+        )}
+      </div>
+      {event < 0 ? (
+        <div class="empty">{events.length > 0 ? "It had not fired at this moment." : "It has not fired here."}</div>
+      ) : (
+        <Slice
+          run={run}
+          wanted={{ event, value: array.value, index: wantedIndex, image: isImage }}
+          name={array.name}
+          dark={dark}
+        />
+      )}
+    </>
+  );
+}
+
+/** The firings of one site, in one lane or all. */
+function useFirings(run: RunStore, ui: UiState, site: number, lane: string): Positions {
+  const call = ui.onlyCall.value;
+  const firings = useMemo(
+    () => new FilteredStream(run, run.merged, [new Query(lane && `lane:${lane}`)], { site, call, noGaps: true }),
+    [run, site, lane, call],
+  );
+  return firings.update();
+}
+
+interface SliderProps {
+  name: string;
+  value: number;
+  most: number;
+  text: string;
+  set: (value: number) => void;
+}
+
+function Slider({ name, value, most, text, set }: SliderProps) {
+  return (
+    <label class="slider">
+      <span class="muted">{name}</span>
+      <input
+        type="range"
+        min={0}
+        max={Math.max(0, most)}
+        value={value}
+        aria-valuetext={text}
+        onInput={(event) => set(event.currentTarget.valueAsNumber)}
+      />
+      <span class="number">{text}</span>
+    </label>
+  );
+}

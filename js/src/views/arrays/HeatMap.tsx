@@ -1,0 +1,97 @@
+/** A slice as a picture; the element under the pointer, or moved to with the arrow keys, is read out. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ArraySlice } from "../../transport/wire";
+import { paint, type Scale } from "./colours";
+
+const MOVES: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+/** Pixels; a vector would be too thin to see. */
+const LOWEST = 26;
+
+export interface Cell {
+  row: number;
+  column: number;
+}
+
+interface Props {
+  slice: ArraySlice;
+  scale: Scale;
+  label: string;
+  onRead: (cell: Cell | null) => void;
+}
+
+export function HeatMap({ slice, scale, label, onRead }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const room = useRef<HTMLDivElement>(null);
+  const [cell, setCell] = useState<Cell | null>(null);
+  const { rows, columns } = slice;
+  const size = useSize(room);
+  const scaling = Math.min(size.width / columns, size.height / rows);
+
+  useLayoutEffect(() => {
+    const context = canvas.current?.getContext("2d");
+    if (!context || rows * columns === 0) return;
+    const image = context.createImageData(columns, rows);
+    paint(slice, scale, image.data);
+    context.putImageData(image, 0, 0);
+  }, [slice, scale]);
+
+  const read = (next: Cell | null) => {
+    setCell(next);
+    onRead(next);
+  };
+  const onPointer = (event: PointerEvent) => {
+    const box = canvas.current?.getBoundingClientRect();
+    if (!box) return;
+    const at = (share: number, count: number) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+    read({
+      row: at((event.clientY - box.top) / box.height, rows),
+      column: at((event.clientX - box.left) / box.width, columns),
+    });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const move = MOVES[event.key];
+    if (!move) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { row, column } = cell ?? { row: 0, column: -1 };
+    read({ row: (row + move[0] + rows) % rows, column: (column + move[1] + columns) % columns });
+  };
+  return (
+    <div class="heat-room" ref={room} style={{ aspectRatio: `${columns} / ${rows}` }}>
+      <canvas
+        ref={canvas}
+        class="heat-map"
+        data-testid="heat-map"
+        width={columns}
+        height={rows}
+        style={{ width: `${columns * scaling}px`, height: `${Math.max(rows * scaling, LOWEST)}px` }}
+        tabIndex={0}
+        role="img"
+        aria-label={label}
+        onPointerMove={onPointer}
+        onPointerLeave={() => read(null)}
+        onKeyDown={onKeyDown}
+        onBlur={() => read(null)}
+      />
+    </div>
+  );
+}
+
+function useSize(element: { current: HTMLElement | null }): { width: number; height: number } {
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  useEffect(() => {
+    const target = element.current;
+    if (!target) return;
+    const measure = () => setSize({ width: target.clientWidth, height: target.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(target);
+    measure();
+    return () => observer.disconnect();
+  }, [element]);
+  return size;
+}

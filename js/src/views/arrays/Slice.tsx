@@ -1,0 +1,112 @@
+/** One slice of one array: heat map or picture, colour bar, statistics, histogram, the element read out. */
+import { useRef, useState } from "preact/hooks";
+import { count, value } from "../../kit/format";
+import type { SliceAnswer, WantedSlice } from "../../store/arrays";
+import type { RunStore } from "../../store/run";
+import type { ArraySlice } from "../../transport/wire";
+import { css, gradient, INF_COLOUR, MINUS_INF_COLOUR, NAN_COLOUR, scaleOf } from "./colours";
+import { type Cell, HeatMap } from "./HeatMap";
+import { typeName } from "./values";
+
+interface Props {
+  run: RunStore;
+  wanted: WantedSlice;
+  name: string;
+  dark: boolean;
+}
+
+export function Slice({ run, wanted, name, dark }: Props) {
+  run.watch();
+  const [cell, setCell] = useState<Cell | null>(null);
+  const answer = run.arrays.get(wanted);
+  const slice = useLast(answer);
+  if (typeof answer === "string") return <p class="slice bad-text">{answer}</p>;
+  if (!slice) return <p class="slice muted">{run.gone ? "The kernel is gone, and with it the array." : "Loading …"}</p>;
+  const scale = scaleOf(slice, dark);
+  const isImage = slice.channels !== undefined;
+  const label = `${name}, ${typeName(slice.dtype, slice.shape)}: ${statistics(slice)}`;
+  return (
+    <div class={`slice${answer ? "" : " stale"}`} data-testid="slice" data-event={slice.event}>
+      <div class="slice-picture">
+        <HeatMap slice={slice} scale={scale} label={label} onRead={setCell} />
+        {!isImage && (
+          <div class="colour-bar mono number" aria-hidden="true">
+            <span style={{ background: gradient(scale) }} />
+            <small>{value(scale.high)}</small>
+            <small>{value((scale.low + scale.high) / 2)}</small>
+            <small>{value(scale.low)}</small>
+          </div>
+        )}
+        <Histogram slice={slice} />
+      </div>
+      <output class="slice-line mono number" data-testid="slice-line">
+        {cell ? reading(slice, cell) : <Statistics slice={slice} />}
+      </output>
+      {wanted.image && !isImage && <span class="muted">This kernel sends no pictures.</span>}
+    </div>
+  );
+}
+
+/** While the next is on its way, the last one stays. */
+function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined {
+  const last = useRef<ArraySlice>();
+  if (typeof answer === "object") last.current = answer;
+  return last.current;
+}
+
+function Statistics({ slice }: { slice: ArraySlice }) {
+  const { stats, stride } = slice;
+  const odd = [
+    [stats.nan, "nan", NAN_COLOUR],
+    [stats.inf, "inf", INF_COLOUR],
+  ] as const;
+  return (
+    <>
+      <b>{typeName(slice.dtype, slice.shape)}</b> {statistics(slice)}
+      {odd.map(
+        ([n, name, colour]) =>
+          n > 0 && (
+            <span key={name} class="bad-text">
+              {" "}
+              <i class="swatch" style={{ background: css(colour) }} />
+              {name === "inf" && <i class="swatch" style={{ background: css(MINUS_INF_COLOUR) }} />} {count(n)} {name}
+            </span>
+          ),
+      )}
+      {stride.some((step) => step > 1) && <span class="muted"> · each pixel stands for {stride.join(" × ")}</span>}
+    </>
+  );
+}
+
+function statistics({ stats }: ArraySlice): string {
+  const finite = (["min", "mean", "max", "std"] as const)
+    .filter((name) => stats[name] !== null)
+    .map((name) => `${name} ${value(stats[name] as number)}`);
+  return [...finite, `${count(stats.zero)} of ${count(stats.size)} zero`].join(" · ");
+}
+
+/** Where it stands in the whole value, and the number; as many as the picture has channels. */
+function reading(slice: ArraySlice, { row, column }: Cell): string {
+  const { shape, index, stride, channels = 1, pixels } = slice;
+  const own = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];
+  const at = [...index, ...(shape.length === 1 ? own.slice(1) : own)];
+  const first = (row * slice.columns + column) * channels;
+  return `[${at.join(", ")}] = ${[...pixels.subarray(first, first + channels)].map(value).join(" ")}`;
+}
+
+function Histogram({ slice: { histogram, stats } }: { slice: ArraySlice }) {
+  const most = Math.max(...histogram);
+  if (most <= 0) return null;
+  const bars = [...histogram].map((n, i) => `M${i} 1V${1 - n / most}h1V1`).join("");
+  return (
+    <figure class="histogram mono number">
+      <svg viewBox={`0 0 ${histogram.length} 1`} preserveAspectRatio="none" role="img" aria-label="Histogram">
+        <path d={bars} />
+      </svg>
+      <figcaption>
+        <small>{value(stats.min ?? 0)}</small>
+        <small>{value(stats.max ?? 0)}</small>
+      </figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,8 @@
+/** Seconds since the run started, by the kernel's clock; they go on while it is alive. */
+import type { RunStore } from "../../store/run";
+import type { StatusMessage } from "../../transport/wire";
+
+export function elapsed(run: RunStore, status: StatusMessage): number {
+  const active = !run.gone && (status.state === "running" || status.state === "waiting");
+  return status.elapsed + (active ? (performance.now() - run.statusAt) / 1000 : 0);
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { all, change, click, find, press, showTab, texts, type } from "../../../test/screen";
+
+describe("the plots", () => {
+  it("have one chart for each series, with its number of points", () => {
+    const { run } = showTab("plots", goldenBatch("small"));
+    expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "loss", points: "3" });
+    change(run, goldenBatch("small", { first: 5 }));
+    expect(find("[data-testid=plot]").dataset.points).toBe("6");
+    expect(find(".plot output").textContent).toBe("0.625");
+  });
+
+  it("name the value of the site, and say when lanes are too many", () => {
+    showTab("plots", goldenBatch("nonfinite"));
+    expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "g", points: "6" });
+    showTab("plots", goldenBatch("lanes"));
+    expect(texts(".plot-where")).toEqual(["train.py:8 · 3 lanes", "train.py:9 · many lanes, lane 0 drawn"]);
+  });
+
+  it("switch to a logarithmic axis", () => {
+    const { ui } = showTab("plots", goldenBatch("small"));
+    click(".log-toggle");
+    expect([...ui.logarithmic.value]).toEqual(["1/0"]);
+    expect(find(".log-toggle").getAttribute("aria-pressed")).toBe("true");
+  });
+
+  it("say why they are empty", () => {
+    showTab("plots", goldenBatch("unicode"));
+    expect(find(".empty").textContent).toContain("No scalars in this run");
+  });
+
+  it("are drawn together when two are pinned", () => {
+    showTab("plots", goldenBatch("lanes"));
+    click("[data-series=y] .pin");
+    expect(all("[data-testid=overlay]")).toHaveLength(0);
+    click("[data-series=z] .pin");
+    expect(texts("[data-testid=overlay] b")).toEqual(["y", "z"]);
+    expect(find("[data-testid=overlay]").dataset.points).toBe("26");
+  });
+
+  it("are zoomed by keys, and show all again", () => {
+    showTab("plots", goldenBatch("small"));
+    press(".chart", "+");
+    expect(find(".plot").dataset.zoomed).toBe("true");
+    press(".chart", "0");
+    expect(find(".plot").dataset.zoomed).toBe("false");
+  });
+
+  it("can be smoothed, and drawn by time", () => {
+    const { ui } = showTab("plots", goldenBatch("small"));
+    type("[data-testid=smoothing]", "0.9");
+    click("[data-testid=by-time]");
+    expect([ui.smoothing.value, ui.byTime.value]).toEqual([0.9, true]);
+  });
+});

@@ -1,0 +1,180 @@
+/** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
+import { value } from "../../kit/format";
+import { logTicks, ticks } from "../../kit/ticks";
+import type { Curve, Drawn } from "./drawn";
+
+export interface ChartColours {
+  lines: string[];
+  text: string;
+  grid: string;
+  mark: string;
+  moment: string;
+}
+
+export interface ChartStyle {
+  logarithmic: boolean;
+  byTime: boolean;
+}
+
+/** Where the curves are, in pixels. */
+export interface Frame {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+interface Pointer {
+  hover: number | null;
+  dragFrom: number | null;
+}
+
+type To = (number: number) => number;
+
+const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+const MARK = 4;
+const PIXELS_EACH = { x: 70, y: 30 };
+
+export function frameOf({ clientWidth, clientHeight }: { clientWidth: number; clientHeight: number }): Frame {
+  return { left: 44, top: 8, width: Math.max(20, clientWidth - 54), height: Math.max(20, clientHeight - 28) };
+}
+
+export function paint(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  drawn: Drawn,
+  { logarithmic, byTime }: ChartStyle,
+  colours: ChartColours,
+  pointer: Pointer,
+): void {
+  const { left, top, width, height } = frame;
+  const [low, high] = rangeOf(drawn, logarithmic);
+  const shape: To = logarithmic ? Math.log10 : (y) => y;
+  const toX: To = (x) => left + (width * (x - drawn.from)) / (drawn.to - drawn.from);
+  const toY: To = (y) => top + height - (height * (shape(y) - shape(low))) / (shape(high) - shape(low));
+  context.font = FONT;
+  const across = ticks(drawn.from, drawn.to, width / PIXELS_EACH.x, byTime ? 0 : 1);
+  const up = (logarithmic ? logTicks : ticks)(low, high, height / PIXELS_EACH.y);
+  paintAxes(context, frame, across, up, toX, toY, colours);
+  context.save();
+  context.beginPath();
+  context.rect(left, top - MARK, width + 1, height + MARK + 1);
+  context.clip();
+  for (const curve of drawn.curves) paintCurve(context, curve, toX, toY, colours.lines[curve.line] ?? colours.text);
+  if (drawn.at !== null) paintRule(context, frame, toX(drawn.at), colours.moment);
+  paintMarks(context, drawn.marks, top, toX, colours.mark);
+  paintPointer(context, frame, pointer, colours);
+  context.restore();
+}
+
+function paintAxes(
+  context: CanvasRenderingContext2D,
+  { left, top, width, height }: Frame,
+  across: number[],
+  up: number[],
+  toX: To,
+  toY: To,
+  { text, grid }: ChartColours,
+): void {
+  context.fillStyle = grid;
+  for (const tick of up) context.fillRect(left, Math.round(toY(tick)), width, 1);
+  context.fillStyle = text;
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  for (const tick of up) context.fillText(value(tick), left - 6, toY(tick));
+  context.textAlign = "center";
+  context.textBaseline = "top";
+  for (const tick of across) context.fillText(value(tick), toX(tick), top + height + 5);
+}
+
+function paintCurve(context: CanvasRenderingContext2D, curve: Curve, toX: To, toY: To, colour: string): void {
+  const { x, y, smooth, band } = curve;
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  context.lineJoin = "round";
+  if (band) {
+    context.globalAlpha = 0.18;
+    context.beginPath();
+    trace(context, x, band.low, toX, toY);
+    trace(context, [...x].reverse(), [...band.high].reverse(), toX, toY);
+    context.fill();
+  }
+  if (smooth) stroke(context, x, y, toX, toY, 1, 0.3);
+  stroke(context, x, smooth ?? y, toX, toY, 1.4, 1);
+  // A line of one point would not be seen.
+  for (let i = 0; i < (x.length < 3 ? x.length : 0); i++) {
+    context.fillRect(toX(x[i] as number) - 2, toY(y[i] as number) - 2, 4, 4);
+  }
+}
+
+function stroke(
+  context: CanvasRenderingContext2D,
+  x: number[],
+  y: number[],
+  toX: To,
+  toY: To,
+  width: number,
+  alpha: number,
+): void {
+  context.globalAlpha = alpha;
+  context.lineWidth = width;
+  context.beginPath();
+  trace(context, x, y, toX, toY);
+  context.stroke();
+  context.globalAlpha = 1;
+}
+
+function trace(context: CanvasRenderingContext2D, x: number[], y: number[], toX: To, toY: To): void {
+  for (let i = 0; i < x.length; i++) context.lineTo(toX(x[i] as number), toY(y[i] as number));
+}
+
+function paintMarks(context: CanvasRenderingContext2D, marks: number[], top: number, toX: To, colour: string): void {
+  context.fillStyle = colour;
+  for (const mark of marks) {
+    const x = toX(mark);
+    context.beginPath();
+    context.moveTo(x - MARK, top - MARK);
+    context.lineTo(x + MARK, top - MARK);
+    context.lineTo(x, top + MARK);
+    context.fill();
+  }
+}
+
+function paintPointer(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  { hover, dragFrom }: Pointer,
+  { text, moment }: ChartColours,
+): void {
+  if (hover === null) return;
+  paintRule(context, frame, hover, text);
+  if (dragFrom === null) return;
+  context.globalAlpha = 0.15;
+  context.fillStyle = moment;
+  context.fillRect(Math.min(hover, dragFrom), frame.top, Math.abs(hover - dragFrom), frame.height);
+  context.globalAlpha = 1;
+}
+
+function paintRule(context: CanvasRenderingContext2D, { top, height }: Frame, x: number, colour: string): void {
+  context.globalAlpha = 0.7;
+  context.fillStyle = colour;
+  context.fillRect(x, top, 1, height);
+  context.globalAlpha = 1;
+}
+
+/** Of what is seen, with some room. */
+function rangeOf({ curves, from, to }: Drawn, logarithmic: boolean): [number, number] {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (const { x, y, band } of curves) {
+    x.forEach((at, i) => {
+      if (at < from || at > to) return;
+      low = Math.min(low, band?.low[i] ?? (y[i] as number));
+      high = Math.max(high, band?.high[i] ?? (y[i] as number));
+    });
+  }
+  if (low > high) return logarithmic ? [0.1, 1] : [0, 1];
+  if (logarithmic) return low < high ? [low / 1.1, high * 1.1] : [low / 2, high * 2];
+  const room = 0.06 * (high - low || Math.abs(high) || 1);
+  return [low - room, high + room];
+}

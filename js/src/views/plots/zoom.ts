@@ -1,0 +1,19 @@
+/** What a key does to the part of the axis that is seen. */
+import type { Range } from "./drawn";
+
+const FACTORS: Readonly<Record<string, number>> = { "+": 0.6, "=": 0.6, "-": 1 / 0.6 };
+const SHARES: Readonly<Record<string, number>> = { ArrowLeft: -0.2, ArrowRight: 0.2 };
+
+/** False where the key means nothing here; only what was zoomed can be moved. */
+export function stepped(key: string, zoom: Range | null, [from, to]: Range): Range | null | false {
+  if (key === "0") return null;
+  const factor = FACTORS[key];
+  const share = SHARES[key];
+  const length = to - from;
+  if (factor) {
+    const middle = (from + to) / 2;
+    return [middle - (factor * length) / 2, middle + (factor * length) / 2];
+  }
+  if (share && zoom) return [from + share * length, to + share * length];
+  return false;
+}

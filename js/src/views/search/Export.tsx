@@ -1,0 +1,73 @@
+/** A menu: copies the selected lines, and exports the rows shown. */
+import { useState } from "preact/hooks";
+import { plural } from "../../kit/format";
+import { copy, download } from "../../kit/give";
+import type { RunStore } from "../../store/run";
+import { asPython, records, toCsv } from "../../store/table";
+import type { UiState } from "../../store/ui";
+import { selectedEvents, useShown } from "./shown";
+
+const LOOK_AGAIN_MS = 30;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+}
+
+export function Export({ run, ui }: Props) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="menu" data-testid="export" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class="toggle" aria-label="Copy and export" title="Copy and export">
+        ⋯
+      </summary>
+      {open && <Choices run={run} ui={ui} />}
+    </details>
+  );
+}
+
+function Choices({ run, ui }: Props) {
+  run.watch();
+  const [doing, setDoing] = useState("");
+  const shown = useShown(run, ui, run.merged);
+  const lines = plural(selectedEvents(run, ui).length, "selected line");
+  const write = async (kind: "csv" | "json") => {
+    setDoing("Loading lines …");
+    while (run.wantAllLines()) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    const rows = records(run, shown);
+    const text = kind === "csv" ? toCsv(rows) : JSON.stringify([...rows], null, 1);
+    const name = run.status?.title.replace(/\W+/g, "_").replace(/_+$/, "") || "run";
+    download(`${name}.${kind}`, new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }));
+    setDoing("");
+  };
+  return (
+    <div class="menu-list">
+      <button type="button" disabled={ui.event.value === null} onClick={() => copyLines(run, ui)}>
+        Copy {lines} <kbd>c</kbd>
+      </button>
+      <button type="button" disabled={ui.event.value === null} onClick={() => copyPython(run, ui)}>
+        Copy {lines} as Python <kbd>p</kbd>
+      </button>
+      {(["csv", "json"] as const).map((kind) => (
+        <button
+          type="button"
+          key={kind}
+          disabled={doing !== ""}
+          data-testid={`export-${kind}`}
+          onClick={() => write(kind)}
+        >
+          {doing || `Export ${plural(shown.length, "row")} as ${kind.toUpperCase()}`}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function copyLines(run: RunStore, ui: UiState): Promise<void> {
+  const lines = selectedEvents(run, ui).map((number) => run.texts.get(number) ?? "");
+  return copy(lines.join("\n"));
+}
+
+export function copyPython(run: RunStore, ui: UiState): Promise<void> {
+  return copy(asPython(selectedEvents(run, ui), run.oldest));
+}

@@ -1,0 +1,125 @@
+/** What belongs to the streams in the row of tabs: one stream or two, find, filter, and what to do with the lines. */
+import { count } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { Export } from "./Export";
+import { useQuery, useShown } from "./shown";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+}
+
+export function Search({ run, ui }: Props) {
+  return (
+    <div class="search">
+      <button
+        type="button"
+        class="toggle"
+        aria-pressed={ui.merged.value}
+        title="One stream, by arrival (m)"
+        data-testid="merged"
+        onClick={() => {
+          ui.merged.value = !ui.merged.value;
+        }}
+      >
+        merged
+      </button>
+      <Find run={run} ui={ui} />
+      <Filter run={run} ui={ui} />
+      <Export run={run} ui={ui} />
+    </div>
+  );
+}
+
+function Find({ run, ui }: Props) {
+  run.watch();
+  const text = ui.find.value;
+  const found = useShown(run, ui, run.merged, text);
+  const { problem } = useQuery(text);
+  const current = ui.event.value;
+  const at = current === null ? -1 : found.find(run.log.find(current));
+  const go = (step: 1 | -1) => {
+    if (found.length === 0 || text === "") return;
+    const from = found.lowerBound(run.log.lowerBound(current ?? run.next));
+    const next = at >= 0 ? at + step : step > 0 ? from : from - 1;
+    ui.anchor.value = null;
+    ui.event.value = run.log.number(found.at((next + found.length) % found.length));
+  };
+  return (
+    <div class="field" data-testid="find-box">
+      <input
+        type="search"
+        class="find"
+        data-testid="find"
+        aria-label="Find in the lines: Enter for the next, Shift+Enter for the one before"
+        aria-invalid={problem !== ""}
+        placeholder="Find"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => {
+          ui.find.value = event.currentTarget.value;
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
+        }}
+      />
+      {text !== "" && (
+        <>
+          <output class={`number ${problem ? "bad-text" : "muted"}`} data-testid="found" data-count={found.length}>
+            {problem || (at >= 0 ? `${count(at + 1)} of ${count(found.length)}` : count(found.length))}
+          </output>
+          <button
+            type="button"
+            class="step-button"
+            data-testid="find-before"
+            aria-label="Match before"
+            onClick={() => go(-1)}
+          >
+            ‹
+          </button>
+          <button
+            type="button"
+            class="step-button"
+            data-testid="find-next"
+            aria-label="Next match"
+            onClick={() => go(1)}
+          >
+            ›
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Filter({ run, ui }: Props) {
+  run.watch();
+  const query = useQuery(ui.filter.value);
+  const searched = useQuery(ui.find.value).line ?? query.line;
+  const missing = run.next - run.oldest - run.texts.size;
+  return (
+    <div class="field">
+      {searched && missing > 0 && (
+        <output class="muted number hint" title="Lines are formatted when they are asked for">
+          {count(run.texts.size)} of {count(run.next - run.oldest)} lines searched
+        </output>
+      )}
+      {query.problem && <output class="bad-text hint">{query.problem}</output>}
+      <input
+        type="search"
+        class="filter"
+        data-testid="filter"
+        aria-label="Filter the lines"
+        aria-invalid={query.problem !== ""}
+        title="text, /regex/, site: phase: kind: lane: call: in: — with - before it: not"
+        placeholder="Filter: text, /regex/, site:, phase:, lane:"
+        spellcheck={false}
+        value={ui.filter.value}
+        onInput={(event) => {
+          ui.filter.value = event.currentTarget.value;
+        }}
+      />
+    </div>
+  );
+}

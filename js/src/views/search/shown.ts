@@ -1,0 +1,41 @@
+/** Which events of a stream a view shows, of those that were searched for, and which of them are selected. */
+import { useEffect, useMemo } from "preact/hooks";
+import { FilteredStream } from "../../store/filter";
+import { Query } from "../../store/query";
+import type { RunStore } from "../../store/run";
+import type { Positions, Stream } from "../../store/stream";
+import type { UiState } from "../../store/ui";
+
+export function useQuery(text: string): Query {
+  return useMemo(() => new Query(text), [text]);
+}
+
+/** What of `stream` passes the filter; with `find`, of that what was found. */
+export function useShown(run: RunStore, ui: UiState, stream: Stream, find = ""): Positions {
+  run.watch();
+  const filter = useQuery(ui.filter.value);
+  const wanted = useQuery(find);
+  const [site, call] = [ui.site.value, ui.onlyCall.value];
+  const filtered = useMemo(
+    () => new FilteredStream(run, stream, [filter, wanted], { site, call }),
+    [run, stream, filter, wanted, site, call],
+  );
+  useEffect(() => {
+    if (filtered.wantsLines) run.wantAllLines();
+  });
+  return filtered.update();
+}
+
+/** The numbers of the shown events from `ui.anchor` to `ui.event`. */
+export function selectedEvents(run: RunStore, { event, anchor, filter, site, onlyCall }: UiState): number[] {
+  if (event.value === null) return [];
+  const only = { site: site.value, call: onlyCall.value };
+  const shown = new FilteredStream(run, run.merged, [new Query(filter.value)], only);
+  const other = anchor.value ?? event.value;
+  const start = run.log.lowerBound(Math.min(event.value, other));
+  const end = run.log.lowerBound(Math.max(event.value, other) + 1);
+  return shown
+    .among(start, end)
+    .filter((position) => run.log.gapCount(position) === 0)
+    .map((position) => run.log.number(position));
+}

@@ -1,0 +1,155 @@
+import { act } from "preact/test-utils";
+import { describe, expect, it, vi } from "vitest";
+import { goldenArray, goldenBatch } from "../../../test/golden";
+import { all, click, find, press, show, status, texts, type } from "../../../test/screen";
+import { createUi } from "../../store/ui";
+
+describe("the streams", () => {
+  it("show text as text", () => {
+    show(goldenBatch("unicode"));
+    expect(texts(".text")).toContain("🙂 <b>not html</b>");
+    expect(all(".text b")).toHaveLength(0);
+  });
+
+  it("leave the room to the stream that has sites", () => {
+    show(goldenBatch("unicode"));
+    expect(find("[data-testid=stream-ordered]").className).toContain("slim");
+    expect(find("[data-testid=stream-unordered]").className).not.toContain("slim");
+  });
+
+  it("mark what is not finite", () => {
+    show(goldenBatch("nonfinite"));
+    expect(texts(".text mark")).toEqual(["nan", "inf", "-inf"]);
+    expect(texts(".phase-backward").length).toBeGreaterThan(0);
+  });
+
+  it("open a text of several lines below", () => {
+    show(goldenBatch("small"));
+    expect(find(".expander").textContent).toBe("⏎ 2 lines");
+    click(".expander");
+    expect(find("[data-testid=detail] pre").textContent).toBe("x [1. 2.]\n  [3. 4.]");
+    click(".close");
+    expect(all("[data-testid=detail]")).toHaveLength(0);
+  });
+
+  it("move the selection with the arrow keys", () => {
+    show(goldenBatch("small"));
+    press("[data-testid=stream-ordered] .viewport", "ArrowUp");
+    press("[data-testid=stream-ordered] .viewport", "ArrowUp");
+    expect(find(".row.selected .text").textContent).toBe("loss 1.25");
+  });
+
+  it("show the events of a chosen site only, and where it is", () => {
+    show(goldenBatch("small"));
+    click("[data-site='2']");
+    expect(texts("[data-testid=stream-ordered] .row")).toEqual([]);
+    expect(texts("[data-testid=stream-unordered] .row")).toHaveLength(2);
+    expect(find("[data-testid=detail]").textContent).toContain('jax.debug.print("x {}", x, ordered=False)');
+    click("[data-site='2']");
+    expect(texts("[data-testid=stream-ordered] .row")).toHaveLength(3);
+  });
+
+  it("are filtered by what is typed", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    act(() => {
+      ui.filter.value = "/0\\.6/";
+    });
+    expect(texts("[data-testid=stream-ordered] .text")).toEqual(["loss 0.625"]);
+    expect(find(".stream-count").textContent).toBe("1 of 3");
+    expect(texts("[data-testid=stream-unordered] .empty")).toEqual(["No line matches."]);
+  });
+
+  it("name the gap and ask for the lines that are missing", () => {
+    show(goldenBatch("dropped"));
+    expect(texts(".row.gap")).toEqual(["1\u2009000 events dropped"]);
+    const run = show(goldenBatch("large", { texts: new Map() }));
+    expect(run.asked).toEqual(["rows 9800 200"]);
+    expect(texts(".text")[0]).toBe("…");
+  });
+
+  it("hold few rows of many", () => {
+    show(goldenBatch("large"));
+    expect(find("[data-testid=stream-ordered]").dataset.rows).toBe("5000");
+    expect(texts(".row").length).toBeLessThan(100);
+  });
+
+  it("say why they are empty", () => {
+    show(goldenBatch("empty", { status: status({ state: "running" }) }));
+    expect(find(".empty").textContent).toContain("Nothing has fired yet");
+    show(goldenBatch("empty"));
+    expect(find(".empty").textContent).toContain("Nothing fired in this run");
+  });
+
+  it("can be one, by arrival", () => {
+    show(goldenBatch("small"));
+    click("[data-testid=merged]");
+    expect(texts("[data-testid=stream-merged] .step")).toEqual(["0", "0", "1", "1", "2"]);
+    expect(all("[data-testid=stream-ordered]")).toHaveLength(0);
+  });
+
+  it("mark what came in another order than the program's", () => {
+    show(goldenBatch("out_of_order"));
+    expect(texts("h4 .inversion")).toEqual(["1 inversion"]);
+    expect(texts(".row .inversion")).toEqual(["↑", "↓"]);
+  });
+
+  it("find a text, and go from match to match", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    type("[data-testid=find]", "loss");
+    expect(find("[data-testid=found]").textContent).toBe("3");
+    expect(texts("mark.hit")).toEqual(["loss", "loss", "loss"]);
+    for (const event of [0, 2, 4, 0]) {
+      press("[data-testid=find]", "Enter");
+      expect(ui.event.value).toBe(event);
+    }
+    press("[data-testid=find]", "Enter", { shiftKey: true });
+    expect(ui.event.value).toBe(4);
+    expect(find("[data-testid=found]").textContent).toBe("3 of 3");
+  });
+
+  it("select a stretch, which can be copied as text and as Python", async () => {
+    const copied: string[] = [];
+    vi.stubGlobal("navigator", { clipboard: { writeText: async (text: string) => copied.push(text) } });
+    show(goldenBatch("small"));
+    click("[data-event='0']");
+    click("[data-event='2']", { shiftKey: true });
+    expect(texts(".row.selected .text")).toEqual(["loss 2.5", "loss 1.25", "x [1. 2.]⏎ 2 lines"]);
+    press("[data-testid=stream-ordered] .viewport", "c");
+    press("[data-testid=stream-ordered] .viewport", "p");
+    await Promise.resolve();
+    expect(copied).toEqual(["loss 2.5\nx [1. 2.]\n  [3. 4.]\nloss 1.25", "run.events[0:3]"]);
+    vi.unstubAllGlobals();
+  });
+
+  it("mute a site, and show that it is", () => {
+    const run = show(goldenBatch("small"));
+    click("[data-mute='2']");
+    expect(run.asked).toContain("mute 2 true");
+    act(() => run.draw());
+    expect(find("[data-mute='2']").getAttribute("aria-pressed")).toBe("true");
+    expect(texts(".site-row.off .site-name")).toEqual(["x"]);
+  });
+
+  it("show the arrays of the selected event", () => {
+    const run = show(goldenBatch("small"));
+    click("[data-event='1']");
+    expect(run.asked).toContain("array 1/0 []");
+    expect(find(".detail .slice").textContent).toBe("Loading …");
+    act(() => {
+      run.answerSlice(goldenArray());
+      run.draw();
+    });
+    expect(find(".detail [data-testid=slice-line]").textContent).toContain("float32[2,4,6]");
+  });
+
+  it("are dim after the moment that is looked at", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    act(() => {
+      ui.moment.value = 1;
+    });
+    expect(texts(".row.later .step")).toEqual(["1", "2", "1"]);
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { all, click, find, press, showTab, texts } from "../../../test/screen";
+import { EventLog } from "../../store/events";
+import { moved, within, zoomed } from "./axis";
+import { densityOf } from "./density";
+
+const seen = () => [Number(find(".timeline").dataset.from), Number(find(".timeline").dataset.to)];
+
+describe("the timeline", () => {
+  it("has a bar for each call, by what it was doing", () => {
+    showTab("timeline", goldenBatch("small"));
+    expect(find(".call-bar").getAttribute("aria-label")).toBe(
+      "call 1 step: trace 0.21 s, lower 40 ms, compile 0.83 s, run 0.52 s, drain 50 ms",
+    );
+    expect(texts(".time-name").slice(1)).toEqual(["calls", "barrier", "loss", "x"]);
+  });
+
+  it("narrows all views to the call that is chosen, until it is chosen again", () => {
+    const { ui } = showTab("timeline", goldenBatch("small"));
+    click(".call-bar");
+    expect([ui.onlyCall.value, ui.call.value]).toEqual([1, 1]);
+    expect(find("[data-testid=only-call]").textContent).toBe("call 1 step ×");
+    click(".call-bar");
+    expect(all("[data-testid=only-call]")).toHaveLength(0);
+  });
+
+  it("is zoomed and moved by keys", () => {
+    showTab("timeline", goldenBatch("small"));
+    const [, whole] = seen() as [number, number];
+    press(".timeline", "+");
+    const [from, to] = seen() as [number, number];
+    expect(to - from).toBeCloseTo(0.6 * whole);
+    press(".timeline", "ArrowLeft");
+    expect(seen()[0]).toBeLessThan(from);
+    press(".timeline", "0");
+    expect(seen()).toEqual([0, whole]);
+  });
+});
+
+it("keeps in place what is zoomed at, and within the run", () => {
+  expect(zoomed({ from: 0, to: 10 }, 0.5, 0.2)).toEqual({ from: 1, to: 6 });
+  expect(moved({ from: 0, to: 10 }, 0.5)).toEqual({ from: 5, to: 15 });
+  expect(within({ from: 5, to: 15 }, { from: 0, to: 12 })).toEqual({ from: 2, to: 12 });
+});
+
+it("counts the events of each pixel, of a sample where they are many", () => {
+  const log = new EventLog();
+  const { events } = goldenBatch("large");
+  log.append(events, 0, 0);
+  const one = densityOf(log, { from: 0, to: 1 }, 10);
+  expect([...(one.get(1) ?? [])]).toEqual(Array(10).fill(500));
+  for (let i = 1; i < 50; i++) log.append({ ...events, time: events.time.map((time) => time + i) }, i * 10_000, 0);
+  const total = [...densityOf(log, { from: 0, to: 50 }, 10).values()].flatMap((bins) => [...bins]);
+  expect(total.reduce((a, b) => a + b) / 500_000).toBeCloseTo(1, 1);
+});

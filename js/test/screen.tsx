@@ -1,0 +1,72 @@
+/** A panel drawn from a golden batch, and what a person sees and does there. */
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach } from "vitest";
+import { createUi, type Tab, type UiState } from "../src/store/ui";
+import type { Batch, StatusMessage } from "../src/transport/wire";
+import { Panel } from "../src/views/panel/Panel";
+import { TestRun } from "./fakes";
+import { goldenBatch } from "./golden";
+
+const host = document.createElement("div");
+document.body.append(host);
+afterEach(() => render(null, host));
+
+export function show(batch: Batch, ui: UiState = createUi()): TestRun {
+  const run = new TestRun();
+  run.store.apply(batch);
+  act(() => render(<Panel run={run.store} ui={ui} dark={signal(false)} />, host));
+  return run;
+}
+
+export function showTab(tab: Tab, batch: Batch): { run: TestRun; ui: UiState } {
+  const ui = createUi();
+  ui.tab.value = tab;
+  return { run: show(batch, ui), ui };
+}
+
+export function change(run: TestRun, batch: Batch): void {
+  act(() => {
+    run.store.apply(batch);
+    run.draw();
+  });
+}
+
+export function all(selector: string): HTMLElement[] {
+  return [...host.querySelectorAll<HTMLElement>(selector)];
+}
+
+export function find(selector: string): HTMLElement {
+  const [found] = all(selector);
+  if (!found) throw new Error(`no ${selector} in ${host.innerHTML}`);
+  return found;
+}
+
+export function texts(selector: string): string[] {
+  return all(selector).map((element) => element.textContent ?? "");
+}
+
+export function click(selector: string, options: MouseEventInit = {}): void {
+  act(() => {
+    find(selector).dispatchEvent(new MouseEvent("click", { bubbles: true, ...options }));
+  });
+}
+
+export function press(selector: string, key: string, options: KeyboardEventInit = {}): void {
+  act(() => {
+    find(selector).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...options }));
+  });
+}
+
+export function type(selector: string, text: string): void {
+  act(() => {
+    const input = find(selector) as HTMLInputElement;
+    input.value = text;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
+
+export function status(changes: Partial<StatusMessage>): StatusMessage {
+  return { ...goldenBatch("small").status, ...changes };
+}

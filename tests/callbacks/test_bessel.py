@@ -1,0 +1,88 @@
+"""`custom_jvp` around a host function: every host call of a derivative, and which derivative asked for it from where."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special
+
+import jax_debug_widgets as jdw
+
+Z = np.float32(2.5)
+
+
+def host_jv(v, z):
+    return special.jv(np.asarray(v), np.asarray(z)).astype(np.float32)
+
+
+@jax.custom_jvp
+def jv(v, z):
+    """Bessel function of the first kind and order v."""
+    return jax.pure_callback(host_jv, jax.ShapeDtypeStruct(jnp.shape(z), jnp.float32), v, z, vmap_method="broadcast_all")
+
+
+@jv.defjvp
+def _(primals, tangents):
+    (v, z), (_, t) = primals, tangents
+    return jv(v, z), t * (jv(v - 1, z) - jv(v + 1, z)) / 2
+
+
+def j1(z):
+    return jv(np.float32(1), z)
+
+
+def orders(run):
+    """Of each host call: the order of the Bessel function, and the derivative that asked for it."""
+    return [(int(np.ravel(event.args[0])[0]), run.callbacks.call_of(event).asked.derivative) for event in run.events]
+
+
+PROGRAMS = {
+    "the function": (lambda: j1, [(1, 0)]),
+    "grad": (lambda: jax.grad(j1), [(0, 1), (1, 1), (2, 1)]),
+    "value and grad": (lambda: jax.value_and_grad(j1), [(0, 1), (1, 1), (2, 1)]),
+    "jit of grad": (lambda: jax.jit(jax.grad(j1)), [(0, 1), (2, 1)]),
+    "jit of hessian": (lambda: jax.jit(jax.hessian(j1)), [(-1, 2), (1, 2), (1, 2), (3, 2)]),
+    "jit of vmap of grad": (lambda: jax.jit(lambda z: jax.vmap(jax.grad(j1))(z[None])[0]), [(0, 1), (2, 1)]),
+}
+
+
+@pytest.mark.behaviour("C5")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_host_call_and_the_derivative_that_asked_for_it(program, same_bits):
+    make, expected = PROGRAMS[program]
+    plain = make()(Z)
+    with jdw.capture() as run:
+        captured = make()(Z)
+    assert same_bits(plain, captured)
+    assert sorted(orders(run)) == expected
+
+
+@pytest.mark.behaviour("C5")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_a_call_says_which_line_of_the_rule_asked_for_it(wrap):
+    with jdw.capture() as run:
+        wrap(jax.grad(j1))(Z)
+    asked = {int(event.args[0]): run.callbacks.call_of(event).asked.asked_by for event in run.events}
+    assert asked[0][0].endswith("in _: jv(v - 1, z)")
+    assert asked[2][0].endswith("in _: jv(v + 1, z)")
+    assert asked[2][1].endswith("in j1: jv(np.float32(1), z)")
+    assert all(event.site.source.startswith("return jax.pure_callback(host_jv") for event in run.events)
+
+
+@pytest.mark.behaviour("C5")
+def test_the_second_derivative_goes_through_the_rule_twice():
+    with jdw.capture() as run:
+        second = jax.jit(jax.hessian(j1))(Z)
+    assert second == pytest.approx(special.jvp(1, float(Z), 2), rel=1e-5)
+    rules = [sum("in _: " in line for line in call.asked.asked_by) for call in run.callbacks.calls]
+    assert rules == [2, 2, 2, 2]
+
+
+@pytest.mark.behaviour("C5")
+def test_what_the_compiler_leaves_of_a_derivative_is_counted():
+    with jdw.capture() as run:
+        jax.jit(jax.grad(j1))(Z)
+    (summary,) = run.callbacks
+    assert (summary.staged, summary.kept, summary.calls) == (3, 2, 2)

@@ -1,0 +1,76 @@
+"""Callbacks that JAX removes from a program, because nothing uses their result."""
+
+from __future__ import annotations
+
+import jax
+import pytest
+from jax.experimental import io_callback
+
+import jax_debug_widgets as jdw
+from tests.callbacks.bodies import Host, like
+
+
+def unused(host):
+    def f(x):
+        jax.pure_callback(host, like(x), x)
+        return x + 1
+
+    return f
+
+
+WRAPS = {
+    "jit": jax.jit,
+    "jit in jit": lambda f: jax.jit(lambda x: jax.jit(f)(x)),
+    "scan": lambda f: jax.jit(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, length=3)[0]),
+    "cond": lambda f: jax.jit(lambda x: jax.lax.cond(x > 0, f, lambda x: x, x)),
+}
+
+
+@pytest.mark.behaviour("C2")
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_an_unused_pure_callback_stays_eliminated_and_the_run_says_so(wrap):
+    host = Host()
+    f = WRAPS[wrap](unused(host))
+    f(1.0)
+    with jdw.capture() as run:
+        f(1.0)
+    assert host.calls == []
+    assert list(run.events) == []
+    (summary,) = run.callbacks
+    assert (summary.staged, summary.kept, summary.calls, summary.eliminated) == (1, 0, 0, True)
+    assert summary.site.source == "jax.pure_callback(host, like(x), x)"
+    assert any("eliminated by the compiler: staged 1, ran 0" in note for note in run.status().notes)
+    assert "eliminated" in repr(run.callbacks)
+
+
+@pytest.mark.behaviour("C2")
+def test_a_used_one_beside_it_is_not_called_eliminated():
+    host = Host()
+
+    def f(x):
+        return unused(host)(x) + jax.pure_callback(host, like(x), x)
+
+    with jdw.capture() as run:
+        jax.jit(f)(1.0)
+    assert {(s.staged, s.kept, s.calls, s.eliminated) for s in run.callbacks} == {(1, 1, 1, False), (1, 0, 0, True)}
+
+
+@pytest.mark.behaviour("C2")
+def test_un_jitted_it_runs_and_an_io_callback_always_does():
+    host = Host()
+    with jdw.capture() as run:
+        unused(host)(1.0)
+        jax.jit(lambda x: (io_callback(host, like(x), x), x)[1])(1.0)
+        jax.effects_barrier()
+    assert len(host.calls) == 2
+    assert not any(summary.eliminated for summary in run.callbacks)
+    assert not any("eliminated" in note for note in run.status().notes)
+
+
+@pytest.mark.behaviour("C2")
+def test_a_program_that_was_only_traced_has_eliminated_nothing():
+    with jdw.capture() as run:
+        jax.eval_shape(unused(Host()), 1.0)
+        jax.make_jaxpr(unused(Host()))(1.0)
+    assert len(run.callbacks) == 0
+    assert run.status().notes == ()

@@ -1,0 +1,66 @@
+"""An impure host function under `vmap`: its calls in the order in which they came, lane by lane."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import jax_debug_widgets as jdw
+
+SHAPE = jax.ShapeDtypeStruct((), jnp.float32)
+
+
+class Generator:
+    """Host state that JAX knows nothing of: a stream of random numbers."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+        self.drawn = []
+
+    def __call__(self, lane):
+        self.drawn.append((int(lane), np.float32(self.rng.normal())))
+        return self.drawn[-1][1]
+
+
+CALLS = {
+    "io_callback": lambda draw: lambda lane: io_callback(draw, SHAPE, lane),
+    "pure_callback": lambda draw: lambda lane: jax.pure_callback(draw, SHAPE, lane, vmap_method="sequential"),
+    "unrolled": lambda draw: lambda lane: jax.pure_callback(draw, SHAPE, lane, vmap_method="sequential_unrolled"),
+}
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("call", CALLS)
+def test_the_calls_are_told_in_order_with_the_lane_and_number_that_each_drew(call, wrap):
+    plain, captured = Generator(), Generator()
+    expected = wrap(jax.vmap(CALLS[call](plain)))(jnp.arange(4)).tolist()
+    with jdw.capture() as run:
+        numbers = wrap(jax.vmap(CALLS[call](captured)))(jnp.arange(4)).tolist()
+        jax.effects_barrier()
+    assert numbers == expected
+    assert captured.drawn == plain.drawn
+    assert [int(event.args[0]) for event in run.events] == [lane for lane, _ in plain.drawn]
+    assert [one.result[0].item() for one in run.callbacks.calls] == [number.item() for _, number in plain.drawn]
+    starts = [one.started_ns for one in run.callbacks.calls]
+    assert starts == sorted(starts)
+    if call != "unrolled" and wrap is jax.jit:
+        assert [event.step for event in run.events] == [(0,), (1,), (2,), (3,)], "the loop over the lanes"
+
+
+@pytest.mark.behaviour("C4")
+def test_two_generators_in_one_vmap_do_not_mix():
+    one, two = Generator(), Generator()
+
+    def f(lane):
+        return io_callback(one, SHAPE, lane) + io_callback(two, SHAPE, lane)
+
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(f))(jnp.arange(3))
+        jax.effects_barrier()
+    lanes = {site.id: [int(e.args[0]) for e in run.events if e.site == site] for site in run.sites}
+    assert len(run.sites) == 2
+    assert list(lanes.values()) == [[0, 1, 2], [0, 1, 2]]

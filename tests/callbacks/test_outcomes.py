@@ -1,0 +1,184 @@
+"""What became of each call of a host function: result, time, thread, exception with its own traceback."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import jax_debug_widgets as jdw
+from tests.callbacks.bodies import like
+
+
+class OwnError(Exception):
+    """Raised by a user's host function."""
+
+
+def check(x):
+    value = float(x)
+    if value == 2:
+        return reject(value)
+    return np.float32(value)
+
+
+def reject(value):
+    raise OwnError(f"{value} is too many")
+
+
+CALLS = {
+    "debug": lambda host: lambda x: (jax.debug.callback(host, x), x)[1],
+    "io": lambda host: lambda x: io_callback(host, like(x), x),
+    "ordered io": lambda host: lambda x: io_callback(host, like(x), x, ordered=True),
+    "pure": lambda host: lambda x: jax.pure_callback(host, like(x), x),
+}
+
+
+def raised_by(program):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is what the test compares.
+        program()
+        jax.effects_barrier()
+    # What else the runtime says is the trace of JAX's own frames.
+    return type(caught.value), [line for line in str(caught.value).splitlines() if "too many" in line]
+
+
+@pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_an_exception_is_jaxs_and_its_own_traceback_is_kept(call, wrap, capfd):
+    program = wrap(CALLS[call](check))
+    expected = raised_by(lambda: program(2.0))
+    with jdw.capture() as run:
+        assert raised_by(lambda: program(2.0)) == expected
+    assert expected[1]
+    (summary,) = run.callbacks
+    assert (summary.calls, summary.returned, summary.raised) == (1, 0, 1)
+    assert type(summary.error) is OwnError
+    frames = traceback.extract_tb(summary.error.__traceback__)
+    assert [frame.name for frame in frames][-2:] == ["check", "reject"]
+    shown = summary.traceback.splitlines()
+    assert shown[0] == "Traceback (most recent call last):"
+    assert [line.split(", in ")[1] for line in shown if ", in " in line] == ["check", "reject"]
+    assert shown[-1].endswith("OwnError: 2.0 is too many")
+    assert run.callbacks.calls[0].traceback == summary.traceback
+    (note,) = [note for note in run.status().notes if "raised" in note]
+    line = reject.__code__.co_firstlineno + 1
+    assert f"raised OwnError: 2.0 is too many in reject at test_outcomes.py:{line}" in note
+    capfd.readouterr()
+
+
+@pytest.mark.behaviour("C6")
+def test_a_loop_tells_of_the_calls_before_the_one_that_raised(capfd):
+    def f(x):
+        return jax.lax.fori_loop(0, 5, lambda i, x: x + io_callback(check, like(x), jnp.float32(i), ordered=True), x)
+
+    with jdw.capture() as run:
+        assert raised_by(lambda: jax.jit(f)(0.0))[1]
+    assert [float(call.result[0]) if call.result else call.raised for call in run.callbacks.calls] == [
+        0.0,
+        1.0,
+        "OwnError: 2.0 is too many",
+    ]
+    assert run.callbacks["check"].raised == 1
+    capfd.readouterr()
+
+
+@pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("call", CALLS)
+def test_results_times_and_threads_are_told(call):
+    def host(x):
+        ended.append(time.perf_counter_ns())
+        return np.asarray(x) * np.float32(3)
+
+    ended = []
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, 4, lambda _, x: CALLS[call](host)(x) + 1, x))
+    with jdw.capture() as run:
+        jax.block_until_ready(program(1.0))
+        jax.effects_barrier()
+    calls = run.callbacks.calls
+    assert len(calls) == 4
+    for one, event, end in zip(calls, run.events, ended, strict=True):
+        assert event.time_ns <= one.started_ns <= end - run.origin_ns <= one.started_ns + one.duration_ns
+        assert run.callbacks.call_of(event) is one
+        expected = () if call == "debug" else (3 * event.values[0],)
+        assert one.result == expected
+    (summary,) = run.callbacks
+    durations = [one.seconds for one in calls]
+    assert summary.total == pytest.approx(sum(durations))
+    assert summary.mean == pytest.approx(sum(durations) / 4)
+    assert summary.longest == max(durations)
+    assert sum(summary.threads.values()) == 4
+
+
+@pytest.mark.behaviour("C6")
+def test_calls_on_xlas_threads_are_told_apart_from_the_main_thread():
+    seen = {}
+
+    def host(x):
+        seen[int(x)] = threading.get_ident()
+
+    program = jax.pmap(lambda x: (jax.debug.callback(host, x), x)[1])
+    with jdw.capture() as run:
+        jax.block_until_ready(program(jnp.arange(4)))
+        jax.effects_barrier()
+    main = threading.main_thread().ident
+    expected = {"main" if ident == main else f"XLA {ident}" for ident in seen.values()}
+    assert set(run.callbacks[0].threads) == expected
+    assert sum(run.callbacks[0].threads.values()) == 4
+
+
+@pytest.mark.behaviour("C6")
+def test_a_callback_that_calls_back_itself_is_told_with_both_calls():
+    inner = jax.jit(lambda x: (jax.debug.callback(lambda _: None, x), x)[1])
+
+    def outer(x):
+        inner(np.asarray(x))
+
+    with jdw.capture() as run:
+        jax.debug.callback(outer, 1.0)
+        jax.effects_barrier()
+    assert sorted(summary.calls for summary in run.callbacks) == [1, 1]
+    assert run._session.capture.outcomes.running() == []
+
+
+@pytest.mark.behaviour("C6")
+def test_a_wrong_shape_is_jaxs_error_and_the_call_has_returned():
+    def program():
+        jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(lambda _: np.ones(3, np.float32), like(x), x))(1.0))
+
+    with pytest.raises(Exception, match="Incorrect output shape") as plain:
+        program()
+    with jdw.capture() as run, pytest.raises(type(plain.value), match="Incorrect output shape"):
+        program()
+    assert run.callbacks.calls[0].result[0].shape == (3,)
+
+
+@pytest.mark.behaviour("C6")
+def test_what_is_kept_is_bounded_and_all_is_counted():
+    def host(x):
+        return np.full(1 << 16, x, np.float32)
+
+    shape = jax.ShapeDtypeStruct((1 << 16,), jnp.float32)
+    program = jax.jit(lambda x: jax.pure_callback(host, shape, x).sum())
+    with jdw.capture(max_mb=8) as run:
+        for _ in range(20):
+            jax.block_until_ready(program(1.0))
+    assert run.callbacks["host"].calls == 20
+    kept = run.callbacks.calls
+    assert [call.number for call in kept] == list(range(20))[-len(kept) :]
+    assert sum(call.result[0].nbytes for call in kept if call.result) <= 2 << 20
+
+
+@pytest.mark.behaviour("C1")
+def test_summaries_are_a_table_in_text_and_html():
+    with jdw.capture() as run:
+        jax.jit(CALLS["pure"](check))(1.0)
+    assert "check" in repr(run.callbacks)
+    assert "<table" in run.callbacks._repr_html_()
+    with pytest.raises(KeyError, match="there are: check"):
+        run.callbacks["chekc"]

@@ -1,0 +1,135 @@
+"""The panel for those who use a keyboard or a screen reader: axe-core finds nothing serious, and every action is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+TABS = ["streams", "plots", "arrays", "timeline", "calls"]
+THEMES = ["light", "dark"]
+SERIOUS = {"serious", "critical"}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds in the panel that is serious, in words."""
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=AXE)
+    # `color-contrast` needs what is scrolled away to be looked at too; it is, as far as it is drawn.
+    found = page.evaluate("axe.run('[data-jaxdebug-run]').then(({ violations }) => violations)")
+    return [
+        f"{violation['id']}: {node['failureSummary']} {node['html'][:160]}"
+        for violation in found
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("tab", TABS)
+def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str):
+    panel = harness.open(state="done", rate=300, seconds=4, calls=3, tab=tab, theme=theme)
+    panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
+    if tab == "arrays":
+        panel.get_by_test_id("slice").wait_for()
+    assert violations(harness.page) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_what_opens_has_none_either(harness: Harness, theme: str):
+    panel = harness.open(state="running", rate=300, seconds=4, theme=theme)
+    panel.get_by_test_id("find").fill("loss")
+    panel.locator(".row").nth(3).click()
+    panel.locator("[data-mute='3']").click()
+    panel.get_by_label("Copy and export").click()
+    panel.get_by_test_id("export-csv").wait_for()
+    assert violations(harness.page) == []
+    panel.get_by_label("Keys").click()
+    panel.get_by_test_id("keys").wait_for()
+    assert violations(harness.page) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_run_that_lost_its_kernel_or_has_nothing_to_show_has_none(harness: Harness, theme: str):
+    panel = harness.open(state="running", rate=0, seconds=0, theme=theme)
+    panel.get_by_text("Nothing has fired yet").wait_for()
+    assert violations(harness.page) == []
+    harness.page.evaluate("() => { kernel.stop(); kernel.listeners.get('comm:close')(); }")
+    panel.get_by_text("The kernel is gone. What had arrived").wait_for()
+    assert violations(harness.page) == []
+
+
+def focused(page: Page) -> str:
+    """What has the focus, as a screen reader names it."""
+    return page.evaluate(
+        """() => {
+          let element = document.activeElement;
+          while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+          return element?.ariaLabel ?? element?.getAttribute('data-testid') ?? element?.innerText ?? '';
+        }"""
+    )
+
+
+def stops(page: Page, panel: Locator) -> Iterator[str]:
+    """What the Tab key stops at within the panel, one after the other; each shows that it has the focus."""
+    panel.get_by_label("Keys").focus()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        name = focused(page)
+        if page.evaluate("document.activeElement === document.body"):
+            return
+        outline = page.evaluate(
+            """() => {
+              let element = document.activeElement;
+              while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+              const style = getComputedStyle(element);
+              return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
+            }"""
+        )
+        assert outline, f"{name} has the focus and does not show it"
+        yield name
+
+
+@pytest.mark.parametrize(
+    ("tab", "wanted"),
+    [
+        ("streams", {"Ordered events", "Unordered events", "Mute loss", "Copy and export", "Filter the lines"}),
+        ("plots", {"smoothing", "Pin loss", "Save loss as PNG", "Logarithmic axis of loss"}),
+        ("arrays", {"Array", "x, float32[4,64,128]"}),
+        ("timeline", {"Timeline", "call 1 init"}),
+        ("calls", {"train"}),
+    ],
+)
+def test_every_action_is_reached_by_the_keyboard(harness: Harness, tab: str, wanted: set[str]):
+    panel = harness.open(state="done", rate=300, seconds=4, calls=2, tab=tab)
+    panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
+    if tab == "arrays":
+        panel.get_by_test_id("slice").wait_for()
+    found = list(stops(harness.page, panel))
+    for name in wanted | {"Moment of the run", "live"}:
+        assert any(name in stop for stop in found), f"{name} not among {found}"
+
+
+def test_the_keys_are_listed_and_the_list_is_closed_by_escape(harness: Harness):
+    panel = harness.open(state="done", rate=300, seconds=4)
+    panel.get_by_label("Ordered events", exact=True).press("?")
+    keys = panel.get_by_test_id("keys")
+    keys.get_by_text("live: back to the newest event").wait_for()
+    harness.page.keyboard.press("Escape")
+    keys.wait_for(state="detached")
+    panel.get_by_label("Ordered events", exact=True).press("/")
+    harness.page.wait_for_function(
+        "() => document.activeElement.shadowRoot?.activeElement?.dataset.testid === 'filter'"
+    )
+    harness.page.keyboard.type("m /")
+    assert panel.get_by_test_id("filter").input_value() == "m /"

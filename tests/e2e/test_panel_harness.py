@@ -1,0 +1,155 @@
+"""The panel without a kernel: the built bundle on the page in `js/dev`, fed with a made-up run. Nothing is installed for it."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.e2e.browser import Browser
+
+ROOT = Path(__file__).parents[2]
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+class Harness:
+    """One page with the panels of made-up runs."""
+
+    def __init__(self, browser: Browser, url: str, name: str) -> None:
+        # The page is no page of JupyterLab, whose server it would only use to find notebooks.
+        self.lab_page = browser.new_page(cast("Any", None), name)
+        self.page: Page = self.lab_page.page
+        self.url = url
+
+    def open(self, **options: object) -> Locator:
+        """The panel of a run with these options, see `harness.js`."""
+        hash_ = "&".join(f"{name}={value}" for name, value in options.items())
+        self.page.goto(f"{self.url}/js/dev/index.html#{hash_}")
+        panel = self.page.get_by_test_id("jaxdebug-panel").first
+        panel.wait_for()
+        return panel
+
+    def requests_elsewhere(self) -> list[str]:
+        """What the page asked of any other origin than its server's."""
+        return [url for url in self.lab_page.requests if not url.startswith((f"{self.url}/", "data:", "blob:"))]
+
+
+@pytest.fixture(scope="package")
+def dev_server() -> Iterator[str]:
+    """Serve the repository, for the page and the bundle."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=ROOT))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def harness(browser: Browser, dev_server: str, request: pytest.FixtureRequest) -> Iterator[Harness]:
+    """Give the test a page; it fails when the page complained or asked for anything elsewhere."""
+    page = Harness(browser, dev_server, request.node.name)
+    yield page
+    errors, elsewhere = page.lab_page.errors, page.requests_elsewhere()
+    page.lab_page.close()
+    assert errors == []
+    assert elsewhere == []
+
+
+def test_what_is_shown_can_be_had_as_a_file(harness: Harness):
+    panel = harness.open(state="done", rate=500, seconds=4)
+    panel.get_by_test_id("filter").fill("site:loss")
+    panel.get_by_label("Copy and export").click()
+    with harness.page.expect_download() as download:
+        panel.get_by_test_id("export-json").click()
+    rows = json.loads(download.value.path().read_text("utf-8"))
+    assert download.value.suggested_filename == "train_params_digits_key.json"
+    assert len(rows) == int(panel.get_by_test_id("stream-ordered").get_attribute("data-rows") or 0)
+    assert {row["where"] for row in rows} == {"train.py:41"}
+    assert all(row["text"].startswith("loss ") for row in rows)
+    with harness.page.expect_download() as download:
+        panel.get_by_test_id("export-csv").click()
+    assert download.value.path().read_text("utf-8").count("train.py:41") == len(rows)
+
+
+def test_one_moment_is_looked_at_in_all_views(harness: Harness):
+    panel = harness.open(state="done", rate=500, seconds=4)
+    panel.get_by_label("Moment of the run").fill("1000")
+    unordered = panel.get_by_test_id("stream-unordered")
+    unordered.locator(".row.later").first.wait_for()
+    shown = unordered.locator(".row").evaluate_all("rows => rows.map(row => Number(row.dataset.event))")
+    assert min(shown) < 1000 < max(shown)
+    panel.get_by_role("tab", name="Arrays").click()
+    panel.get_by_test_id("slice").wait_for()
+    assert int(panel.get_by_test_id("slice").get_attribute("data-event") or 0) <= 1000
+    panel.get_by_test_id("live").click()
+    harness.page.wait_for_function(
+        "() => Number(document.querySelector('[data-jaxdebug-run] > div').shadowRoot"
+        ".querySelector('[data-testid=slice]').dataset.event) > 1900"
+    )
+
+
+def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
+    panel = harness.open(state="done", rate=500, seconds=8, calls=4, tab="timeline")
+    panel.locator(".call-bar[data-call='4']").click()
+    panel.get_by_role("tab", name="Streams").click()
+    events = harness.page.evaluate("kernel.events.filter(({ call }) => call === 4).length")
+    rows = [int(panel.get_by_test_id(f"stream-{name}").get_attribute("data-rows") or 0) for name in ("ordered", "unordered")]
+    assert sum(rows) == events
+    panel.get_by_test_id("only-call").click()
+    assert panel.get_by_test_id("only-call").count() == 0
+
+
+def test_a_plot_is_zoomed_by_dragging_and_saved_as_a_picture(harness: Harness):
+    panel = harness.open(state="done", rate=500, seconds=4, tab="plots")
+    plot = panel.locator("[data-series=loss]")
+    box = plot.locator("canvas").bounding_box()
+    assert box
+    harness.page.mouse.move(box["x"] + 100, box["y"] + 50)
+    harness.page.mouse.down()
+    harness.page.mouse.move(box["x"] + 200, box["y"] + 60, steps=4)
+    harness.page.mouse.up()
+    assert plot.get_attribute("data-zoomed") == "true"
+    assert " · " in plot.locator("output").inner_text()
+    plot.locator("canvas").dblclick()
+    assert plot.get_attribute("data-zoomed") == "false"
+    with harness.page.expect_download() as download:
+        plot.get_by_label("Save loss as PNG").click()
+    assert download.value.path().read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_kernel_goes_and_what_had_arrived_stays(harness: Harness):
+    panel = harness.open(state="running", rate=500, seconds=4)
+    harness.page.evaluate("() => { kernel.stop(); kernel.listeners.get('comm:close')(); }")
+    panel.get_by_text("The kernel is gone. What had arrived is still here").wait_for()
+    assert panel.get_by_test_id("state").inner_text() == "Kernel gone"
+    assert panel.get_by_test_id("stream-ordered").locator(".row").count() > 5
+    assert panel.get_attribute("data-connected") == "false"
+
+
+def test_many_requests_for_arrays_never_pile_up(harness: Harness):
+    panel = harness.open(state="done", rate=500, seconds=4, tab="arrays")
+    panel.get_by_test_id("slice").wait_for()
+    slider = panel.locator(".slider input").first
+    before = harness.page.evaluate("kernel.requests.length")
+    slider.evaluate(
+        "input => { for (let i = 0; i < 200; i++) { input.value = i; input.dispatchEvent(new Event('input', { bubbles: true })); } }"
+    )
+    number = harness.page.evaluate("kernel.events.findIndex(({ site, occurrence }) => site === 2 && occurrence === 199)")
+    panel.locator(f"[data-testid=slice][data-event='{number}']").wait_for()
+    asked = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'array').length") - before
+    assert asked < 20

@@ -1,0 +1,161 @@
+"""The model that carries messages, and the output that shows a run."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import jax
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.transport import wire
+from jax_debug_widgets.widgets import Channel, Panel
+from jax_debug_widgets.widgets.channel import PanelModel, front_end
+from tests.fakes import Browser
+
+
+@jax.jit
+def program(x):
+    jax.debug.print("x {}", x)
+    return x
+
+
+@pytest.fixture
+def session(comms, monkeypatch):  # noqa: ARG001 - the comm must be there before the channel
+    """This process's session, its channel opened anew on a recording comm."""
+    session = current_session()
+    monkeypatch.setattr(session, "_channel", None)
+    monkeypatch.setattr(session, "_panels", {})
+    return session
+
+
+@pytest.fixture
+def opened(comms):
+    """A channel that echoes requests, and its comm."""
+    channel = Channel.open("run-1", lambda request: [({"type": "echo", "of": request}, b"\x01\x02")])
+    return channel, comms[-1]
+
+
+def test_a_message_has_content_and_one_buffer(opened):
+    channel, comm = opened
+    channel.send({"type": "batch"}, b"abc")
+    assert comm.messages == [({"type": "batch"}, b"abc")]
+
+
+def test_a_request_is_answered(opened):
+    _, comm = opened
+    comm.ask({"type": "sync", "run": "run-1", "id": 3})
+    assert comm.messages == [({"type": "echo", "of": {"type": "sync", "run": "run-1", "id": 3}}, b"\x01\x02")]
+
+
+def test_one_channel_serves_all_runs(opened):
+    assert opened[0].serves("run-1") and opened[0].serves("run-2")
+
+
+def test_where_outputs_are_isolated_each_run_has_a_channel_of_its_own(comms, monkeypatch, snapshot):
+    monkeypatch.setenv("VSCODE_PID", "1")
+    channel = Channel.open("run-1", lambda _: [])
+    assert channel.serves("run-1") and not channel.serves("run-2")
+    bundle, _ = Panel("run-1", snapshot, channel)._repr_mimebundle_()
+    view = bundle["application/vnd.jupyter.widget-view+json"]
+    assert view["model_id"] == channel.model.model_id == comms[-1].comm_id
+
+
+def test_a_panel_is_text_and_html_without_a_widget_view(opened, snapshot):
+    bundle, metadata = Panel("run-1", snapshot, opened[0])._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert bundle["text/plain"].startswith("jaxdebug: step(params)")
+    assert 'data-jaxdebug-run="run-1"' in bundle["text/html"]
+    assert metadata == {}
+
+
+@pytest.mark.usefixtures("comms")
+def test_a_closed_model_is_let_go_of():
+    model = PanelModel("run-1")
+    alive = weakref.ref(model)
+    model.close()
+    del model
+    gc.collect()
+    assert alive() is None
+
+
+def test_the_front_end_is_in_the_package():
+    assert "export" in front_end()
+
+
+def test_a_run_with_a_panel_sends_batches_while_it_goes_on(session, comms):
+    with jdw.capture() as run:
+        run.panel  # noqa: B018 - makes the panel
+        program(1.0)
+        jax.effects_barrier()
+        session.collect()
+        session.send_news(run)
+        assert sum(content["count"] for content, _ in comms[-1].messages) == 1
+    browser = Browser()
+    for content, buffer in comms[-1].messages:
+        assert content["run"] == run.key
+        assert browser.receive(content, buffer)
+    assert browser.texts == {0: "x 1.0"}
+    assert browser.status["state"] == "done"
+    assert browser.status["barrier"]["state"] == "drained"
+
+
+def test_a_run_without_a_panel_sends_nothing(session, comms):
+    with jdw.capture() as run:
+        program(1.0)
+    session.send_news(run)
+    assert comms == []
+
+
+@pytest.mark.usefixtures("session")
+def test_the_browser_can_ask_for_all_of_it_again(comms):
+    with jdw.capture() as run:
+        run.panel  # noqa: B018
+        program(1.0)
+    comm = comms[-1]
+    comm.sent.clear()
+    comm.ask({"type": "sync", "run": run.key, "id": 1, "first": 0})
+    comm.ask({"type": "rows", "run": run.key, "id": 2, "first": 0, "count": 5})
+    (batch, batch_buffer), (rows, rows_buffer) = comm.messages
+    assert (batch["type"], batch["count"], len(batch["sites"])) == ("batch", 1, 1)
+    assert wire.unpack(batch["columns"], batch_buffer)["site"].tolist() == [run.sites[0].id]
+    assert (rows["type"], rows["id"]) == ("rows", 2)
+    assert wire.unpack_texts(wire.unpack(rows["columns"], rows_buffer)) == {0: "x 1.0"}
+
+
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("request_", [{"type": "explode"}, {"type": "rows"}, {}], ids=str)
+def test_a_request_that_cannot_be_answered_gets_an_error(comms, request_):
+    with jdw.capture() as run:
+        run.panel  # noqa: B018
+    comms[-1].sent.clear()
+    comms[-1].ask({"run": run.key, "id": 4, **request_})
+    ((content, _),) = comms[-1].messages
+    assert (content["type"], content["id"], content["run"]) == ("error", 4, run.key)
+
+
+@pytest.mark.usefixtures("session")
+def test_a_request_about_a_run_that_is_gone_gets_an_error(comms):
+    with jdw.capture() as run:
+        run.panel  # noqa: B018
+    comms[-1].sent.clear()
+    comms[-1].ask({"type": "sync", "run": "nobody", "id": 5})
+    ((content, _),) = comms[-1].messages
+    assert (content["type"], content["id"]) == ("error", 5)
+
+
+@pytest.mark.usefixtures("session")
+def test_a_barrier_asked_for_is_answered_when_it_is_over(comms):
+    with jdw.capture(barrier=False) as run:
+        run.panel  # noqa: B018
+        program(1.0)
+    comms[-1].sent.clear()
+    comms[-1].ask({"type": "barrier", "run": run.key, "id": 6})
+    for thread in threading.enumerate():
+        if thread.name == "jaxdebug-barrier":
+            thread.join(20)
+    done = [content for content, _ in comms[-1].messages if content["type"] == "done"]
+    assert [(content["id"], content["drained"]) for content in done] == [(6, True)]

@@ -1,0 +1,150 @@
+"""The static picture of a run: complete, bounded, and text wherever the user's program had a say."""
+
+from __future__ import annotations
+
+import dataclasses
+from html.parser import HTMLParser
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.events import Barrier
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.widgets import Line, Series
+from jax_debug_widgets.widgets.static import static_html
+from tests.widgets.conftest import CALL, SITE
+
+ATTACK = "</pre></td></script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' &amp; {%s}"
+
+
+class Elements(HTMLParser):
+    """The tags, attributes and text of a page, as a browser sees them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.scripts = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in ("polyline", "img"):
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] == "script":
+            self.scripts += data
+        else:
+            self.text += data
+
+
+def test_it_shows_what_the_run_was(snapshot):
+    page = Elements(static_html("run-1", snapshot()))
+    for part in (
+        "Done", "step(params)", "3 events", "2.50 s", "effects drained", "Ordered 3", "loss 0.0", "loss 0.2",
+        "train.py:41", "1 calls", "traced 0.250 s", "compiled 1.500 s", "3 events",
+    ):  # fmt: skip
+        assert part in page.text, part
+    assert "Unordered" not in page.text
+    assert page.tags.count("polyline") == 1
+
+
+def test_the_live_panel_finds_its_place(snapshot):
+    page = Elements(static_html("run-1", snapshot()))
+    assert ("data-jaxdebug-run", "run-1") in page.attributes
+    assert '[data-jaxdebug-run="run-1"]' in page.scripts
+    assert page.tags.count("script") == 1
+
+
+def test_it_asks_nothing_of_the_network(snapshot):
+    page = Elements(static_html("run-1", snapshot()))
+    assert {name for name, _ in page.attributes}.isdisjoint({"src", "href", "srcset", "action", "data"})
+    assert "http" not in page.scripts and "import" not in page.scripts
+    assert "url(" not in str(page.attributes)
+
+
+EVERYWHERE = {
+    "text": lambda: {"ordered": [Line(SITE, 0, (), ATTACK)], "unordered": [Line(SITE, 0, (1,), ATTACK)]},
+    "title": lambda: {"title": ATTACK},
+    "place": lambda: {"ordered": [Line(dataclasses.replace(SITE, where=ATTACK), 0, (), "x")]},
+    "series": lambda: {"series": [Series(SITE, ATTACK, np.arange(2), np.array([1.0, 2.0]))]},
+    "call": lambda: {"calls": [dataclasses.replace(CALL, name=ATTACK)]},
+    "call error": lambda: {"calls": [dataclasses.replace(CALL, error=ATTACK)]},
+    "note": lambda: {"notes": (ATTACK,)},
+    "pending call": lambda: {"barrier": Barrier(state="pending", pending=(ATTACK,), waited=1.0, timeout=None)},
+}
+
+
+@pytest.mark.parametrize("changes", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_what_comes_from_the_program_is_text(snapshot, changes):
+    quiet = Elements(static_html("run-1", snapshot()))
+    page = Elements(static_html("run-1", snapshot(**changes())))
+    assert "alert" not in page.scripts
+    assert page.tags.count("script") == 1 and "img" not in page.tags
+    assert {name for name, _ in page.attributes} <= {name for name, _ in quiet.attributes}
+    assert ATTACK in page.text
+
+
+def test_an_attack_through_a_real_print_stays_text():
+    with jdw.capture(title=ATTACK) as run:
+        jax.debug.print(ATTACK.replace("{%s}", "{}"), 1)
+    page = Elements(run.panel._repr_mimebundle_()[0]["text/html"])
+    assert ATTACK.replace("{%s}", "1") in page.text
+    assert page.tags.count("script") == 1 and "img" not in page.tags
+
+
+@pytest.mark.parametrize("values", [[np.nan], [np.nan, np.inf], [1.0], [2.0, 2.0], [1.0, np.nan, 3.0], [-np.inf, 0.0]])
+def test_any_series_can_be_drawn(snapshot, values):
+    series = [Series(SITE, "loss", np.arange(len(values)), np.array(values))]
+    page = static_html("run-1", snapshot(series=series))
+    (points,) = [value for name, value in Elements(page).attributes if name == "points"]
+    numbers = np.array([[float(x) for x in point.split(",")] for point in points.split()]).reshape(-1, 2)
+    assert len(numbers) == np.isfinite(values).sum()
+    assert np.isfinite(numbers).all()
+    assert (numbers >= 0).all() and (numbers[:, 0] <= 220).all() and (numbers[:, 1] <= 56).all()
+
+
+def test_nothing_has_fired_is_said(snapshot):
+    page = Elements(static_html("run-1", snapshot(ordered=[], series=[], calls=[], counts={}, sites=[], events=0)))
+    assert "Nothing has fired." in page.text
+
+
+def test_what_was_dropped_is_said(snapshot):
+    assert "7 dropped" in Elements(static_html("run-1", snapshot(dropped=7))).text
+
+
+def test_a_long_run_makes_a_page_of_bounded_size():
+    @jax.jit
+    def long(x):
+        def step(carry, _):
+            for _ in range(30):
+                jax.debug.print("a value that has changed {}", carry)
+            jax.debug.print("ordered {}", carry, ordered=True)
+            return carry + 1, None
+
+        return jax.lax.scan(step, x, length=700)[0]
+
+    sizes = []
+    for runs in (1, 3):
+        with jdw.capture() as run:
+            for _ in range(runs):
+                long(jnp.float32(0))
+        sizes.append(len(run.panel._repr_mimebundle_()[0]["text/html"]))
+    assert sizes[1] < 1.2 * sizes[0] < 200_000
+    assert current_session().current is run

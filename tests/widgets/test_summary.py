@@ -1,0 +1,78 @@
+"""A run in plain text."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jax_debug_widgets.events import Barrier
+from jax_debug_widgets.widgets import Line, summary
+from tests.widgets.conftest import CALL, SITE
+
+
+def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
+    assert summary(snapshot()).split("\n") == [
+        "jaxdebug: step(params) — done after 2.50 s, 3 events, effects drained",
+        "  train.py:41  loss  3 events (ordered print)",
+        "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 3.000 s · drained, 3 events",
+        "  last ordered:",
+        "    train.py:41 [0] loss 0.0",
+        "    train.py:41 [1] loss 0.1",
+        "    train.py:41 [2] loss 0.2",
+    ]
+
+
+def test_without_lines_it_is_short(snapshot):
+    assert "last ordered" not in summary(snapshot(), lines=0)
+
+
+def test_only_the_newest_lines_are_shown(snapshot):
+    lines = [Line(SITE, step, (), f"loss {step}") for step in range(50)]
+    shown = summary(snapshot(ordered=lines), lines=3)
+    assert "[47] loss 47" in shown and "[46]" not in shown
+
+
+def test_lanes_phases_and_further_lines_are_told(snapshot):
+    site = dataclasses.replace(SITE, phase="backward")
+    shown = summary(snapshot(sites=[site], ordered=[Line(site, 4, (1, 2), "a\nb\nc")]))
+    assert "(ordered print, backward)" in shown
+    assert "[4 lane 1,2 backward] a … +2 lines" in shown
+
+
+def test_notes_and_drops_are_told(snapshot):
+    shown = summary(snapshot(notes=("Something is off.",), dropped=7))
+    assert "3 events, 7 dropped" in shown
+    assert "  ! Something is off." in shown
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("off", "no effects to wait for"),
+        ("idle", "no effects to wait for"),
+        ("drained", "effects drained"),
+        ("failed", "effects failed"),
+        ("pending", "effects pending for 1.5 s: f(x), g(y)"),
+        ("timeout", "effects pending for 1.5 s, gave up after 1 s: f(x), g(y)"),
+    ],
+)
+def test_the_barrier_is_told_in_words(snapshot, state, words):
+    barrier = Barrier(state=state, pending=("f(x)", "g(y)"), waited=1.5, timeout=1.0)
+    assert summary(snapshot(barrier=barrier)).split("\n")[0].endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"trace": None, "lower": None, "compile": None}, "step(params): cached · ran 3.000 s · drained, 3 events"),
+        ({"error": "TypeError: no", "state": "failed", "ready_ns": None}, "TypeError: no, 3 events"),
+        (
+            {"ready_ns": None, "state": "dispatched", "compile": None, "trace": None, "lower": None},
+            "cached · dispatched",
+        ),
+    ],
+    ids=["cached", "failed", "dispatched"],
+)
+def test_a_call_is_told_in_one_line(snapshot, changes, words):
+    assert words in summary(snapshot(calls=[dataclasses.replace(CALL, **changes)]))
