@@ -57,7 +57,14 @@ def capture(
     """
     from jax_debug_widgets.session import Options, current_session
 
-    options = Options(echo=echo, barrier=barrier, timeout=timeout, stuck_after=stuck_after, max_events=max_events, max_mb=max_mb)
+    options = Options(
+        echo=echo,
+        barrier=barrier,
+        timeout=timeout,
+        stuck_after=stuck_after,
+        max_events=max_events,
+        max_mb=max_mb,
+    )
     return current_session().run(title, options)
 
 

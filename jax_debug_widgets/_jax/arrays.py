@@ -16,7 +16,10 @@ from jax._src import core
 from jax._src.lib import xla_client
 
 _ALIGNMENT = 64
-"""Bytes; below it the CPU client copies, on the pool."""
+"""Bytes; below it the CPU client copies."""
+
+_QUEUED = 100 << 10
+"""Bytes; up to that the CPU client copies at once, above it on the pool."""
 
 
 def on_cpu(array: np.ndarray) -> Any:
@@ -25,13 +28,17 @@ def on_cpu(array: np.ndarray) -> Any:
     Raises:
       RuntimeError: no CPU backend.
     """
-    device, sharding = _cpu()
-    aval = core.ShapedArray(array.shape, array.dtype)
-    return xla_client.batched_device_put(aval, sharding, [_aligned(array)], [device], True)
+    device, sharding = cpu()
+    host = array if array.nbytes <= _QUEUED else _aligned(array)
+    return xla_client.batched_device_put(_aval(array.shape, array.dtype), sharding, [host], [device], True)
+
+
+_aval = functools.lru_cache(maxsize=4096)(core.ShapedArray)
 
 
 @functools.cache
-def _cpu() -> tuple[Any, Any]:
+def cpu() -> tuple[Any, Any]:
+    """The device that callbacks see, and the sharding of an array on it."""
     device = jax.local_devices(backend="cpu")[0]
     return device, jax.sharding.SingleDeviceSharding(device)
 

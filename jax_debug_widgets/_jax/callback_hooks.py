@@ -67,7 +67,7 @@ class Listener(Protocol):
 
 
 class CallbackHooks:
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Install and remove, counted, so that captures may nest and overlap. Lie on top of `Hooks`, which come first."""
 
     def __init__(self, listener: Listener, is_capturing: Callable[[], bool]) -> None:
         self._listener = listener
@@ -187,9 +187,7 @@ class CallbackHooks:
                 self._listener.refused(Refusal(reason, primitive.name, ordered, frame, name, error))
             raise
 
-    def _batch_control_flow(
-        self, reason: Reason, theirs: Any, operands: Any, dims: Any, **params: Any
-    ) -> Any:
+    def _batch_control_flow(self, reason: Reason, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
         try:
             return theirs(operands, dims, **params)
         except Exception as error:  # JAX raises a bare `Exception` for `while`.
@@ -208,6 +206,9 @@ class CallbackHooks:
             elif self._is_heard() and "no partial automatic sharding" in str(error):
                 self._refuse("partly manual", "callback", [closed_jaxpr], lambda one: one.kind in ("pure", "io"), error)
             raise
+        finally:
+            # A program that JAX has lowered before does not come to `_lower`, and must not be taken for the next one.
+            self._traced.program = None
 
     def _refuse(
         self,

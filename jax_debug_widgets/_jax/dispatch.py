@@ -87,7 +87,7 @@ class Watch:
             return outputs
 
         self._replacement = execute
-        pxla.ExecuteReplicated.__call__ = execute
+        pxla.ExecuteReplicated.__call__ = execute  # pyright: ignore[reportAttributeAccessIssue]
         jax.monitoring.register_event_duration_secs_listener(self._on_duration)
 
     def stop(self) -> None:
@@ -96,10 +96,10 @@ class Watch:
             pxla.ExecuteReplicated.__call__ = self._original
         versions.stop_listening(self._on_duration)
 
-    def _on_duration(self, event: str, duration: float, **details: Any) -> None:
+    def _on_duration(self, event: str, duration_secs: float, **details: Any) -> None:
         stage = _STAGE_EVENTS.get(event)
         if stage is not None:
-            self._observer.compiled(stage, str(details.get("fun_name", "")), duration)
+            self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
 
 
 def _recorders_of(program: Any) -> Sequence[Any]:

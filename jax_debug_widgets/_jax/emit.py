@@ -33,9 +33,9 @@ def emit_recorder_call(
     axis_context = ctx.module_context.axis_context
     if _is_partial_auto(axis_context) or _platform(ctx) not in _RAW_PLATFORMS:
         # Gathering over the automatic axes, and the transfers of a TPU, are JAX's to arrange.
-        return debugging.debug_callback_lowering(
-            ctx, *operands, effect=effect, partitioned=partitioned, callback=_on_numpy(record)
-        )
+        callback = _on_numpy(record)
+        debugging.debug_callback_lowering(ctx, *operands, effect=effect, partitioned=partitioned, callback=callback)
+        return []
     if not ordered:
         _custom_call(ctx, record, operands, partitioned, _unordered_sharding(axis_context, ctx.avals_out))
         return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -53,7 +53,7 @@ class Hooks:
         self._tapper = tapper
         self._lock = threading.Lock()
         self._users = 0
-        self._undo: list[partial[None]] = []
+        self._undo: list[Callable[[], object]] = []
 
     def install(self) -> None:
         """Put our rules in place, unless they are."""

@@ -24,6 +24,9 @@ _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?
 """In the text of a compiled program: a call of Python, and which of the program's host functions it calls."""
 
 
+_surveying = jax.make_user_context(None)
+
+
 @dataclass(frozen=True)
 class Survey:
     """What was found in one program.
@@ -46,9 +49,10 @@ def survey(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
       Exception: whatever tracing the function raises.
     """
     jitted, args, kwargs = _jitted(function, args, kwargs)
-    traced = jitted.trace(*args, **kwargs)
     name = f"jit({getattr(function, '__name__', 'f')})"
-    with _lowering_seen() as seen:
+    # An object of its own, so that JAX has no such program in its caches: a cached one is not lowered again.
+    with _surveying(object()), _lowering_seen() as seen:
+        traced = jitted.trace(*args, **kwargs)
         lowered = traced.lower()
     found = tuple(equations_in(traced.jaxpr, name))
     remaining = tuple(equation for program in seen.programs for equation in equations_in(program, name))
@@ -89,7 +93,11 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
     path = str(place.stack + equation.source_info.name_stack)
     found = describe(params, frame, path, avals, Lanes((), ((),) * len(avals)))
     return replace(
-        found, loops=place.loops, conditional=place.conditional, in_condition=place.in_condition, callers=(*callers, *place.callers)
+        found,
+        loops=place.loops,
+        conditional=place.conditional,
+        in_condition=place.in_condition,
+        callers=(*callers, *place.callers),
     )
 
 
@@ -122,6 +130,9 @@ def _jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def _is_array(leaf: Any) -> bool:
+    """Whether to trace an argument of a function that is not jitted: whole numbers may be sizes, and are not."""
+    if isinstance(leaf, int):
+        return False
     try:
         core.shaped_abstractify(leaf)
     except (AssertionError, TypeError):

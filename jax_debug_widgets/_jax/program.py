@@ -17,7 +17,15 @@ from jax import lax
 from jax._src import core, debugging, source_info_util
 
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, has_callbacks, tapped_callback, untapped
-from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder, describe_callback, describe_print, frame_of, frames_of
+from jax_debug_widgets._jax.equation import (
+    Equation,
+    Lanes,
+    Recorder,
+    describe_callback,
+    describe_print,
+    frame_of,
+    frames_of,
+)
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tap import debug_tap_p
 
@@ -93,7 +101,9 @@ def _tapped(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
         lanes = Lanes((), ((),) * len(avals))
     path = str(place.stack + equation.source_info.name_stack)
     described = replace(
-        {**DESCRIBE, **DESCRIBE_CALLBACK}[inner](dict(params), frame_of(equation.source_info.traceback), path, avals, lanes),
+        {**DESCRIBE, **DESCRIBE_CALLBACK}[inner](
+            dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
+        ),
         callers=(*frames_of(equation.source_info.traceback)[1:], *place.callers),
         loops=place.loops,
         conditional=place.conditional,
@@ -118,7 +128,8 @@ def _coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.Jaxp
         traced = jax.make_jaxpr(lambda: [lax.axis_index(name) for name in place.axes])()
     # The effect says that an axis is read; it is bound around this program, so it is not an effect of it.
     return [
-        one.replace(source_info=beside.source_info, ctx=beside.ctx, effects=core.no_effects) for one in traced.jaxpr.eqns
+        one.replace(source_info=beside.source_info, ctx=beside.ctx, effects=core.no_effects)
+        for one in traced.jaxpr.eqns
     ]
 
 

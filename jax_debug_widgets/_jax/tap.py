@@ -69,7 +69,9 @@ def unroll(*operands: Any, inner: Any, params: Any, lanes: Lanes, record: Any) -
     return []
 
 
-def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, inner: Any, params: Any, lanes: Lanes, record: Any) -> Any:
+def _batch(
+    operands: Sequence[Any], dims: Sequence[int | None], *, inner: Any, params: Any, lanes: Lanes, record: Any
+) -> Any:
     del record
     return bind_batched(inner, dict(params), operands, dims, lanes)
 
@@ -90,5 +92,5 @@ batching.primitive_batchers[debug_tap_p] = _batch
 ad.primitive_jvps[debug_tap_p] = lambda primals, _tangents, **params: (debug_tap_p.bind(*primals, **params), [])
 ad.primitive_transposes[debug_tap_p] = lambda _cotangents, *operands, **_params: [None] * len(operands)
 pe.partial_eval_jaxpr_custom_rules[debug_tap_p] = partial(debugging._debug_partial_eval_custom, primitive=debug_tap_p)
-discharge.register_discharge_rule(debug_tap_p)(_discharge)
+discharge.register_discharge_rule(debug_tap_p)(_discharge)  # pyright: ignore[reportArgumentType]
 mlir.register_lowering(debug_tap_p, _lower, cacheable=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from jax._src import monitoring
+from jax._src import config, mesh, monitoring, sharding_impls
 from jax._src.interpreters import batching, mlir
 
 Batcher = Callable[..., Any]
@@ -16,7 +17,7 @@ Batcher = Callable[..., Any]
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
     """Put `ours(theirs, operands, dims, **params)` in the place of the batching rule; answers with what undoes it."""
-    table = batching.fancy_primitive_batchers
+    table: Any = batching.fancy_primitive_batchers
     if primitive in table:
         theirs = table[primitive]
 
@@ -33,11 +34,29 @@ def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], No
 
 def set_sharding(module: Any, operation: Any, sharding: Any) -> None:
     """Annotate an operation; since 0.10 the module's context is asked for as well."""
-    wants_module = len(inspect.signature(mlir.set_sharding).parameters) > 2
-    mlir.set_sharding(*([module] if wants_module else []), operation, sharding)
+    set_sharding: Any = mlir.set_sharding
+    if next(iter(inspect.signature(set_sharding).parameters)) == "op":
+        set_sharding(operation, sharding)
+    else:
+        set_sharding(module, operation, sharding)
 
 
 def stop_listening(listener: Callable[..., None]) -> None:
     """Undo `jax.monitoring.register_event_duration_secs_listener`; public since 0.9."""
-    public = getattr(monitoring, "unregister_event_duration_listener", None)
-    (public or monitoring._unregister_event_duration_listener_by_callback)(listener)
+    public = "unregister_event_duration_listener"
+    name = public if hasattr(monitoring, public) else "_unregister_event_duration_listener_by_callback"
+    getattr(monitoring, name)(listener)
+
+
+@contextlib.contextmanager
+def callback_context(device: Any) -> Iterator[None]:
+    """The configuration in which JAX calls a debugging callback: this default device, and since 0.9 no mesh."""
+    with config.default_device(device):
+        if not hasattr(sharding_impls, "_internal_use_concrete_mesh"):
+            yield
+            return
+        with (
+            sharding_impls._internal_use_concrete_mesh(mesh.empty_concrete_mesh),
+            mesh.use_abstract_mesh(mesh.empty_abstract_mesh),
+        ):
+            yield

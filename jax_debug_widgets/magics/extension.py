@@ -44,7 +44,7 @@ class _Loaded:
             trap.auto_builtins |= self.hidden
             for name, function in self.hidden.items():
                 # Under `%reload_ext` those of before are still there, and must not be taken for what was there first.
-                vars(builtins).pop(name, None)
+                builtins.__dict__.pop(name, None)
                 trap.add_builtin(name, function)
 
     def take_out(self) -> None:

@@ -32,6 +32,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug status              how the current or last capture is doing
 %jaxdebug barrier             wait until the effects of this thread's calls have drained
 %jaxdebug callbacks F(X)      what F(X) would call back, and what the compiler leaves of it; nothing runs
+%jaxdebug sites               the call sites that have fired, with their numbers
+%jaxdebug mute N              stop recording a site, without recompiling;  %jaxdebug unmute N  goes on
 %jaxdebug panel               show the panel of the last capture again
 
 """
@@ -40,6 +42,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 @magics_class
 class JaxDebugMagics(Magics):
     """Parse, and ask the session."""
+
+    shell: InteractiveShell  # pyright: ignore[reportIncompatibleVariableOverride] - never None once made
 
     def __init__(self, shell: InteractiveShell, session: Session, cells: CellCapture) -> None:
         super().__init__(shell)
@@ -69,14 +73,14 @@ class JaxDebugMagics(Magics):
         """Run an expression, or a statement, in the user's namespace and in a capture."""
         file = self.shell.compile.cache(code)
         tree = ast.parse(code, file)
-        is_expression = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
         tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
         recording = self._cells.begin(code, options)
         error: BaseException | None = None
         try:
             namespace = self.shell.user_ns
-            if is_expression:
-                expression = ast.Expression(tree.body[0].value)
+            first, *more = tree.body
+            if isinstance(first, ast.Expr) and not more:
+                expression = ast.Expression(first.value)
                 return eval(compile(expression, file, "eval"), namespace, local_ns or namespace)
             exec(compile(tree, file, "exec"), namespace, local_ns or namespace)
         except BaseException as raised:
@@ -130,6 +134,32 @@ class JaxDebugMagics(Magics):
 
     def _callbacks(self, rest: str) -> Any:
         return callbacks_of(self._session, rest, self.shell.user_ns)
+
+    def _sites(self, rest: str) -> None:
+        self._refuse_rest("sites", rest)
+        sites, muted = self._session.known_sites(), self._session.muted()
+        for site in sites:
+            state = "muted" if site.id in muted else "on"
+            print(f"{site.id:>4}  {state:<5}  {site.kind:<8}  {site.where}  {site.label}")
+        if not sites:
+            print("jaxdebug: nothing has fired yet")
+
+    def _mute(self, rest: str) -> None:
+        self._switch(rest, muted=True)
+
+    def _unmute(self, rest: str) -> None:
+        self._switch(rest, muted=False)
+
+    def _switch(self, rest: str, *, muted: bool) -> None:
+        word = "mute" if muted else "unmute"
+        numbers = rest.replace(",", " ").split()
+        if not numbers or not all(number.isdecimal() for number in numbers):
+            raise UsageError(f"jaxdebug: say which, by number: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them")
+        try:
+            for number in numbers:
+                self._session.mute(int(number), muted=muted)
+        except KeyError as error:
+            raise UsageError(f"jaxdebug: {error.args[0]}") from None
 
     def _help(self, rest: str) -> None:
         self._refuse_rest("help", rest)

@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 
 from jax_debug_widgets.session import Options
 
-COMMANDS = ("on", "off", "status", "barrier", "callbacks", "panel", "help")
+COMMANDS = ("on", "off", "status", "barrier", "sites", "mute", "unmute", "callbacks", "panel", "help")
 """What `%jaxdebug` understands besides an expression."""
 
 
@@ -28,7 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--barrier", action=argparse.BooleanOptionalAction, default=defaults.barrier, help=barrier)
     timeout = f"seconds after which that wait gives up (default {defaults.timeout:g})"
     parser.add_argument("--timeout", type=float, metavar="S", default=defaults.timeout, help=timeout)
-    stuck = f"seconds after which a host function that has not returned is called stuck (default {defaults.stuck_after:g})"
+    stuck = (
+        f"seconds after which a host function that has not returned is called stuck (default {defaults.stuck_after:g})"
+    )
     parser.add_argument("--stuck-after", type=float, metavar="S", default=defaults.stuck_after, help=stuck)
     events = f"how many events are kept (default {defaults.max_events})"
     parser.add_argument("--max-events", type=int, metavar="N", default=defaults.max_events, help=events)

@@ -77,7 +77,7 @@ def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
 
 def _plane(numbers: np.ndarray, index: list[int]) -> tuple[np.ndarray, list[int]]:
     """The last two axes at `index` of the others (zeros where it is short), and that index in full."""
-    leading = max(numbers.ndim - 2, 0)
+    leading = max(numbers.ndim - len(("row", "column")), 0)
     index = (index + [0] * leading)[:leading]
     plane = numbers[tuple(index)]
-    return plane.reshape(1, -1) if plane.ndim < 2 else plane, index
+    return np.atleast_2d(plane), index

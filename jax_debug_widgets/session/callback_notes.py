@@ -15,17 +15,13 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.sites import NameFile
 
 
-
 def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
     """Which function has been running for more than `limit` seconds, where it is, since when, on which thread, and why."""
     site = running.tap.site
     seconds = (time.perf_counter_ns() - running.began_ns) * 1e-9
     since = time.strftime("%H:%M:%S", time.localtime(time.time() - seconds))
     found = standstill(running.thread)
-    if found is None:
-        at = ""
-    else:
-        at = f" It is in {found.function} at {name_file(found.file)}:{found.line}: {found.reason}."
+    at = f" It is in {found.function} at {name_file(found.file)}:{found.line}: {found.reason}." if found else ""
     return (
         f"{site.format} ({_kind(site)} at {site.where}) has been running since {since}, for more than "
         f"{_rounded(seconds, limit)} s, on the {_thread(running.thread)}; the program waits for it.{at}"

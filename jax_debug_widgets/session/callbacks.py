@@ -220,7 +220,13 @@ def _row(summary: CallbackSummary) -> tuple[str, ...]:
     others = sum(count for name, count in summary.threads.items() if name != "main")
     if others:
         threads.append(f"{others} × XLA")
-    end = "eliminated" if summary.eliminated else f"{type(summary.error).__name__}: {summary.error}" if summary.error else ""
+    end = (
+        "eliminated"
+        if summary.eliminated
+        else f"{type(summary.error).__name__}: {summary.error}"
+        if summary.error
+        else ""
+    )
     times = [f"{seconds * 1e3:.3g} ms" if ended else "" for seconds in (summary.mean, summary.longest, summary.total)]
     return (
         site.where,

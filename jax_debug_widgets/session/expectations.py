@@ -35,7 +35,11 @@ class Expectations:
                 expected, seen = _expected(tap), record.fired[tap]
                 if seen < expected:
                     tally = self._short.setdefault(tap, _Tally())
-                    tally.expected, tally.seen, tally.calls = tally.expected + expected, tally.seen + seen, tally.calls + 1
+                    tally.expected, tally.seen, tally.calls = (
+                        tally.expected + expected,
+                        tally.seen + seen,
+                        tally.calls + 1,
+                    )
             record.fired.clear()
 
     def findings(self) -> list[Finding]:

@@ -130,4 +130,12 @@ def shown(call: Call) -> bool:
 def _settled(status: Any) -> object:
     """What of a status is worth a message by itself; clocks are not, unless something is being waited for."""
     waiting = round(status.elapsed, 1) if status.state == "waiting" or status.barrier.pending else None
-    return (status.state, status.dropped, status.muted, status.barrier.state, status.barrier.pending, status.notes, waiting)
+    return (
+        status.state,
+        status.dropped,
+        status.muted,
+        status.barrier.state,
+        status.barrier.pending,
+        status.notes,
+        waiting,
+    )

@@ -140,7 +140,9 @@ def _inside(equation: Equation) -> str:
     parts = [f"scan of {loop.length}" if loop.length is not None else "while" for loop in equation.loops]
     parts += ["condition of while"] if equation.in_condition else []
     parts += ["cond"] if equation.conditional else []
-    parts += [name for name in ("vmap", "custom_jvp", "custom_vjp", "shard_map", "remat") if name in equation.name_stack]
+    parts += [
+        name for name in ("vmap", "custom_jvp", "custom_vjp", "shard_map", "remat") if name in equation.name_stack
+    ]
     derivative = equation.name_stack.count("jvp(")
     parts += [f"derivative {derivative}"] if derivative else []
     return " > ".join(parts)

@@ -16,7 +16,8 @@ class Record:
     """A call of `CallLog`, which alone changes it; `frozen` is what others see."""
 
     def __init__(self, number: int, name: str, function: str, origin: Origin, started_ns: int) -> None:
-        self.id, self.name, self.function, self.origin, self.started_ns = number, name, function, origin, started_ns
+        self.id, self.name, self.function, self.started_ns = number, name, function, started_ns
+        self.origin: Origin = origin
         self.stages: dict[Stage, float] = {}
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None

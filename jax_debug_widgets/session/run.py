@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.widgets import Panel
 
 
+_RATE_OVER_S = 1.0
+"""Seconds over which the rate of events is taken."""
+
+
 class EventView(Sequence[Event]):
     """The events of a run that are kept, in arrival order; grows while the run goes on."""
 
@@ -198,7 +202,11 @@ class Run:
             dropped_by_site=self.store.dropped_by_site(),
             muted=self._muted(),
             barrier=self._barrier_status(now),
-            notes=(*self.notes, *self.callbacks.notes(), *(finding.message for finding in self.expectations.findings())),
+            notes=(
+                *self.notes,
+                *self.callbacks.notes(),
+                *(finding.message for finding in self.expectations.findings()),
+            ),
         )
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
@@ -278,7 +286,7 @@ class Run:
         if self._ended_at is not None:
             return count / max(self._ended_at - self.started, 1e-9)
         arrivals.append((now, count))
-        while len(arrivals) > 2 and now - arrivals[0][0] > 1:
+        while now - arrivals[1][0] > _RATE_OVER_S:
             arrivals.popleft()
         then, before = arrivals[0]
         return (count - before) / max(now - then, 1e-3)

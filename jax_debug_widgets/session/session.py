@@ -15,7 +15,6 @@ import numpy as np
 
 from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
-from jax_debug_widgets.taps import Capture, Settings
 from jax_debug_widgets.session.feed import Feed
 from jax_debug_widgets.session.inventory import Inventory, inventory
 from jax_debug_widgets.session.options import Options
@@ -23,12 +22,13 @@ from jax_debug_widgets.session.requests import answer
 from jax_debug_widgets.session.run import Run
 from jax_debug_widgets.session.snapshots import snapshot_of
 from jax_debug_widgets.session.waiter import Waiter
+from jax_debug_widgets.taps import Capture, Settings
 from jax_debug_widgets.transport import Pump
 from jax_debug_widgets.widgets import Channel, Panel, Snapshot
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.dispatch import Execution, Stage
-    from jax_debug_widgets.events import Firing
+    from jax_debug_widgets.events import CallSite, Firing
     from jax_debug_widgets.taps.sites import NameFile
 
 _MAX_RUNS = 50
@@ -138,13 +138,23 @@ class Session:
         if run is not None and is_capturing():
             run.call_log.compiled(stage, name, seconds)
 
+    def known_sites(self) -> list[CallSite]:
+        """The sites that have fired in any of the runs, by number."""
+        self.collect()
+        sites = {site.id: site for run in self._runs.values() for site in run.store.sites()}
+        return [sites[number] for number in sorted(sites)]
+
+    def muted(self) -> frozenset[int]:
+        """The numbers of the sites that are switched off."""
+        return self.capture.sites.muted()
+
     def mute(self, site_id: int, *, muted: bool) -> None:
         """Stop or go on recording a site, from now on, in all programs that contain it. Nothing is recompiled.
 
         Raises:
           KeyError: no such site.
         """
-        if site_id not in {site.id for run in self._runs.values() for site in run.store.sites()}:
+        if site_id not in {site.id for site in self.known_sites()}:
             msg = f"no site has the number {site_id}; `%jaxdebug sites` lists them"
             raise KeyError(msg)
         self.capture.sites.switch_of(site_id).off = muted

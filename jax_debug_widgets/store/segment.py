@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -103,7 +104,9 @@ class Segment:
         firing, lane = self._locate(position)
         tap = self.taps[self._tap[firing]]
         row = int(self._row[firing])
-        arrays = [column[row] if isinstance(column, list) else column[row, ...] for column in self._columns[self._tap[firing]]]
+        arrays = [
+            column[row] if isinstance(column, list) else column[row, ...] for column in self._columns[self._tap[firing]]
+        ]
         coordinates = tap.coordinates_of(arrays)
         return Event(
             site=tap.site,
@@ -152,7 +155,9 @@ class Segment:
                 column = np.asarray(self._columns[number][value])
                 yield tap, value, positions[chosen], _by_event(tap, value, column).ravel()[chosen]
 
-    def stacked(self, site_id: int, value: int, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    def stacked(
+        self, site_id: int, value: int, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Value `value` of a site over events `start .. stop - 1`: positions int64[n], occurrences int64[n], [n, ...]."""
         found = []
         for number, tap in enumerate(self.taps):
@@ -184,7 +189,7 @@ def _column(tap: Tap, arrays: list[np.ndarray]) -> Column:
         return arrays
     try:
         # Ten times faster than np.stack for scalars.
-        joined = np.frombuffer(b"".join(arrays), arrays[0].dtype)
+        joined = np.frombuffer(b"".join(cast("list[memoryview]", arrays)), arrays[0].dtype)
     except (BufferError, TypeError, ValueError):  # bfloat16 and its like have no buffer; others are not contiguous.
         return np.stack(arrays)
     return joined.reshape(len(arrays), *arrays[0].shape)

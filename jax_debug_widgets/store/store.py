@@ -120,7 +120,11 @@ class Store:
 
     def range(self, start: int, stop: int) -> list[Event]:
         """Events `start .. stop - 1`, those of them that are kept."""
-        return [segment.event(position) for segment, first, end in self._between(start, stop) for position in range(first, end)]
+        return [
+            segment.event(position)
+            for segment, first, end in self._between(start, stop)
+            for position in range(first, end)
+        ]
 
     def columns(self, start: int, stop: int) -> list[Columns]:
         """Events `start .. stop - 1`, those of them that are kept, as columns; consecutive pieces."""

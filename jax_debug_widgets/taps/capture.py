@@ -12,16 +12,16 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.hooks import Hooks, capturing, is_capturing
+from jax_debug_widgets.events import Firing, Nesting, Tap
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import renderer, unflattener
-from jax_debug_widgets.events import Firing, Nesting, Tap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,9 @@ class Capture:
         self.inbox: deque[Firing] = deque()
         self.outcomes = OutcomeBook()
         self._hooks = Hooks(self._make_recorder)
-        listener = CallbackListener(self.sites, self.outcomes, lambda equation: self._make_recorder(equation, Settings()))
+        listener = CallbackListener(
+            self.sites, self.outcomes, lambda equation: self._make_recorder(equation, Settings())
+        )
         self._callback_hooks = CallbackHooks(listener, is_capturing)
         self._taps: dict[Hashable, Tap] = {}
 
@@ -68,13 +70,16 @@ class Capture:
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Explain what JAX refuses, in `outcomes.notes` and below the error; nothing is captured."""
-        with capturing(None), self._callback_hooks.explaining():
-            try:
+        self._hooks.install()
+        try:
+            with capturing(None), self._callback_hooks.explaining():
                 yield
-            except Exception as error:
-                for _ in range(len(self.outcomes.notes)):
-                    error.add_note(self.outcomes.notes.popleft())
-                raise
+        except Exception as error:
+            for _ in range(len(self.outcomes.notes)):
+                error.add_note(self.outcomes.notes.popleft())
+            raise
+        finally:
+            self._hooks.remove()
 
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
         silent = equation.kind == "print" and not settings.echo
@@ -91,7 +96,17 @@ class Capture:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
         site = self.sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
-        key = (site.id, equation.shapes, equation.dtypes, static, equation.lanes, equation.text_options, equation.types, equation.order, equation.callers)
+        key = (
+            site.id,
+            equation.shapes,
+            equation.dtypes,
+            static,
+            equation.lanes,
+            equation.text_options,
+            equation.types,
+            equation.order,
+            equation.callers,
+        )
         if key not in self._taps:
             self._taps[key] = make_tap(site, equation)
         return self._taps[key]
@@ -149,12 +164,13 @@ def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., 
         return ()
 
     def record_and_run(*arrays: np.ndarray) -> tuple[()]:
+        assert run is not None
         if not switch.off:
             append((tap, clock(), arrays))
         for lane in tap.lane_order:
             run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
         return ()
 
-    chosen = record if run is None else record_and_run
+    chosen = cast("TapRecorder", record if run is None else record_and_run)
     chosen.tap = tap
     return chosen

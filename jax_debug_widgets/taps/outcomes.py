@@ -57,7 +57,7 @@ class OutcomeBook:
 
     def running(self) -> list[Running]:
         """The functions that are running now, the oldest first."""
-        return sorted(list(self._running.values()), key=lambda one: one.began_ns)
+        return sorted(self._running.copy().values(), key=lambda one: one.began_ns)
 
     def asked(self, tap: Tap) -> Asked:
         """Who asked for the calls of a tap."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import jax
 
-from jax_debug_widgets.taps.source import CallText, call_text
 from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation, Frame

@@ -57,7 +57,7 @@ class Standstill:
 
 def standstill(thread: int) -> Standstill | None:
     """Where the thread with this ident is now; None if it runs no Python code any more."""
-    frame = sys._current_frames().get(thread)
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and named so to be noticed.
     if frame is None:
         return None
     inner: list[FrameType] = []

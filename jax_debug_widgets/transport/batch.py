@@ -20,15 +20,18 @@ class EventColumns(Protocol):
     """Consecutive events, one row each; `store.Columns` is one."""
 
     @property
-    def site(self) -> np.ndarray: ...
+    def site(self) -> np.ndarray:
+        """See `store.Columns`, as for the others."""
+        ...
+
     @property
-    def time_ns(self) -> np.ndarray: ...
+    def time_ns(self) -> np.ndarray: ...  # noqa: D102
     @property
-    def occurrence(self) -> np.ndarray: ...
+    def occurrence(self) -> np.ndarray: ...  # noqa: D102
     @property
-    def lane(self) -> np.ndarray: ...
+    def lane(self) -> np.ndarray: ...  # noqa: D102
     @property
-    def call(self) -> np.ndarray: ...
+    def call(self) -> np.ndarray: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ def batch_message(
     }, buffer
 
 
-def rows_message(run: str, request: int, first: int, count: int, texts: Mapping[int, str]) -> tuple[dict[str, Any], bytes]:
+def rows_message(
+    run: str, request: int, first: int, count: int, texts: Mapping[int, str]
+) -> tuple[dict[str, Any], bytes]:
     """The answer to `rows`: `{index from first: line}`."""
     specs, buffer = wire.pack(wire.pack_texts(texts))
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer

@@ -52,7 +52,7 @@ class Pump:
                 if not self._context.copy().run(self._tick):
                     return
                 failures = 0
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever it is, the user's program goes on.
                 # The user's program must not suffer, and the next tick may work: what was not sent is sent then.
                 failures += 1
                 if failures <= _FAILURES_TOLD:

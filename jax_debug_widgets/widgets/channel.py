@@ -41,7 +41,7 @@ class Channel:
         self._answer = answer
         model.on_msg(lambda _model, content, _buffers: self._on_request(content))
         kernel = getattr(get_ipython(), "kernel", None)
-        if Intake.is_possible(kernel):
+        if model.comm is not None and Intake.is_possible(kernel):
             Intake(kernel, model.comm.comm_id, self._on_request).install()
 
     @classmethod

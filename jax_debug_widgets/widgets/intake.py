@@ -61,14 +61,16 @@ class Intake:
         """Whether the message was one of ours; it is in the queue then."""
         session = self._kernel.session
         try:
-            _, parts = session.feed_identities(frames, copy=False)  # signature, header, parent, metadata, content, buffers
+            _, parts = session.feed_identities(
+                frames, copy=False
+            )  # signature, header, parent, metadata, content, buffers
             if session.unpack(parts[1].bytes).get("msg_type") != "comm_msg":
                 return False
             content = session.unpack(parts[4].bytes)
             if content.get("comm_id") != self._comm_id or content.get("data", {}).get("method") != "custom":
                 return False
             self._messages.put(session.deserialize(parts, content=True, copy=False))  # Checks the signature.
-        except Exception:
+        except Exception:  # noqa: BLE001 - a message that is not understood is not ours.
             _log.exception("jax_debug_widgets could not read a message; it goes its usual way")
             return False
         return True
@@ -78,7 +80,7 @@ class Intake:
             message = self._messages.get()
             try:
                 self._context.copy().run(self._handle, message["content"]["data"]["content"])
-            except Exception:
+            except Exception:  # noqa: BLE001 - the thread must live on for the next request.
                 _log.exception("jax_debug_widgets could not answer a request")
             finally:
                 self._publish_status(message)

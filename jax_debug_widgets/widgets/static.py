@@ -55,7 +55,8 @@ def _header(snapshot: Snapshot) -> str:
 
 def _notes(snapshot: Snapshot) -> str:
     return "".join(
-        f'<div role="note" style="padding:4px 10px;border-bottom:{_BORDER};color:var(--jp-warn-color0,#9a4d00)">{escape(note)}</div>'
+        f'<div role="note" style="padding:4px 10px;border-bottom:{_BORDER};color:var(--jp-warn-color0,#9a4d00)">'
+        f"{escape(note)}</div>"
         for note in snapshot.status.notes
     )
 

@@ -16,7 +16,9 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     for site in snapshot.sites:
         stream = "ordered" if site.ordered else "unordered"
         phase = "" if site.phase == "forward" else f", {site.phase}"
-        parts.append(f"  {site.where}  {site.label}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase})")
+        parts.append(
+            f"  {site.where}  {site.label}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase})"
+        )
     parts += [f"  {call_line(call)}" for call in snapshot.calls]
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
         if lines and stream:

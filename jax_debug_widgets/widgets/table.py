@@ -36,7 +36,9 @@ class Table:
         headers, rows = self._shown()
         head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in headers)
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-        caption = f'<caption style="text-align:left;font-weight:600">{escape(self.title)}</caption>' if self.title else ""
+        caption = (
+            f'<caption style="text-align:left;font-weight:600">{escape(self.title)}</caption>' if self.title else ""
+        )
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return (
             f'<div style="{_FONT}"><table style="border-collapse:collapse">{caption}'

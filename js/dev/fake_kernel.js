@@ -57,7 +57,18 @@ const LINES = [
 export class FakeKernel {
   /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
   constructor(run, { rate, seconds, state, calls = 1, title = "train(params, digits, key)" }) {
-    Object.assign(this, { run, rate, state, title, calls: [], events: [], sent: 0, batches: 0, listeners: new Map() });
+    Object.assign(this, {
+      run,
+      rate,
+      seconds,
+      state,
+      title,
+      calls: [],
+      events: [],
+      sent: 0,
+      batches: 0,
+      listeners: new Map(),
+    });
     this.began = performance.now() - 1000 * seconds;
     this.started = (Date.now() - 1000 * seconds) / 1000;
     this.fired = SITES.map(() => 0);
@@ -92,6 +103,7 @@ export class FakeKernel {
   }
 
   elapsed() {
+    if (this.state !== "running") return this.seconds;
     return (performance.now() - this.began) / 1000;
   }
 
@@ -125,7 +137,16 @@ export class FakeKernel {
       ...this.texts(first + newest, this.events.length, newest),
     });
     const header = { type: "batch", batch: this.batches++, first, count: events.length, oldest: 0, id };
-    this.emit({ ...header, columns, sites: SITES, calls: this.callMessages(), status: this.status() }, buffer);
+    this.emit(
+      {
+        ...header,
+        columns,
+        sites: SITES.filter((_, i) => this.fired[i] > 0),
+        calls: this.callMessages(),
+        status: this.status(),
+      },
+      buffer,
+    );
   }
 
   answer(request) {

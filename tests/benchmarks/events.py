@@ -31,7 +31,7 @@ def loop(say):
     return partial(program, jnp.float32(1))
 
 
-def nothing(*_):
+def nothing(*_: object) -> tuple[()]:
     """A callback that does nothing."""
     return ()
 

@@ -51,6 +51,7 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     sys.stdout.write(f"\n{title}\n")
     for row in [header, ["-" * width for width in widths], *rows]:
-        cells = [cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        name, *figures = row
+        cells = [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True))]
         sys.stdout.write("  " + "  ".join(cells) + "\n")
     sys.stdout.flush()

@@ -36,5 +36,7 @@ def main() -> None:
         with stdout_to_null():
             plain, ours = measure(lanes, capture=False), measure(lanes, capture=True)
         for call, theirs, mine in zip(("first", "later"), plain, ours, strict=True):
-            rows.append([f"{lanes} lanes, {call} call", f"{theirs * 1e3:.2f}", f"{mine * 1e3:.2f}", f"{theirs / mine:.0f} ×"])
+            rows.append(
+                [f"{lanes} lanes, {call} call", f"{theirs * 1e3:.2f}", f"{mine * 1e3:.2f}", f"{theirs / mine:.0f} ×"]
+            )
     table("A vmapped print", ["", "plain, ms", "captured, ms", "faster"], rows)

@@ -11,10 +11,10 @@ from jax.experimental import io_callback
 class Host:
     """A host function, `2 * sin(x)`, that keeps what it was called with: types, placement and bits."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.calls = []
 
-    def __call__(self, x):
+    def __call__(self, x) -> np.ndarray:
         placement = tuple(map(str, x.devices()))
         self.calls.append(
             (type(x), str(x.dtype), x.shape, x.weak_type, x.committed, placement, np.asarray(x).tobytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import jax
@@ -43,7 +44,7 @@ def test_results_calls_and_errors_are_those_of_plain_jax(transform, body, same_b
         assert called == expected, "in JAX's order"
     assert Counter(event.args[0].tobytes() for event in run.events) == Counter(call[-1] for call in called)
     assert sum(summary.returned for summary in run.callbacks) == len(called)
-    assert {event.kind for event in run.events} <= {"pure" if body != "io" and body != "io_ordered" else "io"}
+    assert {event.kind for event in run.events} <= {"io" if body.startswith("io") else "pure"}
 
     outcome(program)
     assert Counter(host.take()) == Counter(expected), "JAX calls it again once the capture is over"
@@ -66,7 +67,10 @@ def test_each_vmap_method_calls_the_host_as_often_as_jax_does(method, wrap, same
 
 
 ARGUMENTS = {
-    **{name: jnp.asarray(np.array([[1, 0, 1], [0, 1, 1]])).astype(name) for name in ("bool", "int8", "uint32", "float16")},
+    **{
+        name: jnp.asarray(np.array([[1, 0, 1], [0, 1, 1]])).astype(name)
+        for name in ("bool", "int8", "uint32", "float16")
+    },
     **{name: jnp.asarray(np.array([[1, 0], [2, 1]])).astype(name) for name in ("bfloat16", "complex64", "float8_e5m2")},
     "scalar": np.float32(np.nan),
     "Python float": 2.5,
@@ -161,3 +165,34 @@ def test_a_muted_site_records_nothing_and_still_answers():
             run._session.mute(run.sites[0].id, muted=False)
     assert len(host.calls) == 2
     assert len(run.events) == len(run.callbacks.calls) == 1
+
+
+def repeated(host):
+    """Calls that XLA could merge, hoist out of a loop, or remove."""
+
+    def f(x):
+        def step(carry, _):
+            constant = jax.pure_callback(host, like(x), x)
+            io_callback(host, None, carry, ordered=False)
+            return carry + constant * 0, jax.pure_callback(host, like(x), carry)
+
+        total, _ = jax.lax.scan(step, x, length=3)
+        return total + jax.pure_callback(host, like(x), x) - jax.pure_callback(host, like(x), x)
+
+    return f
+
+
+@pytest.mark.behaviour("C1")
+@pytest.mark.parametrize("body", [*BODIES.values(), repeated], ids=[*BODIES, "repeated"])
+@pytest.mark.parametrize("loop", [False, True], ids=["straight", "loop"])
+def test_the_compiled_program_is_that_of_plain_jax(body, loop):
+    def compiled():
+        f = body(Host())
+        program = (lambda x: jax.lax.fori_loop(0, 3, lambda _, x: f(x), x)) if loop else f
+        text = jax.jit(program).lower(1.0).compile().as_text()
+        without_places = re.sub(r"metadata=\{[^}]*\}", "", text)
+        return [line for line in without_places.splitlines() if "%" in line or "ENTRY" in line]
+
+    plain = compiled()
+    with jdw.capture():
+        assert compiled() == plain

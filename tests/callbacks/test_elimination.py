@@ -20,7 +20,7 @@ def unused(host):
 
 WRAPS = {
     "jit": jax.jit,
-    "jit in jit": lambda f: jax.jit(lambda x: jax.jit(f)(x)),
+    "jit in jit": lambda f: jax.jit(jax.jit(f)),
     "scan": lambda f: jax.jit(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, length=3)[0]),
     "cond": lambda f: jax.jit(lambda x: jax.lax.cond(x > 0, f, lambda x: x, x)),
 }

@@ -16,11 +16,11 @@ SHAPE = jax.ShapeDtypeStruct((), jnp.float32)
 class Generator:
     """Host state that JAX knows nothing of: a stream of random numbers."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
         self.drawn = []
 
-    def __call__(self, lane):
+    def __call__(self, lane) -> np.float32:
         self.drawn.append((int(lane), np.float32(self.rng.normal())))
         return self.drawn[-1][1]
 

@@ -40,7 +40,7 @@ CALLS = {
 
 
 def raised_by(program):
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is what the test compares.
+    with pytest.raises(Exception) as caught:  # noqa: PT011, PT012 - which one, and from where, is compared.
         program()
         jax.effects_barrier()
     # What else the runtime says is the trace of JAX's own frames.

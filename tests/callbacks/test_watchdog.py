@@ -29,7 +29,7 @@ def until(condition):
 class Gate:
     """A host function that waits until the test lets it go."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.lock = threading.Lock()
         self.lock.acquire()
         self.ident = None
@@ -127,7 +127,9 @@ def test_a_function_that_waits_for_jax_is_told_so():
     thread = threading.Thread(target=host)
     thread.start()
     assert started.wait(PATIENCE)
-    found = until(lambda: (f := standstill(thread.ident)) and f.function.endswith("host") and "calls JAX" in f.reason and f)
+    found = until(
+        lambda: (f := standstill(thread.ident)) and f.function.endswith("host") and "calls JAX" in f.reason and f
+    )
     gate.set()
     thread.join()
     assert (found.file, found.line) == (__file__, host.__code__.co_firstlineno + 2)

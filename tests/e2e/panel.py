@@ -72,7 +72,7 @@ class PanelOnScreen:
 
     def number(self, name: str) -> int:
         """One of the panel's numbers."""
-        return int(self.root.get_attribute(f"data-{name}"))
+        return int(self.root.get_attribute(f"data-{name}") or 0)
 
     @property
     def root(self) -> Locator:
@@ -85,5 +85,5 @@ class PanelOnScreen:
 
     def points(self) -> dict[str, int]:
         """Series -> points, of the plots on the screen."""
-        plots = self.root.locator("[data-series]")
-        return {plot.get_attribute("data-series"): int(plot.get_attribute("data-points")) for plot in plots.all()}
+        plots = self.root.locator("[data-series]").all()
+        return {str(plot.get_attribute("data-series")): int(plot.get_attribute("data-points") or 0) for plot in plots}

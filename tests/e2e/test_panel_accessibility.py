@@ -54,7 +54,7 @@ def test_what_opens_has_none_either(harness: Harness, theme: str):
     panel.get_by_label("Copy and export").click()
     panel.get_by_test_id("export-csv").wait_for()
     assert violations(harness.page) == []
-    panel.get_by_label("Keys").click()
+    panel.get_by_label("Keys", exact=True).click()
     panel.get_by_test_id("keys").wait_for()
     assert violations(harness.page) == []
 
@@ -82,7 +82,7 @@ def focused(page: Page) -> str:
 
 def stops(page: Page, panel: Locator) -> Iterator[str]:
     """What the Tab key stops at within the panel, one after the other; each shows that it has the focus."""
-    panel.get_by_label("Keys").focus()
+    panel.get_by_label("Keys", exact=True).focus()
     for _ in range(80):
         page.keyboard.press("Tab")
         name = focused(page)
@@ -104,7 +104,7 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
     ("tab", "wanted"),
     [
         ("streams", {"Ordered events", "Unordered events", "Mute loss", "Copy and export", "Filter the lines"}),
-        ("plots", {"smoothing", "Pin loss", "Save loss as PNG", "Logarithmic axis of loss"}),
+        ("plots", {"smoothing", "Pin loss", "png: save loss as a picture", "log axis of loss"}),
         ("arrays", {"Array", "x, float32[4,64,128]"}),
         ("timeline", {"Timeline", "call 1 init"}),
         ("calls", {"train"}),

@@ -108,7 +108,9 @@ def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
     panel.locator(".call-bar[data-call='4']").click()
     panel.get_by_role("tab", name="Streams").click()
     events = harness.page.evaluate("kernel.events.filter(({ call }) => call === 4).length")
-    rows = [int(panel.get_by_test_id(f"stream-{name}").get_attribute("data-rows") or 0) for name in ("ordered", "unordered")]
+    rows = [
+        int(panel.get_by_test_id(f"stream-{name}").get_attribute("data-rows") or 0) for name in ("ordered", "unordered")
+    ]
     assert sum(rows) == events
     panel.get_by_test_id("only-call").click()
     assert panel.get_by_test_id("only-call").count() == 0
@@ -128,7 +130,7 @@ def test_a_plot_is_zoomed_by_dragging_and_saved_as_a_picture(harness: Harness):
     plot.locator("canvas").dblclick()
     assert plot.get_attribute("data-zoomed") == "false"
     with harness.page.expect_download() as download:
-        plot.get_by_label("Save loss as PNG").click()
+        plot.get_by_label("png: save loss as a picture").click()
     assert download.value.path().read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
@@ -149,7 +151,9 @@ def test_many_requests_for_arrays_never_pile_up(harness: Harness):
     slider.evaluate(
         "input => { for (let i = 0; i < 200; i++) { input.value = i; input.dispatchEvent(new Event('input', { bubbles: true })); } }"
     )
-    number = harness.page.evaluate("kernel.events.findIndex(({ site, occurrence }) => site === 2 && occurrence === 199)")
+    number = harness.page.evaluate(
+        "kernel.events.findIndex(({ site, occurrence }) => site === 2 && occurrence === 199)"
+    )
     panel.locator(f"[data-testid=slice][data-event='{number}']").wait_for()
     asked = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'array').length") - before
     assert asked < 20

@@ -59,7 +59,7 @@ def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
     assert lab_page.errors == []
 
 
-def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(lab, tour, lab_page):
+def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(tour, lab_page):
     tour.run_cell(WATCHED, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", **COUNTS)
@@ -95,7 +95,7 @@ def test_a_reload_brings_all_of_it_back(tour, lab_page):
     lab_page.screenshot("tour-after-a-reload")
 
 
-def test_the_reopened_notebook_shows_it_without_a_kernel(lab, tour, lab_page):
+def test_the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
     tour.run_cell(WATCHED, timeout_s=120)
     PanelOnScreen(lab_page).wait(state="done", **COUNTS)
     tour.save()

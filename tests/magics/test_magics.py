@@ -239,3 +239,22 @@ def test_a_cell_captures_functions_jitted_before_it(ours):
     (site,) = last_run().sites
     assert site.where == "In [1]:1"
     assert site.function.endswith("<lambda>")
+
+
+def test_a_site_is_switched_off_and_on_by_its_number(ours):
+    ours.run("h = jax.jit(lambda x: jax.debug.print('switched {x}', x=x))")
+    ours.run("%jaxdebug --no-echo h(1.)")
+    number = last_run().sites[0].id
+    assert re.search(rf"^ *{number}  on  .* x$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
+    ours.run(f"%jaxdebug mute {number}")
+    ours.run("%jaxdebug --no-echo h(2.)")
+    assert texts() == []
+    assert re.search(rf"^ *{number}  muted  .* x$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
+    ours.run(f"%jaxdebug unmute {number}")
+    ours.run("%jaxdebug --no-echo h(3.)")
+    assert texts() == ["switched 3.0"]
+
+
+def test_a_site_that_is_none_is_refused(ours):
+    assert "no site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
+    assert "say which, by number" in ours.run("%jaxdebug mute loss").stderr

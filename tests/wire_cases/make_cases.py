@@ -214,7 +214,13 @@ def out_of_order() -> tuple[dict[str, Any], bytes]:
     n = len(sites)
     place = {"ordered": False, "name_stack": "jit(step)/while/body"}
     return batch(
-        {"site": sites, "time": np.arange(n) / 8, "occurrence": [0, 0, 1, 1, 2, 2, 0], "lane": [-1] * n, "call": [1] * n},
+        {
+            "site": sites,
+            "time": np.arange(n) / 8,
+            "occurrence": [0, 0, 1, 1, 2, 2, 0],
+            "lane": [-1] * n,
+            "call": [1] * n,
+        },
         texts={i: f"{'?ab'[number]} {i}" for i, number in enumerate(sites[:-1])} | {n - 1: "outer"},
         sites=[
             site(1, "a", line=8, **place),
@@ -269,7 +275,13 @@ def array(value: np.ndarray, rows: np.ndarray, stride: list[int], **fields: Any)
         name="x",
         dtype=value.dtype.name,
         shape=list(value.shape),
-        **{"index": [0] * (value.ndim - 2), "rows": rows.shape[0], "columns": rows.shape[1], "stride": stride, **fields},
+        **{
+            "index": [0] * (value.ndim - 2),
+            "rows": rows.shape[0],
+            "columns": rows.shape[1],
+            "stride": stride,
+            **fields,
+        },
         stats=stats,
         data=specs,
     )

@@ -8,6 +8,8 @@ export class Client implements RunSource {
   private readonly runs = new Map<string, RunStore>();
   /** Runs asked for; those that the kernel does not know keep their snapshot. */
   private readonly asked = new Set<string>();
+  /** Runs that are over and were let go; what still comes of them is for no one. */
+  private readonly forgotten = new Set<string>();
   private readonly channel: Channel;
 
   /** `onRun` is told of each run when its first batch is here. */
@@ -22,15 +24,25 @@ export class Client implements RunSource {
     const run = this.runs.get(key);
     if (!run && !this.asked.has(key)) {
       this.asked.add(key);
+      this.forgotten.delete(key);
       this.channel.request({ type: "sync", run: key, first: 0 });
     }
     return run;
   }
 
+  forget(key: string): void {
+    const run = this.runs.get(key);
+    const isOver = run?.status?.state === "done" || run?.status?.state === "failed";
+    if (!run || run.gone || !isOver) return;
+    this.runs.delete(key);
+    this.asked.delete(key);
+    this.forgotten.add(key);
+  }
+
   receive(content: unknown, buffers?: readonly ArrayBufferView[]): void {
     try {
       const message = decode(content, buffers);
-      if (message.type === "batch") {
+      if (message.type === "batch" && !this.forgotten.has(message.run)) {
         const known = this.runs.get(message.run);
         (known ?? this.open(message.run)).apply(message);
         if (!known) this.onRun();

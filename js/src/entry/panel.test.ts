@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeModel } from "../../test/fakes";
+import { EventLog } from "../store/events";
 import panel from "./panel";
 import { RUN_ATTRIBUTE } from "./registry";
 
@@ -91,6 +92,24 @@ describe("an output", () => {
     await settled();
     expect(live(after)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
     expect(live(before)).toBeNull();
+  });
+
+  it("is let go of when it left the page and is large, and asked for again when it returns", async () => {
+    const output = addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    vi.spyOn(EventLog.prototype, "length", "get").mockReturnValue(1_000_001);
+    output.remove();
+    await settled();
+    model.receive("small");
+    vi.restoreAllMocks();
+    document.body.append(output);
+    await settled();
+    expect(live(output)).toBeNull();
+    expect(model.sent.at(-1)).toMatchObject({ type: "sync", run: "run-1", first: 0 });
+    model.receive("small");
+    await settled();
+    expect(live(output)?.dataset.events).toBe("5");
   });
 
   it("may be there twice", async () => {

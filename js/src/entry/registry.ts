@@ -26,7 +26,12 @@ export const RUN_ATTRIBUTE = "data-jaxdebug-run";
 export interface RunSource {
   /** The run, if anything of it has arrived; asks the kernel for it otherwise. */
   find(key: string): RunStore | undefined;
+  /** Lets go of a run that can be had from the kernel again. */
+  forget(key: string): void;
 }
+
+/** So many events are kept of runs that no output shows: a cell that is run again leaves its old run behind. */
+const MOST_HIDDEN_EVENTS = 1_000_000;
 
 export type Mount = (host: HTMLElement, run: RunStore, ui: UiState) => () => void;
 
@@ -42,6 +47,8 @@ export class Registry {
   private readonly uiOf = new WeakMap<HTMLElement, UiState>();
   /** By run, what its last removed view showed: an output that is written anew goes on with that. */
   private readonly lastUi = new Map<string, UiState>();
+  /** The runs that were shown and are not, the one that went last at the end. */
+  private readonly hidden = new Map<string, RunStore>();
   private readonly observer = new MutationObserver(() => this.sweepSoon());
   private sweeping = false;
 
@@ -88,6 +95,20 @@ export class Registry {
       view.remove();
       this.views.delete(output);
       this.lastUi.set(view.run.key, view.ui);
+      this.hidden.delete(view.run.key);
+      this.hidden.set(view.run.key, view.run);
+    }
+    this.forgetHidden();
+  }
+
+  private forgetHidden(): void {
+    for (const { run } of this.views.values()) this.hidden.delete(run.key);
+    let events = [...this.hidden.values()].reduce((sum, run) => sum + run.log.length, 0);
+    for (const [key, run] of this.hidden) {
+      if (events <= MOST_HIDDEN_EVENTS) return;
+      events -= run.log.length;
+      this.hidden.delete(key);
+      for (const source of this.sources) source.forget(key);
     }
   }
 

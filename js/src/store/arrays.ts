@@ -22,6 +22,8 @@ export class ArraySlices {
   private readonly kept = new Map<string, SliceAnswer>();
   private wanted: WantedSlice | null = null;
   private asking = false;
+  /** A kernel may answer with a plain slice where a picture was asked for. */
+  sendsImages = true;
 
   constructor(
     private readonly ask: AskForSlice,
@@ -52,6 +54,7 @@ export class ArraySlices {
     this.wanted = null;
     this.ask(wanted, (answer) => {
       this.asking = false;
+      if (wanted.image && typeof answer === "object") this.sendsImages = answer.channels !== undefined;
       this.keep(keyOf(wanted), answer);
       if (this.wanted && this.kept.has(keyOf(this.wanted))) this.wanted = null;
       this.askNext();

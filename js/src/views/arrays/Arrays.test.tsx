@@ -56,6 +56,12 @@ describe("the arrays", () => {
     expect(all(".colour-bar")).toHaveLength(0);
   });
 
+  it("are slices where the kernel sends no pictures", () => {
+    showSlice(goldenArray("array", { event: 3 }), [2, 3, 3]);
+    expect(all(".toolbar .toggle")).toHaveLength(0);
+    expect(all(".toolbar .slider")).toHaveLength(2);
+  });
+
   it("say why there is no array", () => {
     showSlice("This event is no longer kept.");
     expect(find("p.slice").textContent).toBe("This event is no longer kept.");

@@ -44,7 +44,8 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   const [lane, setLane] = useState("");
   const [index, setIndex] = useState<readonly number[]>([]);
   const [image, setImage] = useState(canBeImage(array.shape));
-  const isImage = image && canBeImage(array.shape);
+  const mayBeImage = canBeImage(array.shape) && run.arrays.sendsImages;
+  const isImage = image && mayBeImage;
   const leading = array.shape.slice(0, isImage ? -3 : -2);
   const events = useFirings(run, ui, array.site.id, lane);
   const last = events.length - 1;
@@ -100,7 +101,7 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
             set={(i) => setIndex(wantedIndex.map((old, other) => (other === axis ? i : old)))}
           />
         ))}
-        {canBeImage(array.shape) && (
+        {mayBeImage && (
           <button type="button" class="toggle" aria-pressed={image} onClick={() => setImage(!image)}>
             image
           </button>

@@ -42,7 +42,6 @@ export function Slice({ run, wanted, name, dark }: Props) {
       <output class="slice-line mono number" data-testid="slice-line">
         {cell ? reading(slice, cell) : <Statistics slice={slice} />}
       </output>
-      {wanted.image && !isImage && <span class="muted">This kernel sends no pictures.</span>}
     </div>
   );
 }

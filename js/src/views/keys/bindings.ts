@@ -52,6 +52,7 @@ export const KEYS: readonly Key[] = [
     keys: ["Escape"],
     words: "close the list or the detail; show all calls and sites",
     does: ({ ui }) => {
+      if (ui.keys.value) return flip(ui.keys);
       for (const state of [ui.event, ui.anchor, ui.onlyCall, ui.site]) state.value = null;
     },
   },

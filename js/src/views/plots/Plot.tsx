@@ -142,7 +142,13 @@ function Actions({ ui, plotKey, name, together, toPng }: ActionsProps) {
   const on = ui.logarithmic.value.has(plotKey);
   return (
     <span class="actions">
-      <button type="button" class="mini save" aria-label={`Save ${name} as PNG`} title="Save as PNG" onClick={toPng}>
+      <button
+        type="button"
+        class="mini save"
+        aria-label={`png: save ${name} as a picture`}
+        title="Save as PNG"
+        onClick={toPng}
+      >
         png
       </button>
       {!together && (
@@ -163,7 +169,7 @@ function Actions({ ui, plotKey, name, together, toPng }: ActionsProps) {
         type="button"
         class="mini log-toggle"
         aria-pressed={on}
-        aria-label={`Logarithmic axis of ${name}`}
+        aria-label={`log axis of ${name}`}
         title="Logarithmic axis"
         onClick={() => {
           ui.logarithmic.value = toggled(ui.logarithmic.value, plotKey);

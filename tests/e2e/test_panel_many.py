@@ -1,0 +1,109 @@
+"""Many panels on one page, panels that come and go: nothing stays behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+if TYPE_CHECKING:
+    from playwright.sync_api import CDPSession
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+PANELS = 20
+
+SHOW = f"""() => new Promise((resolve) => {{
+  window.outputs = Array.from({{ length: {PANELS} }}, (_, i) => {{
+    const output = document.createElement('div');
+    output.dataset.jaxdebugRun = i % 2 ? 'demo' : 'other';
+    document.body.append(output);
+    return output;
+  }});
+  const wait = () => outputs.every((output) => output.firstElementChild?.shadowRoot?.querySelector('.row'))
+    ? resolve(outputs.length) : requestAnimationFrame(wait);
+  wait();
+}})"""
+
+VISIT = """() => { for (const output of outputs) {
+  const root = output.firstElementChild.shadowRoot;
+  for (const tab of root.querySelectorAll('[role=tab]')) tab.click();
+} }"""
+
+HIDE = (
+    "() => new Promise((done) => { for (const output of outputs.splice(0)) output.remove(); setTimeout(done, 300); })"
+)
+
+
+def counts(session: CDPSession) -> dict[str, float]:
+    """What the page holds once its rubbish has been collected."""
+    for _ in range(3):
+        session.send("HeapProfiler.collectGarbage")
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
+    return {name: metrics[name] for name in ("Nodes", "JSEventListeners", "JSHeapUsedSize")}
+
+
+def test_twenty_panels_come_and_go_and_leave_nothing_behind(harness: Harness):
+    harness.open(state="done", rate=500, seconds=4)
+    page = harness.page
+    page.evaluate(
+        """() => {
+          const other = new FakeKernel('other', { rate: 500, seconds: 4, state: 'done' });
+          panelModule.initialize({ model: other.model });
+          other.start();
+        }"""
+    )
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    seen = []
+    for _ in range(4):
+        assert page.evaluate(SHOW) == PANELS
+        page.evaluate(VISIT)
+        page.evaluate(HIDE)
+        seen.append(counts(session))
+    first, last = seen[1], seen[-1]
+    print(f"after {PANELS} panels were shown and gone: {first}, and twice more: {last}")
+    assert last["JSEventListeners"] <= first["JSEventListeners"]
+    assert last["Nodes"] <= first["Nodes"] + 5
+    assert last["JSHeapUsedSize"] <= first["JSHeapUsedSize"] * 1.1 + 1e6
+
+
+def test_two_views_of_one_run_are_each_their_own(harness: Harness):
+    harness.open(state="running", rate=200, seconds=4)
+    page = harness.page
+    page.evaluate("document.body.append(document.querySelector('[data-jaxdebug-run]').cloneNode())")
+    first, second = (page.get_by_test_id("jaxdebug-panel").nth(i) for i in (0, 1))
+    second.get_by_role("tab", name="Plots").click()
+    second.locator("[data-series=loss]").wait_for()
+    assert first.locator("#tab-streams").get_attribute("aria-selected") == "true"
+    first.locator("[data-mute='3']").click()
+    second.get_by_role("tab", name="Streams").click()
+    second.locator("[data-mute='3'][aria-pressed=true]").wait_for()
+
+
+def test_runs_that_nobody_looks_at_are_let_go(harness: Harness):
+    harness.open(state="done", rate=1, seconds=1)
+    page = harness.page
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    heap = []
+    for i in range(10):
+        page.evaluate(
+            """(key) => new Promise((resolve) => {
+              document.querySelector('.again')?.remove();
+              const output = document.createElement('div');
+              output.className = 'again';
+              output.dataset.jaxdebugRun = key;
+              document.body.append(output);
+              const kernel = new FakeKernel(key, { rate: 100000, seconds: 4, state: 'done' });
+              panelModule.initialize({ model: kernel.model });
+              kernel.start();
+              kernel.events = [];
+              const wait = () => output.firstElementChild?.shadowRoot?.querySelector('.row') ? resolve() : requestAnimationFrame(wait);
+              wait();
+            })""",
+            f"run-{i}",
+        )
+        heap.append(counts(session)["JSHeapUsedSize"] / 1e6)
+    print(f"megabytes after each of ten runs of 400 000 events: {', '.join(f'{size:.0f}' for size in heap)}")
+    assert heap[-1] < 1.2 * heap[3] + 10

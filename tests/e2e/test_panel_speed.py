@@ -1,0 +1,133 @@
+"""How fast the panel is, measured in the browser on made-up runs; the figures are printed."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+LEAST_FPS = 30
+"""Of 60; the machine of a test has two busy cores and no graphics card."""
+
+MOST_MS = 100
+"""Within which an answer feels immediate."""
+
+IN_PANEL = """
+const panel = document.querySelector('[data-jaxdebug-run] > div').shadowRoot;
+const frame = () => new Promise(requestAnimationFrame);
+const until = async (condition) => {
+  const start = performance.now();
+  while (!condition()) {
+    if (performance.now() - start > 60000) throw new Error(`waited for ${condition}`);
+    await frame();
+  }
+  return performance.now() - start;
+};
+const type = (testId, text) => {
+  const input = panel.querySelector(`[data-testid=${testId}]`);
+  input.value = text;
+  input.dispatchEvent(new Event('input', { bubbles: true }));
+};
+const rows = (name) => Number(panel.querySelector(`[data-testid=stream-${name}]`)?.dataset.rows);
+"""
+
+
+def measured(page: Page, script: str, argument: object = None) -> list[float]:
+    """What the script returns, in milliseconds."""
+    return page.evaluate(f"async (argument) => {{ {IN_PANEL} {script} }}", argument)
+
+
+def test_a_million_rows_are_scrolled_to_anywhere(harness: Harness):
+    panel = harness.open(state="done", rate=250_000, seconds=4)
+    assert panel.get_attribute("data-events") == "1000000"
+    panel.get_by_test_id("merged").click()
+    times = measured(
+        harness.page,
+        """
+        await until(() => rows('merged') === 1000000);
+        const viewport = panel.querySelector('.viewport');
+        const times = [];
+        for (let i = 1; i < 20; i++) {
+          const wanted = Math.round((i * 7919 % 20) / 20 * 1000000);
+          const start = performance.now();
+          viewport.scrollTop = wanted / 1000000 * (viewport.scrollHeight - viewport.clientHeight);
+          await until(() => {
+            const numbers = [...panel.querySelectorAll('.row')].map((row) => Number(row.dataset.event));
+            const texts = [...panel.querySelectorAll('.row .text')].map((text) => text.textContent);
+            return Math.min(...numbers) <= wanted && wanted <= Math.max(...numbers) && !texts.includes('…');
+          });
+          times.push(performance.now() - start);
+        }
+        return times;
+        """,
+    )
+    print(
+        f"scrolling to a row of 1 000 000, its text asked for: median {statistics.median(times):.0f} ms, most {max(times):.0f} ms"
+    )
+    assert statistics.median(times) < MOST_MS
+
+
+@pytest.fixture
+def all_lines(harness: Harness) -> Page:
+    """A run of 100 000 events, the lines of which have all been searched once."""
+    panel = harness.open(state="done", rate=25_000, seconds=4)
+    assert panel.get_attribute("data-events") == "100000"
+    measured(harness.page, "type('filter', 'zzz'); await frame(); await until(() => !panel.querySelector('.hint'));")
+    panel.get_by_test_id("filter").fill("")
+    return harness.page
+
+
+def test_filter_and_find_answer_at_once(all_lines: Page):
+    times = measured(
+        all_lines,
+        """
+        const sites = { ordered: [0, 1], unordered: [2, 3, 4, 5, 6] };
+        const numbers = kernel.events.map(({ y, site }) => [y, site]);
+        const count = (matches) => ({
+          ordered: numbers.filter(([y, site]) => sites.ordered.includes(site) && matches(y, site)).length,
+          unordered: numbers.filter(([y, site]) => sites.unordered.includes(site) && matches(y, site)).length,
+        });
+        const times = {};
+        for (const [text, matches] of Object.entries({
+          nan: (y) => Number.isNaN(y),
+          '/^loss /': (y, site) => site === 0,
+          'site:grad_norm': (y, site) => site === 1,
+          '': () => true,
+        })) {
+          const wanted = count(matches);
+          const start = performance.now();
+          type('filter', text);
+          await until(() => rows('ordered') === wanted.ordered && rows('unordered') === wanted.unordered);
+          times[`filter ${text}`] = performance.now() - start;
+        }
+        for (const text of ['grad_norm', 'loss 0.1']) {
+          const site = text.startsWith('loss') ? 0 : 1;
+          const wanted = numbers.filter(([y, s]) => s === site && (site === 1 || `loss ${y.toPrecision(5)}`.startsWith(text))).length;
+          const start = performance.now();
+          type('find', text);
+          await until(() => Number(panel.querySelector('[data-testid=found]')?.dataset.count) === wanted);
+          times[`find ${text}`] = performance.now() - start;
+        }
+        return times;
+        """,
+    )
+    print(f"of 100 000 lines: {', '.join(f'{name!r} {time:.0f} ms' for name, time in dict(times).items())}")
+    assert statistics.median(dict(times).values()) < MOST_MS
+
+
+@pytest.mark.parametrize("tab", ["streams", "plots", "timeline"])
+def test_frames_keep_coming_while_ten_thousand_events_a_second_do(harness: Harness, tab: str):
+    harness.open(state="running", rate=10_000, seconds=2, tab=tab)
+    frames = harness.page.evaluate("measureFrames(3000)")
+    events = int(harness.page.get_by_test_id("jaxdebug-panel").get_attribute("data-events") or 0)
+    print(f"{tab}: {frames['fps']:.0f} frames/s, the longest {frames['longest']:.0f} ms, at 10 000 events/s")
+    assert events > 40_000
+    assert frames["fps"] >= LEAST_FPS
