@@ -9,6 +9,7 @@ from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
 from jax_debug_widgets.events.finding import Finding
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
+from jax_debug_widgets.events.lot import Lot
 from jax_debug_widgets.events.site import CallSite, Kind, Phase
 from jax_debug_widgets.events.status import Barrier, BarrierState, RunState, Status
 from jax_debug_widgets.events.tap import Firing, Nesting, Tap
@@ -26,6 +27,7 @@ __all__ = [
     "Firing",
     "HostCall",
     "Kind",
+    "Lot",
     "Nesting",
     "Origin",
     "Outcome",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jax_debug_widgets.events import Call, Origin, Tap
+from jax_debug_widgets.events import Call, Lot, Origin, Tap
 from jax_debug_widgets.session.record import Record
 
 if TYPE_CHECKING:
@@ -164,19 +164,17 @@ class CallLog:
         found = (first < len(live)) & (starts[inside] <= times_ns)
         return np.where(found, ids[inside], -1)
 
-    def count(self, calls: np.ndarray, taps: Sequence[Tap]) -> None:
-        """Add firings to their calls: int64[n], and the tap of each."""
-        index: dict[Tap, int] = {}
-        numbers = np.array([index.setdefault(tap, len(index)) for tap in taps], np.int64)
-        kinds = list(index)
-        pairs, counts = np.unique(calls * len(kinds) + numbers, return_counts=True)
+    def count(self, calls: np.ndarray, lot: Lot) -> None:
+        """Add firings to their calls (int64, one a firing)."""
+        kinds = len(lot.taps)
+        pairs, counts = np.unique(calls * kinds + lot.tap, return_counts=True)
         with self._changed:
             for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-                call, number = divmod(pair, len(kinds))
-                record = self._records.get(call)
+                call, number = divmod(pair, kinds)
+                record, tap = self._records.get(call), lot.taps[number]
                 if record is not None:
-                    record.events += count * kinds[number].size
-                    record.fired[kinds[number]] += count
+                    record.events += count * tap.size
+                    record.fired[tap] += count
                     self._touch(record)
 
     def pending(self) -> list[Record]:

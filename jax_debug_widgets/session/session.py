@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
-import numpy as np
 
 from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
+from jax_debug_widgets.events import Lot
 from jax_debug_widgets.session.feed import Feed
 from jax_debug_widgets.session.inventory import Inventory, inventory
 from jax_debug_widgets.session.options import Options
@@ -119,11 +119,10 @@ class Session:
 
     def _ingest(self, run: Run, inbox: deque[Firing]) -> None:
         if inbox:
-            firings = [inbox.popleft() for _ in range(len(inbox))]
-            times = np.fromiter((time for _, time, _ in firings), np.int64, len(firings)) - run.origin_ns
-            calls = run.call_log.attribute(times)
-            run.store.ingest(firings, calls)
-            run.call_log.count(calls, [tap for tap, _, _ in firings])
+            lot = Lot.of([inbox.popleft() for _ in range(len(inbox))])
+            calls = run.call_log.attribute(lot.times_ns - run.origin_ns)
+            run.store.ingest(lot, calls)
+            run.call_log.count(calls, lot)
 
     def executing(self, name: str, ordered: bool, recorders: Sequence[Any]) -> Callable[[Execution], None]:
         """See `_jax.dispatch.Observer`."""

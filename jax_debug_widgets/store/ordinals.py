@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from jax_debug_widgets.events import Firing
+from jax_debug_widgets.events import Lot, Tap
 
 
 class Ordinals:
@@ -19,21 +19,24 @@ class Ordinals:
         self._last: dict[Hashable, tuple[int, int]] = {}
         """Tap, with its coordinates where it has some -> its last call, and how often it has fired in that."""
 
-    def of(self, firings: Sequence[Firing], calls: np.ndarray) -> np.ndarray:
+    def of(self, lot: Lot, calls: np.ndarray) -> np.ndarray:
         """For each firing int64: how often its tap had fired before in the same call, on the same device."""
-        index: dict[Hashable, int] = {}
-        keys = np.array(
-            [
-                index.setdefault((tap, tap.coordinates_of(arrays)) if tap.nesting.axes else tap, len(index))
-                for tap, _, arrays in firings
-            ],
-            np.int64,
-        )
-        ordinals = np.empty(len(firings), np.int64)
-        for key, number in index.items():
-            mine = np.flatnonzero(keys == number)
-            ordinals[mine] = self._counted(key, calls[mine])
+        ordinals = np.empty(len(lot), np.int64)
+        for number, tap in enumerate(lot.taps):
+            mine = np.flatnonzero(lot.tap == number)
+            for key, chosen in self._by_device(tap, lot, mine):
+                ordinals[chosen] = self._counted(key, calls[chosen])
         return ordinals
+
+    def _by_device(self, tap: Tap, lot: Lot, mine: np.ndarray) -> Iterator[tuple[Hashable, np.ndarray]]:
+        if not tap.nesting.axes:
+            yield tap, mine
+            return
+        index: dict[Hashable, list[int]] = {}
+        for position in mine.tolist():
+            index.setdefault((tap, tap.coordinates_of(lot.arrays[position])), []).append(position)
+        for key, positions in index.items():
+            yield key, np.array(positions)
 
     def _counted(self, key: Hashable, calls: np.ndarray) -> np.ndarray:
         positions = np.arange(len(calls))

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from jax_debug_widgets.events import Event, Firing, Tap
+from jax_debug_widgets.events import Event, Lot, Tap
 
 LARGE = 1 << 16
 """Bytes; firings above it are kept as the arrays they came in, below it they are copied into one column a site."""
@@ -48,28 +48,26 @@ class Segment:
     def __init__(
         self,
         first: int,
-        firings: Sequence[Firing],
+        lot: Lot,
         origin_ns: int,
         calls: np.ndarray,
         occurrences: np.ndarray,
         ordinals: np.ndarray,
     ) -> None:
         self.first = first
-        index: dict[Tap, int] = {}
-        numbers = [index.setdefault(tap, len(index)) for tap, _, _ in firings]
-        self.taps = list(index)
-        self._tap = np.array(numbers, np.int64)
-        self._time = np.fromiter((time for _, time, _ in firings), np.int64, len(firings)) - origin_ns
+        self.taps = lot.taps
+        self._tap = lot.tap
+        self._time = lot.times_ns - origin_ns
         self._call, self._occurrence, self._ordinal = calls, occurrences, ordinals
-        self._row = np.empty(len(firings), np.int64)
+        self._row = np.empty(len(lot), np.int64)
         self._columns: list[list[Column]] = []
         for number, tap in enumerate(self.taps):
             mine = np.flatnonzero(self._tap == number)
             self._row[mine] = np.arange(len(mine))
-            values = zip(*(firings[position][2] for position in mine.tolist()), strict=True)
+            values = zip(*(lot.arrays[position] for position in mine.tolist()), strict=True)
             self._columns.append([_column(tap, list(arrays)) for arrays in values])
-        sizes = np.array([tap.size for tap in self.taps], np.int64)[self._tap]
-        costs = np.array([tap.nbytes + OVERHEAD for tap in self.taps], np.int64)[self._tap]
+        sizes = lot.of_each([tap.size for tap in self.taps])
+        costs = lot.of_each([tap.nbytes + OVERHEAD for tap in self.taps])
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self._bytes = np.concatenate([[0], np.cumsum(costs)])
 

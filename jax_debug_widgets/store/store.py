@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import bisect
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from jax_debug_widgets.events import CallSite, Event, Firing, Tap
+from jax_debug_widgets.events import CallSite, Event, Lot, Tap
 from jax_debug_widgets.store.ordinals import Ordinals
 from jax_debug_widgets.store.segment import LARGE, Columns, Segment
 
@@ -53,17 +52,12 @@ class Store:
         self._seen: dict[int, int] = {}
         self._dropped: dict[int, int] = {}
 
-    def ingest(self, firings: Sequence[Firing], calls: np.ndarray) -> None:
-        """Take firings in arrival order, and the id of the call that each belongs to (-1 unknown).
-
-        Args:
-          firings: what the callbacks appended.
-          calls: int64, one a firing.
-        """
+    def ingest(self, lot: Lot, calls: np.ndarray) -> None:
+        """Take in firings, and the id of the call that each belongs to (-1 unknown): int64, one a firing."""
         with self._lock:
             start = 0
-            for stop in _cuts(firings):
-                self._append(firings[start:stop], calls[start:stop])
+            for stop in _cuts(lot):
+                self._append(lot.part(start, stop), calls[start:stop])
                 start = stop
             self._evict()
 
@@ -159,9 +153,9 @@ class Store:
     def _segment_at(self, position: int) -> int:
         return bisect.bisect_right(self._segments, position, key=lambda segment: segment.first) - 1
 
-    def _append(self, firings: Sequence[Firing], calls: np.ndarray) -> None:
-        occurrences = self._occurrences([tap.site.id for tap, _, _ in firings])
-        segment = Segment(self._count, firings, self._origin_ns, calls, occurrences, self._ordinals.of(firings, calls))
+    def _append(self, lot: Lot, calls: np.ndarray) -> None:
+        occurrences, ordinals = self._occurrences(lot), self._ordinals.of(lot, calls)
+        segment = Segment(self._count, lot, self._origin_ns, calls, occurrences, ordinals)
         for tap in segment.taps:
             self._taps[tap.site.id] = tap
         for site, count in segment.sites_between(segment.first, segment.stop).items():
@@ -170,14 +164,14 @@ class Store:
         self._count = segment.stop
         self._nbytes += segment.bytes_from(segment.first)
 
-    def _occurrences(self, sites: list[int]) -> np.ndarray:
+    def _occurrences(self, lot: Lot) -> np.ndarray:
         """For each firing, how many times its site had fired before."""
-        site = np.array(sites, np.int64)
-        occurrences = np.empty(len(site), np.int64)
-        for number in np.unique(site).tolist():
+        site = lot.of_each([tap.site.id for tap in lot.taps])
+        occurrences = np.empty(len(lot), np.int64)
+        for number in {tap.site.id for tap in lot.taps}:
             mine = np.flatnonzero(site == number)
             before = self._fired.get(number, 0)
-            occurrences[mine] = before + np.arange(len(mine))
+            occurrences[mine] = np.arange(before, before + len(mine))
             self._fired[number] = before + len(mine)
         return occurrences
 
@@ -197,13 +191,12 @@ class Store:
                 self._segments.pop(0)
 
 
-def _cuts(firings: Sequence[Firing]) -> list[int]:
+def _cuts(lot: Lot) -> list[int]:
     """Where to end each segment; a large firing has one of its own, so that it can be let go of by itself."""
-    cuts, count, nbytes = [], 0, 0
-    for position, (tap, _, _) in enumerate(firings):
-        large = tap.nbytes > LARGE
-        if count and (large or count >= _SEGMENT_FIRINGS or nbytes >= _SEGMENT_BYTES):
-            cuts.append(position)
-            count = nbytes = 0
-        count, nbytes = count + 1, nbytes + tap.nbytes + (_SEGMENT_BYTES if large else 0)
-    return [*cuts, len(firings)] if firings else []
+    if not len(lot):
+        return []
+    nbytes = lot.of_each([tap.nbytes for tap in lot.taps])
+    group = np.arange(len(lot)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
+    large = np.flatnonzero(nbytes > LARGE)
+    borders = np.concatenate([np.flatnonzero(np.diff(group)) + 1, large, large + 1, [len(lot)]])
+    return [border for border in np.unique(borders).tolist() if border]

@@ -85,6 +85,8 @@ def survives(variant, transform):
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("variant", REFUSED)
 def test_the_table_says_what_jax_does(variant, transform):
+    if transform == "partly manual shard_map" and jax.__version_info__ < (0, 10):
+        pytest.skip("XLA of these versions ends the process")
     assert survives(variant, transform) == (transform not in REFUSED[variant])
     with jdw.capture():
         assert survives(variant, transform) == (transform not in REFUSED[variant])

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jax_debug_widgets.events import Nesting
+from jax_debug_widgets.events import Lot, Nesting
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.store.segment import LARGE, OVERHEAD
 
@@ -150,7 +150,7 @@ def filled(request, make_tap, fire):
                 clock += int(rng.integers(0, 5))
                 firings.append(fire(taps[rng.integers(len(taps))], clock, rng))
             calls = np.sort(rng.integers(-1, 4, len(firings)))
-            store.ingest(firings, calls)
+            store.ingest(Lot.of(firings), calls)
             twin.ingest(firings, calls)
             yield store, twin, rng
 

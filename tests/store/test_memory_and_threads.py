@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from jax_debug_widgets.events import Lot
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.store.segment import LARGE
 
@@ -17,7 +18,7 @@ UNKNOWN = -1
 
 
 def ingest(store, firings):
-    store.ingest(firings, np.full(len(firings), UNKNOWN))
+    store.ingest(Lot.of(firings), np.full(len(firings), UNKNOWN))
 
 
 def test_a_million_scalars_are_tens_of_megabytes(make_tap):
