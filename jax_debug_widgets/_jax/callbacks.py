@@ -16,6 +16,7 @@ from jax._src import core, debugging, dispatch
 from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Equation, Frame, Lanes, function_name, is_breakpoint
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _lower_tap(has_side_effect: bool, ctx: Any, *operands: Any, record: Callable
     sharding = jax_callback._callback_op_sharding(ctx.module_context.axis_context, params["sharding"], ctx.avals_out)
     ordered = params.get("ordered", False)
     effect = jax_callback._OrderedIOEffect
-    results, token, _ = jax_callback.emit_python_callback(
+    results, token, _ = versions.emit_python_callback(
         ctx,
         record,
         ctx.tokens_in.get(effect) if ordered else None,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from jax._src import callback as jax_callback
 from jax._src import config, mesh, monitoring, sharding_impls
 from jax._src.interpreters import batching, mlir
 
@@ -60,3 +61,10 @@ def callback_context(device: Any) -> Iterator[None]:
             mesh.use_abstract_mesh(mesh.empty_abstract_mesh),
         ):
             yield
+
+
+def emit_python_callback(*args: Any, returns_token: bool, **options: Any) -> Any:
+    """JAX's function of that name; since 0.9 it is told whether a token comes back."""
+    if "returns_token" in inspect.signature(jax_callback.emit_python_callback).parameters:
+        options["returns_token"] = returns_token
+    return jax_callback.emit_python_callback(*args, **options)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
+
     from jax_debug_widgets.events.site import CallSite, Kind, Phase
     from jax_debug_widgets.events.tap import Tap
 

@@ -71,13 +71,12 @@ class RunCallbacks(Sequence[CallbackSummary]):
     def take(self) -> None:
         """Take in what has ended since the last time; only while the run is the session's current one."""
         with self._lock:
-            for inbox, take in (
-                (self._book.inbox, self._take_outcome),
-                (self._book.staged, self._take_staged),
-                (self._book.notes, self._take_note),
-            ):
-                for _ in range(len(inbox)):
-                    take(inbox.popleft())
+            for _ in range(len(self._book.inbox)):
+                self._take_outcome(self._book.inbox.popleft())
+            for _ in range(len(self._book.staged)):
+                self._take_staged(self._book.staged.popleft())
+            for _ in range(len(self._book.notes)):
+                self._notes[self._book.notes.popleft()] = None
 
     def stuck(self) -> list[Running]:
         """The functions that have been running for longer than the option `stuck_after`, the oldest first."""
@@ -205,9 +204,6 @@ class RunCallbacks(Sequence[CallbackSummary]):
     def _take_staged(self, staged: Staged) -> None:
         self._sites.setdefault(staged.site.id, staged.site)
         self._staged[staged.site.id] = staged
-
-    def _take_note(self, note: str) -> None:
-        self._notes[note] = None
 
 
 _HEADERS = ("where", "function", "kind", "calls", "returned", "raised", "mean", "longest", "total", "threads", "ended")

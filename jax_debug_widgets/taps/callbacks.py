@@ -24,7 +24,11 @@ class CallbackListener:
     def __init__(self, sites: SiteBook, book: OutcomeBook, make_recorder: Callable[[Equation], Recorder]) -> None:
         self._sites = sites
         self._book = book
-        self.recorder_of = make_recorder
+        self._make_recorder = make_recorder
+
+    def recorder_of(self, equation: Equation) -> Recorder:
+        """See `_jax.callback_hooks.Listener`."""
+        return self._make_recorder(equation)
 
     def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
         """See `_jax.callback_hooks.Listener`."""

@@ -21,7 +21,7 @@ from jax_debug_widgets.events import Firing, Nesting, Tap
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.sites import SiteBook, Switch
-from jax_debug_widgets.taps.text import renderer, unflattener
+from jax_debug_widgets.taps.text import can_be_formatted, renderer, unflattener
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,8 @@ class Capture:
             self._hooks.remove()
 
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
-        silent = equation.kind == "print" and not settings.echo
+        # A print that must raise does what JAX does, and so raises what JAX raises.
+        silent = equation.kind == "print" and not settings.echo and can_be_formatted(equation)
         tap = self._tap_of(equation)
         switch = self.sites.switch_of(tap.site.id)
         if equation.kind in CALLING:

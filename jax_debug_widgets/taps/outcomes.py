@@ -103,12 +103,12 @@ class OutcomeBook:
             # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
             return () if tap.lanes or result is None else tuple(result)
 
-        record.tap = tap
+        record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]
         return record
 
     def sharding_recorder(
         self, tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[[Any], object]
-    ) -> Callable[[Any], object]:
+    ) -> Callable[..., Any]:
         """What the compiler calls with the sharding that it has chosen: an event whose text it is, then the user's function."""
         # It fires when the program is compiled: no call of it can be expected to fire it again.
         tap = replace(tap, nesting=Nesting(conditional=True))
@@ -120,7 +120,7 @@ class OutcomeBook:
                 inbox.append((told, time.perf_counter_ns(), ()))
             return run(sharding)
 
-        record.tap = tap
+        record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]
         return record
 
 

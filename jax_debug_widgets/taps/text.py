@@ -37,7 +37,7 @@ def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
 def renderer(equation: Equation) -> Callable[[Sequence[Any]], str]:
     """Values of one event -> its text: the formatted print, or a callback's arguments as they would be called.
 
-    A format that NumPy cannot take gives the error's words: JAX would have raised it in the program.
+    A format that raises gives the error's words, see `can_be_formatted`.
     """
     unflatten, text = unflattener(equation), equation.text
     if text is None:
@@ -60,6 +60,23 @@ def renderer(equation: Equation) -> Callable[[Sequence[Any]], str]:
             return f"<{type(error).__name__} while formatting {equation.format!r}: {error}>"
 
     return render
+
+
+def can_be_formatted(equation: Equation) -> bool:
+    """Whether the format of a print takes values of these types: `{x:.3f}` of a vector raises, in the user's program.
+
+    Asked when the program is compiled: formatting is not done when a print fires, so the error would not come then.
+    """
+    if equation.text is None:
+        return True
+    mapped = zip(equation.shapes, equation.lanes.mapped, strict=True)
+    zeros = [np.zeros(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
+    operands = restore_types([on_cpu(value) for value in zeros], equation.types)
+    try:
+        equation.text(*unflattener(equation)(operands))
+    except Exception:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
+        return False
+    return True
 
 
 def needs_jax_arrays(format_string: str) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Call, CallSite, Status
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)

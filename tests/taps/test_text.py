@@ -159,9 +159,19 @@ def test_a_print_without_placeholders_shows_its_arguments(printed):
     assert text == written
 
 
-def test_a_format_that_the_value_cannot_take_is_told_in_words():
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_a_format_that_the_value_cannot_take_raises_as_without_us(wrap, capsys):
+    f = wrap(lambda x: (jax.debug.print("{x:.3f}", x=x), x * 2)[1])
+
+    def raised():
+        with pytest.raises((TypeError, jax.errors.JaxRuntimeError)) as caught:
+            jax.block_until_ready(f(WIDE))
+        jax.jit(lambda: jax.debug.callback(lambda: None))()  # A good program's token takes the place of the failed one's.
+        return type(caught.value), str(caught.value).splitlines()[-1] if wrap is jax.jit else str(caught.value)
+
+    expected = raised()
     with jdw.capture() as run:
-        jax.jit(lambda x: jax.debug.print("{x:.3f}", x=x))(WIDE)
+        assert raised() == expected
     assert run.events[0].text.startswith("<TypeError while formatting '{x:.3f}': unsupported format string")
 
 
