@@ -262,6 +262,11 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
     )
 
 
+def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The frames of an equation and of what it lies in; older versions of JAX have the outer ones in both."""
+    return inner if inner[len(inner) - len(outer) :] == outer else (*inner, *outer)
+
+
 def _opened(flat_callback: Any) -> tuple[Any, Any, Mapping[int, Any]]:
     """The user's function and the structure of its arguments, out of the closure that `jax.debug.callback` made.
 

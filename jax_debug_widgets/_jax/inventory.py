@@ -15,7 +15,7 @@ from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import mlir
 
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
-from jax_debug_widgets._jax.equation import UNKNOWN_FRAME, Equation, Frame, Lanes, frame_of, frames_of
+from jax_debug_widgets._jax.equation import UNKNOWN_FRAME, Equation, Frame, Lanes, frame_of, frames_of, joined
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import DESCRIBE, scope_of_module
 from jax_debug_widgets._jax.tap import debug_tap_p
@@ -87,7 +87,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
     params, inner = dict(equation.params), equation.primitive
     if inner is debug_tap_p:
         inner, params = params["inner"], dict(params["params"])
-    frame, *callers = frames_of(equation.source_info.traceback) or (UNKNOWN_FRAME,)
+    frame, *callers = joined(frames_of(equation.source_info.traceback) or (UNKNOWN_FRAME,), place.callers)
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     describe = DESCRIBE.get(inner) or DESCRIBE_CALLBACK[inner]
     path = str(place.stack + equation.source_info.name_stack)
@@ -97,7 +97,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
         loops=place.loops,
         conditional=place.conditional,
         in_condition=place.in_condition,
-        callers=(*callers, *place.callers),
+        callers=tuple(callers),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax._src import core
 
-from jax_debug_widgets._jax.equation import Frame, Loop, frames_of
+from jax_debug_widgets._jax.equation import Frame, Loop, frames_of, joined
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Place:
         stack = self.stack + equation.source_info.name_stack
         for scope in _scopes(equation, key):
             stack = stack.extend(scope)
-        callers = (*frames_of(equation.source_info.traceback), *self.callers)
+        callers = joined(frames_of(equation.source_info.traceback), self.callers)
         place = replace(self, stack=stack, callers=callers)
         params = equation.params
         match equation.primitive.name:

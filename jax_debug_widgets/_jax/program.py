@@ -25,6 +25,7 @@ from jax_debug_widgets._jax.equation import (
     describe_print,
     frame_of,
     frames_of,
+    joined,
 )
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tap import debug_tap_p
@@ -104,7 +105,7 @@ def _tapped(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
         {**DESCRIBE, **DESCRIBE_CALLBACK}[inner](
             dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
         ),
-        callers=(*frames_of(equation.source_info.traceback)[1:], *place.callers),
+        callers=joined(frames_of(equation.source_info.traceback), place.callers)[1:],
         loops=place.loops,
         conditional=place.conditional,
         in_condition=place.in_condition,

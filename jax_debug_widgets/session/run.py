@@ -19,6 +19,7 @@ from jax_debug_widgets.session.calls import CallLog, CallSpan
 from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.naming import Choice, choose
 from jax_debug_widgets.store import Store
+from jax_debug_widgets.taps import formatted_while_tracing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,9 +103,9 @@ class Run:
 
     @property
     def findings(self) -> list[Finding]:
-        """What fired less often than its program says, and why."""
+        """What the user should know of: sites that fired less often than their program says, or show a tracer; and why."""
         self.collect()
-        return self.expectations.findings()
+        return self._findings()
 
     @property
     def compilations(self) -> dict[str, float]:
@@ -205,7 +206,7 @@ class Run:
             notes=(
                 *self.notes,
                 *self.callbacks.notes(),
-                *(finding.message for finding in self.expectations.findings()),
+                *(finding.message for finding in self._findings()),
             ),
         )
 
@@ -246,6 +247,10 @@ class Run:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()
+
+    def _findings(self) -> list[Finding]:
+        formatted = map(formatted_while_tracing, self.store.sites())
+        return [*(finding for finding in formatted if finding), *self.expectations.findings()]
 
     def _muted(self) -> tuple[int, ...]:
         muted = self._session.capture.sites.muted()

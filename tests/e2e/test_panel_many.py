@@ -13,21 +13,21 @@ __all__ = ["dev_server", "harness"]  # the fixtures of this page
 
 PANELS = 20
 
-SHOW = f"""() => new Promise((resolve) => {{
+SHOW = f"""() => {{
   window.outputs = Array.from({{ length: {PANELS} }}, (_, i) => {{
     const output = document.createElement('div');
     output.dataset.jaxdebugRun = i % 2 ? 'demo' : 'other';
     document.body.append(output);
     return output;
   }});
-  const wait = () => outputs.every((output) => output.firstElementChild?.shadowRoot?.querySelector('.row'))
-    ? resolve(outputs.length) : requestAnimationFrame(wait);
-  wait();
-}})"""
+}}"""
+
+SHOWN = "() => outputs.every((output) => output.firstElementChild?.shadowRoot?.querySelector('.row'))"
 
 VISIT = """() => { for (const output of outputs) {
   const root = output.firstElementChild.shadowRoot;
   for (const tab of root.querySelectorAll('[role=tab]')) tab.click();
+  root.querySelector('#tab-streams').click();
 } }"""
 
 HIDE = (
@@ -57,7 +57,8 @@ def test_twenty_panels_come_and_go_and_leave_nothing_behind(harness: Harness):
     session.send("Performance.enable")
     seen = []
     for _ in range(4):
-        assert page.evaluate(SHOW) == PANELS
+        page.evaluate(SHOW)
+        page.wait_for_function(SHOWN)
         page.evaluate(VISIT)
         page.evaluate(HIDE)
         seen.append(counts(session))
@@ -89,7 +90,7 @@ def test_runs_that_nobody_looks_at_are_let_go(harness: Harness):
     heap = []
     for i in range(10):
         page.evaluate(
-            """(key) => new Promise((resolve) => {
+            """(key) => {
               document.querySelector('.again')?.remove();
               const output = document.createElement('div');
               output.className = 'again';
@@ -99,11 +100,12 @@ def test_runs_that_nobody_looks_at_are_let_go(harness: Harness):
               panelModule.initialize({ model: kernel.model });
               kernel.start();
               kernel.events = [];
-              const wait = () => output.firstElementChild?.shadowRoot?.querySelector('.row') ? resolve() : requestAnimationFrame(wait);
-              wait();
-            })""",
+            }""",
             f"run-{i}",
         )
+        page.wait_for_function("() => document.querySelector('.again > div')?.shadowRoot.querySelector('.row')")
         heap.append(counts(session)["JSHeapUsedSize"] / 1e6)
+    held = page.evaluate("[...__jaxDebug.hidden.values()].map((run) => run.log.length)")
+    assert sum(held) <= 1_000_000
     print(f"megabytes after each of ten runs of 400 000 events: {', '.join(f'{size:.0f}' for size in heap)}")
     assert heap[-1] < 1.2 * heap[3] + 10

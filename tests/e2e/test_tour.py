@@ -30,6 +30,7 @@ def tour(lab, lab_page):
     return notebook
 
 
+@pytest.mark.behaviour("P9")
 def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
     panel = PanelOnScreen(lab_page)
     panel.record()
@@ -59,6 +60,7 @@ def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
     assert lab_page.errors == []
 
 
+@pytest.mark.behaviour("P8")
 def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(tour, lab_page):
     tour.run_cell(WATCHED, timeout_s=120)
     panel = PanelOnScreen(lab_page)

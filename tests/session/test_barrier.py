@@ -20,6 +20,7 @@ def run_now():
     return current_session().current
 
 
+@pytest.mark.behaviour("P9")
 def test_effects_are_pending_until_the_callback_returns(slow):
     with jdw.capture(timeout=PATIENCE, barrier=False) as run:
         slow.run(slow.x)
@@ -35,6 +36,7 @@ def test_effects_are_pending_until_the_callback_returns(slow):
     assert len(run.events) == 4
 
 
+@pytest.mark.behaviour("P9")
 def test_the_barrier_at_the_end_waits(slow):
     with jdw.capture(timeout=PATIENCE) as run:
         slow.run(slow.x)
@@ -46,6 +48,7 @@ def test_the_barrier_at_the_end_waits(slow):
     assert run.notes == []
 
 
+@pytest.mark.behaviour("P9")
 def test_the_barrier_gives_up_after_its_timeout_with_a_note(slow):
     with jdw.capture(timeout=0.05) as run:
         slow.run(slow.x)
@@ -56,6 +59,7 @@ def test_the_barrier_gives_up_after_its_timeout_with_a_note(slow):
     assert any("had not drained after 0.05 s" in note for note in status.notes)
 
 
+@pytest.mark.behaviour("P9")
 def test_status_says_what_is_pending_and_for_how_long(ours, slow):
     ours.ip.push({"slow": slow})
     ours.run("%%jaxdebug --timeout 0.05\nslow.run(slow.x);")
@@ -69,6 +73,7 @@ def test_status_says_what_is_pending_and_for_how_long(ours, slow):
     assert "effects drained" in ours.run("%jaxdebug status").stdout
 
 
+@pytest.mark.behaviour("P9")
 def test_late_events_land_in_the_run_that_dispatched_them(ours, slow):
     ours.ip.push({"slow": slow})
     ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
@@ -97,6 +102,7 @@ def test_the_next_capture_waits_for_the_last_ones_effects(ours, slow):
     assert [event.text for event in run_now().events] == ["x 1.0"]
 
 
+@pytest.mark.behaviour("P9")
 def test_no_barrier_does_not_wait(ours, slow):
     ours.ip.push({"slow": slow})
     outcome = ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")

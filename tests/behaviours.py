@@ -1,0 +1,75 @@
+"""The behaviours that the tool makes visible, and the tests that show each: `python -m tests.behaviours` writes the table.
+
+A test says which it keeps: `@pytest.mark.behaviour("P4")`. What stands in `docs/behaviours.md` is made from these marks, and a
+test compares the two, so that the table cannot say more than is tested.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "behaviours.md"
+
+ROWS = {
+    "P1": "a print under jit: the run-time value, byte for byte as JAX prints it, with its place in the source",
+    "P2": "a print of an f-string: the tracer's text, flagged, with the corrected line",
+    "P3": "Python's `print` in a jitted function: shown apart, as output of the trace",
+    "P4": "`vmap` against `lax.map`: each value with its lane or step",
+    "P5": "`pmap` and `shard_map`: each value with its device and mesh coordinates",
+    "P6": "`grad`, `custom_vjp`, `checkpoint`: forward, backward or recomputed",
+    "P7": "`jax.debug.callback`: the function runs exactly as without us",
+    "P8": "ordered and unordered streams side by side; program order beside observed order",
+    "P9": "prints that arrive late: the effects barrier per call, in the panel of the cell that dispatched them",
+    "P10": "what a print costs",
+    "P11": "phantom, lost and hoisted prints",
+    "P12": "the same cell without the magic: output and speed unchanged",
+    "W4": "values as text: inline plots",
+    "C1": "an inventory of callbacks before running",
+    "C2": "a `pure_callback` whose result is not used: eliminated by the compiler",
+    "C3": "JAX's own errors about callbacks, explained",
+    "C4": "an impure host generator under `vmap`: calls in order, lane by lane",
+    "C5": "`custom_jvp` around a `pure_callback`: each host call with the derivative that asked for it",
+    "C6": "a callback that raises, blocks, or calls JAX",
+}
+"""Row -> what is seen."""
+
+
+def marked_tests(folder: Path = ROOT / "tests") -> dict[str, list[str]]:
+    """Row -> the tests marked with it, `rooms/test_file.py::test_name`, sorted."""
+    tests: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(folder.rglob("test_*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                for row in _rows_of(node):
+                    tests[row].append(f"{file.relative_to(folder)}::{node.name}")
+    return dict(tests)
+
+
+def document(tests: dict[str, list[str]]) -> str:
+    """The text of `docs/behaviours.md`."""
+    lines = [
+        "# What the tool makes visible",
+        "",
+        "Made by `python -m tests.behaviours` from the marks in `tests/`; a row without a test is not there yet.",
+        "",
+        "| row | what is seen | tests |",
+        "|---|---|---|",
+    ]
+    for row, what in ROWS.items():
+        names = "<br>".join(f"`{name}`" for name in tests.get(row, [])) or "-"
+        lines.append(f"| {row} | {what} | {names} |")
+    return "\n".join(lines) + "\n"
+
+
+def _rows_of(function: ast.FunctionDef) -> Iterator[str]:
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.behaviour":
+            yield from (argument.value for argument in decorator.args if isinstance(argument, ast.Constant))
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(marked_tests()), encoding="utf-8")

@@ -1,0 +1,97 @@
+"""What a run tells of its own accord: sites that fired less often than their program says, or show a tracer."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.events import CallSite, Nesting, Tap
+from jax_debug_widgets.session.expectations import Expectations
+from jax_debug_widgets.session.record import Record
+from jax_debug_widgets.taps.fstrings import corrected
+
+
+@pytest.mark.behaviour("P2")
+@pytest.mark.parametrize("wrap", [jax.jit, jax.vmap, jax.grad], ids=["jit", "vmap", "grad"])
+def test_an_f_string_is_flagged_with_the_corrected_line(wrap):
+    def f(x):
+        jax.debug.print(f"loss {x}")
+        return x
+
+    with jdw.capture() as run:
+        wrap(f)(jnp.ones(2) if wrap is jax.vmap else 1.0)
+    [finding] = run.findings
+    assert finding.kind == "formatted"
+    assert finding.message.endswith("Pass the value as an argument: write jax.debug.print('loss {x}', x=x)")
+    assert finding.message in run.status().notes
+
+
+def test_a_format_with_a_value_is_not_flagged():
+    with jdw.capture() as run:
+        jax.jit(lambda x: jax.debug.print("Tracer(x) {x}", x=x))(1.0)
+    assert run.findings == []
+
+
+@pytest.mark.parametrize(
+    ("source", "better"),
+    [
+        ("jax.debug.print(f'{x:.3f} {x!r}')", "jax.debug.print('{x:.3f} {x!r}', x=x)"),
+        ("p(f'{{a}} {x + 1}', ordered=True)", "p('{{a}} {}', x + 1, ordered=True)"),
+        ("jax.debug.print(text)", ""),
+        ("if x: (", ""),
+    ],
+)
+def test_the_corrected_line_passes_the_values(source, better):
+    assert corrected(source) == better
+
+
+@pytest.mark.behaviour("P11")
+def test_an_unordered_print_in_a_condition_of_known_length_is_told_as_lost():
+    def count_to_three(*, ordered):
+        def condition(carry):
+            jax.debug.print("at {i}", i=carry[0], ordered=ordered)
+            return carry[0] < 3
+
+        return jax.jit(lambda x: lax.while_loop(condition, lambda carry: (carry[0] + 1, carry[1] * 2), (0, x)))
+
+    with jdw.capture() as run:
+        count_to_three(ordered=False)(1.0)
+        count_to_three(ordered=True)(1.0)
+    [finding] = run.findings
+    assert (finding.kind, finding.seen, finding.site.ordered) == ("lost", 0, False)
+    assert "ordered=True" in finding.message
+    assert len(run.events) == 4
+
+
+def test_what_fires_as_often_as_the_program_says_is_not_told():
+    def body(carry, x):
+        jax.debug.print("c {c}", c=carry)
+        lax.cond(x > 1, lambda: jax.debug.print("x {x}", x=x), lambda: None)
+        return carry + x, None
+
+    program = jax.jit(lambda xs: lax.scan(body, 0.0, xs))
+    with jdw.capture() as run:
+        for _ in range(3):
+            program(jnp.arange(4.0))
+    assert run.findings == []
+    assert len(run.events) == 3 * (4 + 2)
+
+
+@pytest.mark.behaviour("P11")
+@pytest.mark.parametrize(("steady", "kind"), [(True, "hoisted"), (False, "missing")])
+def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
+    site = CallSite(0, "print", False, "f.py", 1, 0, 1, 9, "f.py:1", "f", "", "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
+    nesting = Nesting(loops=(3,), steady=steady)
+    tap = Tap(site, (), ((),), ((),), (jnp.dtype("float32"),), nesting, 4, lambda values: (tuple(values), {}), str)
+    expectations = Expectations()
+    for _ in range(2):
+        record = Record(0, "f", "f", "cell", 0)
+        record.taps = [tap]
+        record.fired[tap] = 1
+        expectations.compare([record])
+    [finding] = expectations.findings()
+    assert (finding.kind, finding.expected, finding.seen, finding.calls) == (kind, 6, 2, 2)
+    assert "expected 6, saw 2" in finding.message
