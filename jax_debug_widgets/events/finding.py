@@ -14,7 +14,8 @@ class Finding:
     """A call site that tells less, or fired less often, than one would think.
 
     Attributes:
-      kind: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (moved out of its loop by XLA), `lost` (dropped by XLA) or `missing` (fewer, for a reason not known).
+      kind: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (moved out of its loop by XLA), `lost`
+        (dropped by XLA) or `missing` (fewer, for a reason not known).
       site: the call site.
       expected: firings that the program says, over the calls concerned; at least so many for `lost`; 0 where it is not
         about their number.

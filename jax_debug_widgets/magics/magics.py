@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jax_debug_widgets.magics.capture_cell import CellCapture
-    from jax_debug_widgets.session import Options, Session
+    from jax_debug_widgets.session import Options, Run, Session
 
 HELP = """%%jaxdebug [options]          capture the cell below: a live panel of its prints, callbacks and calls
 %jaxdebug [options] EXPR      the same for one expression or statement
@@ -34,6 +35,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug callbacks F(X)      what F(X) would call back, and what the compiler leaves of it; nothing runs
 %jaxdebug sites               the call sites that have fired, with their numbers
 %jaxdebug mute N              stop recording a site, without recompiling;  %jaxdebug unmute N  goes on
+%jaxdebug plot NAME ...       draw the history of values of the last capture;  %jaxdebug show NAME  an array of it
 %jaxdebug panel               show the panel of the last capture again
 
 """
@@ -127,13 +129,32 @@ class JaxDebugMagics(Magics):
 
     def _panel(self, rest: str) -> Any:
         self._refuse_rest("panel", rest)
+        return self._last_run()
+
+    def _callbacks(self, rest: str) -> Any:
+        return callbacks_of(self._session, rest, self.shell.user_ns)
+
+    def _plot(self, rest: str) -> None:
+        run = self._last_run()
+        self._refused(lambda: run.plot(*rest.split()))
+
+    def _show(self, rest: str) -> None:
+        run, name = self._last_run(), rest.strip()
+        self._refused(lambda: run.show(name))
+
+    def _last_run(self) -> Run:
         run = self._session.current
         if run is None:
             raise UsageError("jaxdebug: nothing has been captured yet")
         return run
 
-    def _callbacks(self, rest: str) -> Any:
-        return callbacks_of(self._session, rest, self.shell.user_ns)
+    @staticmethod
+    def _refused(draw: Callable[[], object]) -> None:
+        """Draw, and tell in one line what cannot be drawn."""
+        try:
+            draw()
+        except (LookupError, ValueError) as error:
+            raise UsageError(f"jaxdebug: {error.args[0]}") from None
 
     def _sites(self, rest: str) -> None:
         self._refuse_rest("sites", rest)

@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 
 from jax_debug_widgets.session import Options
 
-COMMANDS = ("on", "off", "status", "barrier", "sites", "mute", "unmute", "callbacks", "panel", "help")
+COMMANDS = ("on", "off", "status", "barrier", "sites", "mute", "unmute", "plot", "show", "callbacks", "panel", "help")
 """What `%jaxdebug` understands besides an expression."""
 
 

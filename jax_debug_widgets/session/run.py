@@ -13,7 +13,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
 from jax_debug_widgets.events import Barrier, BarrierState, Call, CallSite, Event, Finding, RunState, Status
-from jax_debug_widgets.plots import draw_series
+from jax_debug_widgets.plots import draw_array, draw_series
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
 from jax_debug_widgets.session.expectations import Expectations
@@ -160,6 +160,29 @@ class Run:
             msg = "no scalar value was captured, so there is nothing to plot; see run.sites for what was"
             raise ValueError(msg)
         return draw_series(drawn, ax=ax, log=log)
+
+    def show(self, name: str, *, step: int = -1, lane: int = 0, ax: Axes | None = None) -> Axes:
+        """Draw one value of an array with matplotlib: a vector as a line, a matrix as a heat map, an image as such.
+
+        Args:
+          name: as for `series`.
+          step: which firing of the site, counted as in `series`; negative from the end.
+          lane: which `vmap` lane of it, in JAX's order.
+          ax: where to draw; a new figure's axes by default.
+
+        Raises:
+          KeyError: see `series`. IndexError: no such step or lane is kept. ValueError: a scalar, see `plot`.
+        """
+        choice = self._choose(name)
+        _, steps, values = self.store.series(choice.site.id, choice.value)
+        kept = np.unique(steps)
+        wanted = kept[step] if step < 0 and -step <= len(kept) else step
+        lanes = values[steps == wanted]
+        if lane >= len(lanes):
+            ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
+            msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
+            raise IndexError(msg)
+        return draw_array(f"{choice.name}, step {wanted}", lanes[lane], ax=ax)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row an event: position, time in seconds, kind, place, label, step, lane, phase, call, text, values.

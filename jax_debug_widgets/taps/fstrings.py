@@ -50,4 +50,6 @@ def _without_f(call: ast.Call, text: ast.JoinedStr) -> ast.Call:
                 positional.append(part.value)
             elif name not in {keyword.arg for keyword in keywords}:
                 keywords.append(ast.keyword(name, part.value))
-    return ast.Call(call.func, [ast.Constant("".join(pieces)), *positional, *call.args[1:]], [*keywords, *call.keywords])
+    return ast.Call(
+        call.func, [ast.Constant("".join(pieces)), *positional, *call.args[1:]], [*keywords, *call.keywords]
+    )

@@ -258,3 +258,15 @@ def test_a_site_is_switched_off_and_on_by_its_number(ours):
 def test_a_site_that_is_none_is_refused(ours):
     assert "no site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
     assert "say which, by number" in ours.run("%jaxdebug mute loss").stderr
+
+
+def test_values_are_drawn_by_name(ours):
+    ours.run("import matplotlib; matplotlib.use('Agg'); from matplotlib import pyplot as plt")
+    ours.run("p = jax.jit(lambda x: jax.debug.callback(lambda *_: None, x.sum(), x))")
+    ours.run("%jaxdebug p(jnp.ones((2, 3)))")
+    ours.run("%jaxdebug plot x.sum()")
+    assert ours.run("plt.gca().get_ylabel()").result.result == "x.sum()"
+    ours.run("%jaxdebug show x")
+    assert ours.run("plt.gca().get_title(); plt.close('all')").result.success
+    assert "no captured value is called 'y'" in ours.run("%jaxdebug show y").stderr
+    assert "nothing to draw" in ours.run("%jaxdebug show x.sum()").stderr

@@ -83,7 +83,8 @@ def test_what_fires_as_often_as_the_program_says_is_not_told():
 @pytest.mark.behaviour("P11")
 @pytest.mark.parametrize(("steady", "kind"), [(True, "hoisted"), (False, "missing")])
 def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
-    site = CallSite(0, "print", False, "f.py", 1, 0, 1, 9, "f.py:1", "f", "", "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
+    place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
+    site = CallSite(0, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
     nesting = Nesting(loops=(3,), steady=steady)
     tap = Tap(site, (), ((),), ((),), (jnp.dtype("float32"),), nesting, 4, lambda values: (tuple(values), {}), str)
     expectations = Expectations()

@@ -160,7 +160,7 @@ def test_a_print_without_placeholders_shows_its_arguments(printed):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_a_format_that_the_value_cannot_take_raises_as_without_us(wrap, capsys):
+def test_a_format_that_the_value_cannot_take_raises_as_without_us(wrap):
     f = wrap(lambda x: (jax.debug.print("{x:.3f}", x=x), x * 2)[1])
 
     def raised():

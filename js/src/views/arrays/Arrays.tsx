@@ -57,31 +57,8 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   return (
     <>
       <div class="toolbar">
-        <select
-          aria-label="Array"
-          data-testid="array-choice"
-          value={array.key}
-          onChange={(change) => {
-            ui.array.value = change.currentTarget.value;
-          }}
-        >
-          {arrays.map(({ key, name, site }) => (
-            <option key={key} value={key}>
-              {name} · {site.where}
-              {site.phase === "forward" ? "" : ` · ${site.phase}`}
-            </option>
-          ))}
-        </select>
-        {lanes > 0 && (
-          <select aria-label="Lane" value={lane} onChange={(change) => setLane(change.currentTarget.value)}>
-            <option value="">all lanes</option>
-            {Array.from({ length: lanes }, (_, i) => (
-              <option key={i} value={String(i)}>
-                lane {i}
-              </option>
-            ))}
-          </select>
-        )}
+        <ArrayChoice ui={ui} array={array} arrays={arrays} />
+        {lanes > 0 && <LaneChoice lanes={lanes} lane={lane} setLane={setLane} />}
         <Slider
           name="firing"
           value={at}
@@ -118,6 +95,39 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
         />
       )}
     </>
+  );
+}
+
+function ArrayChoice({ ui, array, arrays }: Pick<ChosenProps, "ui" | "array" | "arrays">) {
+  return (
+    <select
+      aria-label="Array"
+      data-testid="array-choice"
+      value={array.key}
+      onChange={(event) => {
+        ui.array.value = event.currentTarget.value;
+      }}
+    >
+      {arrays.map(({ key, name, site }) => (
+        <option key={key} value={key}>
+          {name} · {site.where}
+          {site.phase === "forward" ? "" : ` · ${site.phase}`}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function LaneChoice({ lanes, lane, setLane }: { lanes: number; lane: string; setLane: (lane: string) => void }) {
+  return (
+    <select aria-label="Lane" value={lane} onChange={(event) => setLane(event.currentTarget.value)}>
+      <option value="">all lanes</option>
+      {Array.from({ length: lanes }, (_, i) => (
+        <option key={i} value={String(i)}>
+          lane {i}
+        </option>
+      ))}
+    </select>
   );
 }
 

@@ -1,5 +1,6 @@
 /** A slice as a picture; the element under the pointer, or moved to with the arrow keys, is read out. */
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useSize } from "../../kit/size";
 import type { ArraySlice } from "../../transport/wire";
 import { paint, type Scale } from "./colours";
 
@@ -80,18 +81,4 @@ export function HeatMap({ slice, scale, label, onRead }: Props) {
       />
     </div>
   );
-}
-
-function useSize(element: { current: HTMLElement | null }): { width: number; height: number } {
-  const [size, setSize] = useState({ width: 0, height: 0 });
-  useEffect(() => {
-    const target = element.current;
-    if (!target) return;
-    const measure = () => setSize({ width: target.clientWidth, height: target.clientHeight });
-    const observer = new ResizeObserver(measure);
-    observer.observe(target);
-    measure();
-    return () => observer.disconnect();
-  }, [element]);
-  return size;
 }

@@ -1,4 +1,5 @@
 /** A chart on a canvas; what it draws comes from `drawn.ts`, how from `paint.ts`. Zoomed by dragging over it. */
+import { clearCanvas } from "../../kit/size";
 import type { Drawn, Range, Reading } from "./drawn";
 import { readingAt } from "./drawn";
 import { type ChartColours, type ChartStyle, frameOf, paint } from "./paint";
@@ -92,12 +93,8 @@ export class Chart {
 
   private draw(): void {
     const { canvas, drawn, colours, target } = this;
-    const context = canvas.getContext("2d");
-    if (!drawn || !colours || !context || target.clientWidth === 0) return;
-    const scale = window.devicePixelRatio || 1;
-    canvas.width = target.clientWidth * scale;
-    canvas.height = target.clientHeight * scale;
-    context.scale(scale, scale);
+    const context = clearCanvas(canvas, target.clientWidth, target.clientHeight);
+    if (!drawn || !colours || !context) return;
     paint(context, frameOf(target), drawn, this.style, colours, { hover: this.hover, dragFrom: this.dragFrom });
   }
 }

@@ -1,6 +1,7 @@
 /** Goes back through the run, in all views together: from event to event; how fast they came stands above. */
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { count, seconds } from "../../kit/format";
+import { clearCanvas, useSize } from "../../kit/size";
 import { colourAt } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -63,35 +64,22 @@ export function Scrubber({ run, ui, dark }: Props) {
 function Pulse({ run, dark }: { run: RunStore; dark: boolean }) {
   run.watch();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const element = canvas.current;
-    if (!element) return;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-    observer.observe(element);
-    setWidth(element.clientWidth);
-    return () => observer.disconnect();
-  }, []);
+  const { width, height } = useSize(canvas);
   // `dark` changes what the colours are worth.
   useLayoutEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (!element || !context || width === 0) return;
-    const scale = window.devicePixelRatio || 1;
-    const height = element.clientHeight;
-    element.width = width * scale;
-    element.height = height * scale;
-    context.scale(scale, scale);
+    const context = clearCanvas(canvas.current, width, height);
+    if (!context) return;
+    const { parentElement } = context.canvas;
     const bins = Math.floor(width / BAR);
     const { speed, bad } = pulse(run, bins);
     const most = Math.max(...speed) || 1;
-    const [grey, red] = ["--fg2", "--bad"].map((name) => colourAt(element.parentElement ?? element, name));
+    const [grey, red] = ["--fg2", "--bad"].map((name) => colourAt(parentElement ?? document.body, name));
     for (let bin = 0; bin < bins; bin++) {
       const tall = 2 + (height - 5) * Math.sqrt((speed[bin] as number) / most);
       context.globalAlpha = bad.has(bin) ? 1 : 0.45;
       context.fillStyle = (bad.has(bin) ? red : grey) ?? "";
       context.fillRect(bin * BAR, height - (bad.has(bin) ? height : tall), BAR - 1, height);
     }
-  }, [run.next, run.log.length, width, dark]);
+  }, [run.next, run.log.length, width, height, dark]);
   return <canvas ref={canvas} class="pulse" />;
 }

@@ -1,6 +1,7 @@
 /** The events of each site as ticks, the denser the darker, with the moment that is looked at. */
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { count } from "../../kit/format";
+import { clearCanvas, useSize } from "../../kit/size";
 import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -21,29 +22,16 @@ export function EventTicks({ run, ui, seen, dark }: Props) {
   run.watch();
   const canvas = useRef<HTMLCanvasElement>(null);
   const pressedAt = useRef(0);
-  const [width, setWidth] = useState(0);
+  const { width } = useSize(canvas);
   const sites = [...run.sites.keys()];
   const height = Math.max(1, sites.length * ROW);
   const moment = ui.moment.value;
 
-  useEffect(() => {
-    const element = canvas.current;
-    if (!element) return;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-    observer.observe(element);
-    setWidth(element.clientWidth);
-    return () => observer.disconnect();
-  }, []);
-
   // `dark` changes what the colours are worth.
   useLayoutEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (!element || !context || width === 0) return;
-    const scale = window.devicePixelRatio || 1;
-    element.width = width * scale;
-    element.height = height * scale;
-    context.scale(scale, scale);
+    const context = clearCanvas(canvas.current, width, height);
+    if (!context) return;
+    const element = context.canvas;
     drawTicks(context, element, run, sites, seen, width);
     const at = moment === null ? -1 : run.log.lowerBound(moment + 1) - 1;
     if (at < 0) return;

@@ -1,0 +1,74 @@
+"""One array as a picture: an image, a heat map, or a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_IMAGE_CHANNELS = (3, 4)
+_VECTOR, _MATRIX, _IMAGE = 1, 2, 3
+"""Numbers of axes."""
+
+
+def draw_array(name: str, value: np.ndarray, *, ax: Axes | None = None) -> Axes:
+    """Draw an array: a vector as a line, a matrix as a heat map, `[height, width, 3 or 4]` as an image.
+
+    Of more axes the leading ones are folded into rows. Values of both signs get a diverging colour map around zero; NaN
+    and infinities have a colour of their own.
+
+    Args:
+      name: the title; the shape is added.
+      value: real numbers or bools of any shape with at least one axis; complex ones are drawn as `|z|`.
+
+    Returns:
+      The axes drawn on: `ax`, or those of a new figure.
+
+    Raises:
+      ValueError: a scalar, or nothing in it.
+    """
+    if value.ndim == 0 or value.size == 0:
+        msg = f"{name} has shape {value.shape}: there is nothing to draw; a scalar's history is drawn by run.plot"
+        raise ValueError(msg)
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    numbers = np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
+    ax.set_title(f"{name}  {value.dtype.name}{list(value.shape)}".replace("$", r"\$"))
+    if numbers.ndim == _VECTOR:
+        ax.plot(numbers, linewidth=1.2)
+    elif numbers.ndim == _IMAGE and numbers.shape[-1] in _IMAGE_CHANNELS:
+        ax.imshow(_as_image(numbers), aspect="auto")
+    else:
+        _heat_map(ax, numbers.reshape(-1, numbers.shape[-1]))
+    return ax
+
+
+def _heat_map(ax: Axes, rows: np.ndarray) -> None:
+    finite = rows[np.isfinite(rows)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if low < 0 < high:
+        high = max(-low, high)
+        low = -high
+    colours = "RdBu_r" if low < 0 else "viridis"
+    from matplotlib import colormaps
+
+    colour_map = colormaps[colours].with_extremes(bad="magenta")
+    shown = np.ma.masked_invalid(rows)
+    picture = ax.imshow(shown, aspect="auto", interpolation="nearest", cmap=colour_map, vmin=low, vmax=high)
+    ax.figure.colorbar(picture, ax=ax)
+
+
+def _as_image(numbers: np.ndarray) -> np.ndarray:
+    """Colours from 0 to 1: as they are if they lie there, else out of 0 to 255, else stretched."""
+    finite = np.nan_to_num(numbers, nan=0, posinf=0, neginf=0)
+    low, high = finite.min(), finite.max()
+    if low >= 0 and high <= 1:
+        return finite
+    if low >= 0 and high <= np.iinfo(np.uint8).max:
+        return finite / np.iinfo(np.uint8).max
+    return (finite - low) / (high - low)

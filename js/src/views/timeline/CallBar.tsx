@@ -1,0 +1,40 @@
+/** A call as a bar, by what it was doing. */
+import { seconds } from "../../kit/format";
+import type { Bar } from "../../store/spans";
+
+export const CALL_ROW = 22;
+
+interface Props {
+  bar: Bar;
+  chosen: boolean;
+  percent: (time: number) => string;
+  choose: (bar: Bar) => void;
+}
+
+export function CallBar({ bar, chosen, percent, choose }: Props) {
+  const { call, spans } = bar;
+  const words = spans.map(({ stage, from, to }) => `${stage} ${seconds(to - from)}`).join(", ");
+  const length = bar.to - bar.from || 1;
+  const [left, right] = [percent(bar.from), percent(bar.to)];
+  return (
+    <button
+      type="button"
+      class="call-bar"
+      data-call={call.id}
+      aria-pressed={chosen}
+      aria-label={`call ${call.id} ${call.name}: ${words || call.state}`}
+      title={`${call.name}\n${words}${call.error && `\n${call.error}`}`}
+      style={{ left, width: `calc(${right} - ${left})`, top: `${bar.row * CALL_ROW}px` }}
+      onClick={() => choose(bar)}
+    >
+      {spans.map(({ stage, from, to }) => (
+        <span
+          key={stage}
+          class={`span ${stage}${call.error && stage === "run" ? " bad" : ""}`}
+          style={{ left: `${(100 * (from - bar.from)) / length}%`, width: `${(100 * (to - from)) / length}%` }}
+        />
+      ))}
+      <span class="call-name mono">{call.name}</span>
+    </button>
+  );
+}

@@ -1,0 +1,74 @@
+"""`run.show`: one array as a matplotlib picture."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.plots import draw_array
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def run():
+    with jdw.capture() as run:
+        step = jax.jit(lambda h: (jax.debug.callback(lambda _: None, h), h * 2)[1])
+        h = jnp.arange(-6.0, 6.0).reshape(3, 4)
+        for _ in range(3):
+            h = step(h)
+    return run
+
+
+@pytest.mark.behaviour("W4")
+def test_a_matrix_is_a_heat_map_of_the_step_asked_for(run):
+    first, last = run.show("h", step=0), run.show("h")
+    assert np.array_equal(first.images[0].get_array(), np.arange(-6.0, 6.0).reshape(3, 4))
+    assert np.array_equal(last.images[0].get_array(), 4 * np.arange(-6.0, 6.0).reshape(3, 4))
+    assert last.get_title() == "h, step 2  float32[3, 4]"
+
+
+def test_values_of_both_signs_are_coloured_around_zero(run):
+    assert run.show("h").images[0].get_clim() == (-24, 24)
+    assert draw_array("p", np.array([[1.0, 3.0]])).images[0].get_clim() == (1, 3)
+
+
+def test_what_is_not_finite_is_masked():
+    shown = draw_array("x", np.array([[1.0, np.nan], [np.inf, 2.0]])).images[0]
+    assert np.array_equal(np.ma.getmaskarray(shown.get_array()), [[False, True], [True, False]])
+    assert shown.get_clim() == (1, 2)
+
+
+def test_a_vector_is_a_line_and_leading_axes_are_folded():
+    assert np.array_equal(draw_array("v", np.arange(3)).lines[0].get_ydata(), [0, 1, 2])
+    assert draw_array("t", np.zeros((2, 5, 6))).images[0].get_array().shape == (10, 6)
+
+
+@pytest.mark.parametrize("scale", [1, 255, 1000])
+def test_three_channels_are_an_image(scale):
+    image = draw_array("i", scale * np.linspace(0, 1, 24).reshape(2, 4, 3)).images[0].get_array()
+    assert image.shape == (2, 4, 3)
+    assert (image.min(), image.max()) == (0, 1)
+
+
+@pytest.mark.parametrize("value", [np.float32(1), np.zeros((0, 3))], ids=["scalar", "empty"])
+def test_what_cannot_be_drawn_says_so(value):
+    with pytest.raises(ValueError, match="nothing to draw"):
+        draw_array("s", np.asarray(value))
+
+
+@pytest.mark.parametrize("asked", [{"step": 3}, {"step": -4}, {"lane": 1}])
+def test_a_step_that_is_not_kept_is_told(run, asked):
+    with pytest.raises(IndexError, match="steps that are kept: 0 to 2"):
+        run.show("h", **asked)
