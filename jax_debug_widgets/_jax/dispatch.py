@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any, Literal, Protocol
 
 import jax
-from jax._src import debugging, dispatch
+from jax._src import dispatch
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import versions
@@ -72,8 +72,7 @@ class Watch:
         def execute(program: Any, *args: Any) -> Any:
             if not (program.has_unordered_effects or program.ordered_effects):
                 return original(program, *args)
-            ordered = any(isinstance(effect, debugging.OrderedDebugEffect) for effect in program.ordered_effects)
-            executed = observer.executing(program.name, ordered, _recorders_of(program))
+            executed = observer.executing(program.name, bool(program.ordered_effects), _recorders_of(program))
             before = pending_tokens()
             try:
                 outputs = original(program, *args)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
@@ -149,7 +149,10 @@ def test_many_requests_for_arrays_never_pile_up(harness: Harness):
     slider = panel.locator(".slider input").first
     before = harness.page.evaluate("kernel.requests.length")
     slider.evaluate(
-        "input => { for (let i = 0; i < 200; i++) { input.value = i; input.dispatchEvent(new Event('input', { bubbles: true })); } }"
+        """input => { for (let i = 0; i < 200; i++) {
+          input.value = i;
+          input.dispatchEvent(new Event('input', { bubbles: true }));
+        } }"""
     )
     number = harness.page.evaluate(
         "kernel.events.findIndex(({ site, occurrence }) => site === 2 && occurrence === 199)"

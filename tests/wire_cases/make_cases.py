@@ -1,7 +1,8 @@
 """Write the golden messages that both sides decode: `wire.py` here, `js/src/transport/wire.ts` under vitest.
 
 Each case is `NAME.json` (content), `NAME.bin` (buffer) and `NAME.expected.json` (columns and texts that decoding
-must give; NaN and the infinities as strings); beside an answer to `array` the last is `NAME.decoded.json`. Run again after a change of the format:
+must give; NaN and the infinities as strings); of an answer to `array` the last is `NAME.decoded.json`. Run again after
+a change of the format:
 
     python tests/wire_cases/make_cases.py
 """

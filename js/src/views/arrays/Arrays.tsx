@@ -9,6 +9,9 @@ import type { UiState } from "../../store/ui";
 import { Slice } from "./Slice";
 import { type ArrayValue, allArrays, canBeImage } from "./values";
 
+/** To choose from. */
+const MOST_LANES = 512;
+
 interface Props {
   run: RunStore;
   ui: UiState;
@@ -122,7 +125,7 @@ function LaneChoice({ lanes, lane, setLane }: { lanes: number; lane: string; set
   return (
     <select aria-label="Lane" value={lane} onChange={(event) => setLane(event.currentTarget.value)}>
       <option value="">all lanes</option>
-      {Array.from({ length: lanes }, (_, i) => (
+      {Array.from({ length: Math.min(lanes, MOST_LANES) }, (_, i) => (
         <option key={i} value={String(i)}>
           lane {i}
         </option>

@@ -13,7 +13,7 @@ interface Context {
 interface Key {
   keys: readonly string[];
   words: string;
-  does(context: Context, key: string): void;
+  does(context: Context, key: string): unknown;
 }
 
 const PAGE = 100;
@@ -32,8 +32,16 @@ export const KEYS: readonly Key[] = [
   { keys: ["n"], words: "next match", does: ({ root }) => press(root, "[data-testid=find-next]") },
   { keys: ["N"], words: "match before", does: ({ root }) => press(root, "[data-testid=find-before]") },
   { keys: ["m"], words: "one stream by arrival, or two", does: ({ ui }) => flip(ui.merged) },
-  { keys: ["c"], words: "copy the selected lines", does: ({ run, ui }) => void copyLines(run, ui) },
-  { keys: ["p"], words: "copy them as Python", does: ({ run, ui }) => void copyPython(run, ui) },
+  {
+    keys: ["c"],
+    words: "copy the selected lines",
+    does: ({ run, ui }) => ui.event.value !== null && void copyLines(run, ui),
+  },
+  {
+    keys: ["p"],
+    words: "copy them as Python",
+    does: ({ run, ui }) => ui.event.value !== null && void copyPython(run, ui),
+  },
   { keys: [",", "."], words: "one event back, on", does: (context, key) => move(context, key === "," ? -1 : 1) },
   {
     keys: ["<", ">"],

@@ -56,34 +56,40 @@ function EventDetail({ run, ui, dark, position }: Props & { position: number }) 
           ×
         </button>
       </div>
-      <pre class="mono">{run.texts.get(number) ?? "…"}</pre>
-      {site &&
-        arraysOf(site)
-          .slice(0, MOST_ARRAYS)
-          .map(({ key, value, name, shape }) => (
-            <div key={key} class="detail-array">
-              <button
-                type="button"
-                class="mini"
-                title="Open it in the view of arrays"
-                onClick={() => {
-                  ui.array.value = key;
-                  ui.moment.value = number;
-                  ui.tab.value = "arrays";
-                }}
-              >
-                {name} ↗
-              </button>
-              <Slice
-                run={run}
-                wanted={{ event: number, value, index: shape.slice(0, -2).map(() => 0), image: false }}
-                name={name}
-                dark={dark}
-              />
-            </div>
-          ))}
+      <div class="detail-body">
+        <pre class="mono">{run.texts.get(number) ?? "…"}</pre>
+        {site && <ArraysOf run={run} ui={ui} dark={dark} site={site} event={number} />}
+      </div>
       {site && <Source site={site} />}
     </footer>
+  );
+}
+
+/** The arrays of one event, small; each can be opened in the view of arrays. */
+function ArraysOf({ run, ui, dark, site, event }: Props & { site: SiteMessage; event: number }) {
+  const open = (key: string) => {
+    ui.array.value = key;
+    ui.moment.value = event;
+    ui.tab.value = "arrays";
+  };
+  return (
+    <>
+      {arraysOf(site)
+        .slice(0, MOST_ARRAYS)
+        .map(({ key, value, name, shape }) => (
+          <div key={key} class="detail-array">
+            <button type="button" class="mini" title="Open it in the view of arrays" onClick={() => open(key)}>
+              {name} ↗
+            </button>
+            <Slice
+              run={run}
+              wanted={{ event, value, index: shape.slice(0, -2).map(() => 0), image: false }}
+              name={name}
+              dark={dark}
+            />
+          </div>
+        ))}
+    </>
   );
 }
 

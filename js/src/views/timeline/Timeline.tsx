@@ -56,7 +56,6 @@ export function Timeline({ run, ui, status, dark }: Props) {
       onKeyDown={onKeyDown}
     >
       <Names run={run} callsHeight={callsHeight} waited={wait !== null} />
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the section do the same */}
       <div class="time-field" {...field}>
         <Axis seen={seen} percent={percent} />
         <div class="time-calls" style={{ height: callsHeight }}>

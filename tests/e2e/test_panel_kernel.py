@@ -1,0 +1,79 @@
+"""What the panel asks of a real kernel: arrays, their steps, switches of sites, the order of the program."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.panel import PanelOnScreen
+
+SETUP = "%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp\nfrom jax import lax"
+
+MATRICES = """%%jaxdebug
+@jax.jit
+def waves(x):
+    def body(i, x):
+        x = jnp.sin(x + i)
+        jax.debug.print("x {x}", x=x)
+        jax.debug.print("mean {m}", m=x.mean())
+        return x
+    return lax.fori_loop(0, 50, body, x)
+
+_ = waves(jnp.linspace(-3.0, 3.0, 4 * 30 * 40).reshape(4, 30, 40))
+"""
+
+
+@pytest.fixture
+def panel(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("waves.ipynb", SETUP, MATRICES))
+    notebook.run_cell(0)
+    notebook.run_cell(1, timeout_s=120)
+    notebook.output(1)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", events=100, barrier="drained")
+    yield panel
+    assert lab_page.requests_elsewhere() == []
+    assert lab_page.errors == []
+
+
+def test_an_array_is_looked_at_step_by_step(panel, lab_page):
+    panel.open_tab("Arrays")
+    shown = panel.root.get_by_test_id("slice")
+    shown.get_by_text("float32[4,30,40]").wait_for()
+    newest = int(shown.get_attribute("data-event"))
+    assert newest >= 98
+    lab_page.screenshot("panel-arrays")
+    panel.root.locator(".slider input").nth(1).fill("3")
+    picture = panel.root.get_by_test_id("heat-map")
+    picture.hover()
+    panel.root.get_by_test_id("slice-line").get_by_text("[3, ").wait_for()
+    panel.root.get_by_label("Moment of the run").fill("10")
+    panel.root.locator("[data-testid=slice][data-event='10'], [data-testid=slice][data-event='9']").wait_for()
+    panel.root.get_by_test_id("live").click()
+    panel.root.locator(f"[data-testid=slice][data-event='{newest}']").wait_for()
+
+
+def test_the_selected_event_shows_its_array_in_place(panel, lab_page):
+    unordered = panel.root.get_by_test_id("stream-unordered")
+    unordered.get_by_text("x [[[").last.click()
+    detail = panel.root.get_by_test_id("detail")
+    detail.get_by_text("float32[4,30,40]").wait_for()
+    lab_page.screenshot("panel-array-in-place")
+
+
+def test_a_site_is_muted_and_heard_again(panel):
+    mute = panel.root.get_by_label("Mute x", exact=True)
+    mute.click()
+    panel.root.locator(".eye[aria-pressed=true]").wait_for()
+    mute.click()
+    panel.root.locator(".eye[aria-pressed=true]").wait_for(state="detached")
+
+
+def test_all_lines_are_searched_and_exported(panel, lab_page):
+    panel.root.get_by_test_id("find").fill("mean")
+    panel.root.locator("[data-testid=found][data-count='50']").wait_for()
+    panel.root.get_by_label("Copy and export").click()
+    with lab_page.page.expect_download() as download:
+        panel.root.get_by_test_id("export-csv").click()
+    text = download.value.path().read_text("utf-8")
+    assert text.count("mean ") == 50
+    assert text.startswith("event,time,site,where,label,phase,ordered,lane,occurrence,call,text")
