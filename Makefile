@@ -13,7 +13,7 @@ PANEL := jax_debug_widgets/static/panel.js
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help lab test lint format bench clean
+.PHONY: help lab test lint format picture bench clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -39,6 +39,10 @@ format: $(VENV)/.dev js/node_modules/.package-lock.json  ## format and fix what 
 	ruff check --fix .
 	ruff format .
 	cd js && npx biome check --write .
+
+picture: $(VENV)/.dev $(PANEL)  ## take the README's picture anew, from the running panel
+	python -m pytest tests/e2e/test_tour.py -k alive
+	cp test-artifacts/e2e/tour-panel-while-running.png docs/panel.png
 
 bench: $(VENV)/.dev $(PANEL)  ## measure what capturing costs
 	python -m tests.benchmarks

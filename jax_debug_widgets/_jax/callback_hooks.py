@@ -98,14 +98,16 @@ class CallbackHooks:
             self._users += 1
             if self._users > 1 or not features.available(features.CALLBACKS):
                 return
+            derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
+            batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
             for primitive in TAPPED:
                 self._replace(primitive, "impl", partial(self._run, primitive))
                 self._replace(primitive, "bind", self._bind)
                 self._undo.append(versions.replace_batcher(primitive, partial(self._batch, primitive)))
-                for reason, table in (("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)):
+                for reason, table in derivatives:
                     self._replace_item(table, primitive, partial(self._derive, reason, primitive))
-            for name, primitive in (("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)):
-                self._undo.append(versions.replace_batcher(primitive, partial(self._batch_control_flow, name)))
+            for reason, primitive in batched:
+                self._undo.append(versions.replace_batcher(primitive, partial(self._batch_control_flow, reason)))
             self._replace(debugging.inspect_sharding_p, "impl", self._inspect)
             if features.available(features.ELIMINATED):
                 self._replace(pxla, "_dce_jaxpr", self._eliminate)

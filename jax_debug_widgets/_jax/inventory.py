@@ -167,7 +167,8 @@ def _lowering_seen() -> Iterator[_Seen]:
         add(module, function)
 
     mlir._uncacheable_primitives.update(cached)
-    mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback = lower_seen, add_seen
+    mlir.lower_jaxpr_to_module = lower_seen
+    mlir.ModuleContext.add_host_callback = add_seen  # pyright: ignore[reportAttributeAccessIssue]
     try:
         yield seen
     finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.browser import ARTIFACTS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
@@ -78,6 +80,10 @@ class PanelOnScreen:
     def root(self) -> Locator:
         """The panel; Playwright looks into its shadow root by itself."""
         return self._lab_page.page.get_by_test_id("jaxdebug-panel").first
+
+    def picture(self, title: str) -> None:
+        """Take a picture of the panel alone into the artefacts; the one in the README is such."""
+        self.root.screenshot(path=ARTIFACTS / f"{title}.png")
 
     def open_tab(self, name: str) -> None:
         """Show `Streams`, `Plots` or `Calls`."""

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing."""
 
 

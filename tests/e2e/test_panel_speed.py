@@ -60,19 +60,19 @@ def test_a_million_rows_are_scrolled_to_anywhere(harness: Harness):
           const start = performance.now();
           viewport.scrollTop = wanted / 1000000 * (viewport.scrollHeight - viewport.clientHeight);
           await until(() => {
-            const numbers = [...panel.querySelectorAll('.row')].map((row) => Number(row.dataset.event));
-            const texts = [...panel.querySelectorAll('.row .text')].map((text) => text.textContent);
-            return Math.min(...numbers) <= wanted && wanted <= Math.max(...numbers) && !texts.includes('…');
+            const drawn = [...panel.querySelectorAll('.row')];
+            const events = drawn.map((row) => Number(row.dataset.event));
+            const isLoading = drawn.some((row) => row.querySelector('.text').textContent === '…');
+            return Math.min(...events) <= wanted && wanted <= Math.max(...events) && !isLoading;
           });
           times.push(performance.now() - start);
         }
         return times;
         """,
     )
-    print(
-        f"scrolling to a row of 1 000 000, its text asked for: median {statistics.median(times):.0f} ms, most {max(times):.0f} ms"
-    )
-    assert statistics.median(times) < MOST_MS
+    median = statistics.median(times)
+    print(f"to any of 1 000 000 rows and its text: median {median:.0f} ms, most {max(times):.0f} ms")
+    assert median < MOST_MS
 
 
 @pytest.fixture
@@ -96,32 +96,38 @@ def test_filter_and_find_answer_at_once(all_lines: Page):
           unordered: numbers.filter(([y, site]) => sites.unordered.includes(site) && matches(y, site)).length,
         });
         const times = {};
-        for (const [text, matches] of Object.entries({
-          nan: (y) => Number.isNaN(y),
-          '/^loss /': (y, site) => site === 0,
-          'site:grad_norm': (y, site) => site === 1,
-          '': () => true,
-        })) {
-          const wanted = count(matches);
-          const start = performance.now();
-          type('filter', text);
-          await until(() => rows('ordered') === wanted.ordered && rows('unordered') === wanted.unordered);
-          times[`filter ${text}`] = performance.now() - start;
-        }
-        for (const text of ['grad_norm', 'loss 0.1']) {
-          const site = text.startsWith('loss') ? 0 : 1;
-          const found = ([y, of]) => of === site && (site === 1 || `loss ${y.toPrecision(5)}`.startsWith(text));
-          const wanted = numbers.filter(found).length;
-          const start = performance.now();
-          type('find', text);
-          await until(() => Number(panel.querySelector('[data-testid=found]')?.dataset.count) === wanted);
-          times[`find ${text}`] = performance.now() - start;
+        const note = (name, start) => (times[name] ??= []).push(performance.now() - start);
+        for (let round = 0; round < 3; round++) {
+          for (const [text, matches] of Object.entries({
+            nan: (y) => Number.isNaN(y),
+            '/^loss /': (y, site) => site === 0,
+            'site:grad_norm': (y, site) => site === 1,
+            '': () => true,
+          })) {
+            const wanted = count(matches);
+            const start = performance.now();
+            type('filter', text);
+            await until(() => rows('ordered') === wanted.ordered && rows('unordered') === wanted.unordered);
+            note(`filter ${text}`, start);
+          }
+          for (const text of ['grad_norm', 'loss 0.1']) {
+            const site = text.startsWith('loss') ? 0 : 1;
+            const found = ([y, of]) => of === site && (site === 1 || `loss ${y.toPrecision(5)}`.startsWith(text));
+            const wanted = numbers.filter(found).length;
+            const start = performance.now();
+            type('find', text);
+            await until(() => Number(panel.querySelector('[data-testid=found]')?.dataset.count) === wanted);
+            note(`find ${text}`, start);
+          }
+          type('find', '');
         }
         return times;
         """,
     )
-    print(f"of 100 000 lines: {', '.join(f'{name!r} {time:.0f} ms' for name, time in times.items())}")
-    assert statistics.median(times.values()) < MOST_MS
+    medians = {name: statistics.median(each) for name, each in times.items()}
+    print(f"of 100 000 lines: {', '.join(f'{name!r} {time:.0f} ms' for name, time in medians.items())}")
+    # The best of three: the processor may be busy with something else.
+    assert max(min(each) for each in times.values()) < MOST_MS
 
 
 @pytest.mark.parametrize("tab", ["streams", "plots", "timeline"])

@@ -12,7 +12,7 @@ from tests.e2e.panel import PanelOnScreen
 
 TOUR = Path(__file__).parents[2] / "notebooks" / "01_tour.ipynb"
 
-STEPS = 4000
+STEPS = 10_000
 COUNTS = {"ordered": STEPS, "unordered": 2 * STEPS, "events": 3 * STEPS}
 
 
@@ -38,8 +38,9 @@ def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
     tour.output(WATCHED)
     lab_page.wait_for_js("() => window.recordedFrames.some(frame => frame.events > 0)", timeout_s=120)
     assert not run.ended, "the first events were shown only when the cell had ended"
-    panel.open_tab("Plots")
     lab_page.wait_for_js("() => window.recordedFrames.at(-1).events > 1000", timeout_s=120)
+    panel.picture("tour-panel-while-running")
+    panel.open_tab("Plots")
     while_running = panel.points()
     assert not run.ended, "the plots moved only when the cell had ended"
     lab_page.screenshot("tour-plots-while-running")
@@ -106,7 +107,7 @@ def test_the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
     reopened = lab_page.open_notebook(TOUR.name)
     reopened.shut_down_kernel()
     snapshot = reopened.output(WATCHED)
-    snapshot.get_by_text("12,000 events").wait_for()
+    snapshot.get_by_text("30,000 events").wait_for()
     assert snapshot.get_by_text("effects drained").is_visible()
     assert snapshot.get_by_text("loss 0.").first.is_visible()
     lab_page.screenshot("tour-reopened-without-a-kernel")

@@ -41,7 +41,7 @@ def test_a_notebook_runs_to_its_end(path):
 def test_the_tour_as_a_page_shows_what_the_panel_showed():
     notebook = executed(NOTEBOOKS[0])
     page, _ = HTMLExporter().from_notebook_node(notebook)
-    assert "12,000 events" in page
+    assert "30,000 events" in page
     assert "effects drained" in page
     assert page.count("<polyline") >= 3
     assert "loss 0." in page

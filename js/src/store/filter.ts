@@ -5,7 +5,7 @@ import type { RunStore } from "./run";
 import type { Positions, Stream } from "./stream";
 
 /** So long it may look for matches before the next frame is drawn. */
-const BUDGET_MS = 12;
+const BUDGET_MS = 25;
 const LOOK_AT_CLOCK_EACH = 2048;
 
 export interface Only {
