@@ -97,7 +97,7 @@ def test_filter_and_find_answer_at_once(all_lines: Page):
         });
         const times = {};
         const note = (name, start) => (times[name] ??= []).push(performance.now() - start);
-        for (let round = 0; round < 3; round++) {
+        for (let round = 0; round < 5; round++) {
           for (const [text, matches] of Object.entries({
             nan: (y) => Number.isNaN(y),
             '/^loss /': (y, site) => site === 0,
@@ -126,7 +126,7 @@ def test_filter_and_find_answer_at_once(all_lines: Page):
     )
     medians = {name: statistics.median(each) for name, each in times.items()}
     print(f"of 100 000 lines: {', '.join(f'{name!r} {time:.0f} ms' for name, time in medians.items())}")
-    # The best of three: the processor may be busy with something else.
+    # The best of five: the processor may be busy with something else.
     assert max(min(each) for each in times.values()) < MOST_MS
 
 

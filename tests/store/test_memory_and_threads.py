@@ -21,9 +21,9 @@ def ingest(store, firings):
     store.ingest(Lot.of(firings), np.full(len(firings), UNKNOWN))
 
 
-def test_a_million_scalars_are_tens_of_megabytes(make_tap):
+def test_a_million_scalars_would_be_tens_of_megabytes(make_tap):
     tap, store = make_tap(1), Store(Budget(), ORIGIN)
-    values = np.arange(1_000_000, dtype=np.float32)
+    values = np.arange(200_000, dtype=np.float32)  # A fifth of a million: measuring them takes ten times as long.
     tracemalloc.start()
     try:
         for start in range(0, len(values), 50_000):
@@ -31,9 +31,9 @@ def test_a_million_scalars_are_tens_of_megabytes(make_tap):
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(store) == 1_000_000
+    assert len(store) == len(values)
     assert store.oldest == 0
-    assert used < 80e6
+    assert used < 80e6 / 5
     assert 0.5 * used < store.nbytes < 1.5 * used, "what the budget counts is what it costs"
     positions, occurrences, series = store.series(1, 0)
     assert np.array_equal(series, values)

@@ -57,9 +57,9 @@ describe("a filtered stream", () => {
     for (let i = 0; i < 5; i++) run.store.apply({ ...whole, first: i * 10_000 });
     run.draw();
     let now = 0;
-    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 10));
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 30));
     const filtered = new FilteredStream(run.store, run.store.merged, [new Query("site:loss")], ALL);
-    expect(filtered.update().length).toBe(2048);
+    expect(filtered.update().length).toBe(1024);
     expect(run.waitingFrames).toBe(1);
     clock.mockRestore();
     while (run.waitingFrames > 0) {

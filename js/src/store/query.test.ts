@@ -12,6 +12,7 @@ describe("a query", () => {
     expect(new Query("loss 3").line?.test("loss 2.5")).toBe(false);
     expect(new Query("x [1.").line?.test("x [1. 2.]")).toBe(true);
     expect(new Query("x [1.").line?.test("x [12")).toBe(false);
+    expect(new Query("GRÖSSE").line?.test("größe grösse")).toBe(true);
   });
 
   it("understands regular expressions, and says when it does not", () => {
