@@ -99,7 +99,10 @@ class CallbackHooks:
             if self._users > 1 or not features.available(features.CALLBACKS):
                 return
             derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
-            batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
+            batched: list[tuple[Reason, Any]] = [
+                ("vmap of cond", conditionals.cond_p),
+                ("vmap of while", loops.while_p),
+            ]
             for primitive in TAPPED:
                 self._replace(primitive, "impl", partial(self._run, primitive))
                 self._replace(primitive, "bind", self._bind)

@@ -18,6 +18,8 @@ MAX_SIDE = 512
 """Rows and columns that are sent: what a screen shows."""
 
 _BINS = 64
+_PLANE_AXES, _PIXEL_AXES = 2, 3
+_CHANNELS = (3, 4)
 
 
 def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
@@ -30,8 +32,12 @@ def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
     number = int(asked["value"])
     value = event.values[number]
     numbers = np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
-    plane, index = _plane(numbers, [int(i) for i in asked.get("index") or ()])
-    stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape]
+    is_image = bool(asked.get("image")) and value.ndim >= _PIXEL_AXES and value.shape[-1] in _CHANNELS
+    kept = _PIXEL_AXES if is_image else _PLANE_AXES
+    leading = max(numbers.ndim - kept, 0)
+    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
+    plane = np.atleast_2d(numbers[tuple(index)])
+    stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape[:_PLANE_AXES]]
     shown = plane[:: stride[0], :: stride[1]]
     stats, histogram = statistics(numbers)
     with np.errstate(over="ignore"):  # Beyond float32 is infinite in the picture; the statistics have the numbers.
@@ -52,6 +58,7 @@ def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
         stride=stride,
         stats=stats,
         data=specs,
+        **({"channels": value.shape[-1]} if is_image else {}),
     )
     return message, buffer
 
@@ -73,11 +80,3 @@ def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
         "std": float(finite.std()) if some else None,
     }
     return stats, histogram.astype(np.uint32)
-
-
-def _plane(numbers: np.ndarray, index: list[int]) -> tuple[np.ndarray, list[int]]:
-    """The last two axes at `index` of the others (zeros where it is short), and that index in full."""
-    leading = max(numbers.ndim - len(("row", "column")), 0)
-    index = (index + [0] * leading)[:leading]
-    plane = numbers[tuple(index)]
-    return np.atleast_2d(plane), index

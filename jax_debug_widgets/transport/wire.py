@@ -15,7 +15,8 @@ Browser to kernel (each with `run` and `id`, which the answer repeats):
 `sync`     send everything again from event `first` on (sites, calls and status too).
 `rows`     send the text of events `first .. first + count - 1`.
 `array`    send value `value` of event `event`: the two-dimensional slice at `index` (one number for each leading axis
-           beyond the last two; shorter or absent: zeros), at most 512 rows and columns of it.
+           beyond the last two; shorter or absent: zeros), at most 512 rows and columns of it. With `image`: true, of a
+           value of shape [..., rows, columns, 3 or 4] the slice with all its channels; others as without it.
 `mute`     stop or go on recording site `site`, from now on (`muted`: true or false).
 `barrier`  wait until the effects of the run's calls have drained; answered when they have.
 
@@ -35,9 +36,9 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `text_end`   | uint32  | texts  | end of its UTF-8 bytes in `text`; it starts where the one before ends    |
 | `text`       | uint8   | bytes  | the lines, one after the other                                           |
 
-Columns of an `array`: `data`, float32, the slice row by row (scalars and vectors are one row; of larger slices every n-th
-row and column is taken); `histogram`, uint32, counts of the finite elements of the whole value over equal bins from
-`stats.min` to `stats.max`.
+Columns of an `array`: `data`, float32, the slice row by row, `channels` numbers a pixel where it is an image (scalars and
+vectors are one row; of larger slices every n-th row and column is taken); `histogram`, uint32, counts of the finite elements
+of the whole value over equal bins from `stats.min` to `stats.max`.
 
 A batch carries the text of its newest rows only: what the reader of a running log sees. The client asks for
 the others (`rows`) when they are scrolled into view; formatting a million lines nobody reads would cost the
@@ -161,7 +162,10 @@ class ArrayStatistics(TypedDict):
 
 
 class ArrayMessage(TypedDict):
-    """One value of one event. `rows`, `columns` are those of `data`; `stride` is how many of the value's each stands for."""
+    """One value of one event. `rows`, `columns` are those of `data`; `stride` is how many of the value's each stands for.
+
+    `channels` is there where it was asked for as an image, and is one.
+    """
 
     type: str
     version: int
@@ -176,6 +180,7 @@ class ArrayMessage(TypedDict):
     rows: int
     columns: int
     stride: list[int]
+    channels: NotRequired[int]
     stats: ArrayStatistics
     data: list[ColumnSpec]
 
@@ -207,6 +212,7 @@ class Request(TypedDict):
     event: NotRequired[int]
     value: NotRequired[int]
     index: NotRequired[list[int]]
+    image: NotRequired[bool]
     site: NotRequired[int]
     muted: NotRequired[bool]
 

@@ -166,7 +166,9 @@ def test_a_format_that_the_value_cannot_take_raises_as_without_us(wrap):
     def raised():
         with pytest.raises((TypeError, jax.errors.JaxRuntimeError)) as caught:
             jax.block_until_ready(f(WIDE))
-        jax.jit(lambda: jax.debug.callback(lambda: None))()  # A good program's token takes the place of the failed one's.
+        jax.jit(
+            lambda: jax.debug.callback(lambda: None)
+        )()  # A good program's token takes the place of the failed one's.
         return type(caught.value), str(caught.value).splitlines()[-1] if wrap is jax.jit else str(caught.value)
 
     expected = raised()

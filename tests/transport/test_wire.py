@@ -51,6 +51,17 @@ def test_a_golden_message_is_laid_out_as_the_format_says(name):
         assert spec["offset"] + spec["length"] * np.dtype(spec["dtype"]).itemsize <= len(buffer)
 
 
+@pytest.mark.parametrize("name", ["array", "image"])
+def test_a_golden_array_decodes_to_its_numbers(name):
+    content = json.loads((CASES / f"{name}.json").read_text("utf-8"))
+    expected = json.loads((CASES / f"{name}.decoded.json").read_text("utf-8"))["columns"]
+    columns = wire.unpack(content["data"], (CASES / f"{name}.bin").read_bytes())
+    for column in ("data", "histogram"):
+        wanted = np.array([WORDS.get(value, value) for value in expected[column]], columns[column].dtype)
+        np.testing.assert_array_equal(columns[column], wanted)
+    assert len(columns["data"]) == content["rows"] * content["columns"] * content.get("channels", 1)
+
+
 def test_the_golden_messages_are_those_that_make_cases_makes(tmp_path):
     script = (CASES / "make_cases.py").read_text("utf-8").replace("HERE.parents[1]", f"Path({str(CASES.parents[1])!r})")
     (tmp_path / "make_cases.py").write_text(script, "utf-8")

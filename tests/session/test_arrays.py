@@ -1,0 +1,78 @@
+"""What the browser is sent of one array: a slice, its statistics, its histogram."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session.arrays import MAX_SIDE, array_message
+from jax_debug_widgets.transport import wire
+
+
+@pytest.fixture(scope="module")
+def run():
+    with jdw.capture() as run:
+        take = jax.jit(lambda *xs: jax.debug.callback(lambda *_: None, *xs))
+        stack = jnp.arange(24.0).reshape(2, 3, 4).at[1, 0, 0].set(jnp.nan).at[1, 0, 1].set(-jnp.inf).at[0, 0, 0].set(-5)
+        take(jnp.float32(2), stack, jnp.zeros((2, 1100)), jnp.array([3 + 4j]), jnp.full(3, 1e5, jnp.bfloat16))
+    return run
+
+
+def asked(run, **request):  # noqa: ANN003 - a request's fields
+    content, buffer = array_message(run, 7, {"event": 0, **request})
+    columns = wire.unpack(content["data"], buffer)
+    shape = (content["rows"], content["columns"], *([content["channels"]] if "channels" in content else []))
+    return content, columns["data"].reshape(shape), columns["histogram"]
+
+
+def test_a_slice_at_an_index(run):
+    content, data, histogram = asked(run, value=1, index=[1])
+    values = run.events[0].values[1]
+    np.testing.assert_array_equal(data, values[1])
+    assert (content["id"], content["index"], content["shape"], content["dtype"]) == (7, [1], [2, 3, 4], "float32")
+    finite = values[np.isfinite(values)]
+    assert content["stats"] == {
+        "size": 24,
+        "nan": 1,
+        "inf": 1,
+        "zero": 0,
+        "min": -5.0,
+        "max": 23.0,
+        "mean": pytest.approx(finite.mean()),
+        "std": pytest.approx(finite.std()),
+    }
+    assert histogram.sum() == finite.size
+    assert histogram[0] == 1
+
+
+def test_an_index_that_is_short_is_filled_with_zeros(run):
+    np.testing.assert_array_equal(asked(run, value=1)[1], run.events[0].values[1][0])
+
+
+def test_an_image_has_its_channels(run):
+    content, data, _ = asked(run, value=1, image=True)
+    assert (content["channels"], content["rows"], content["columns"], content["index"]) == (4, 2, 3, [])
+    np.testing.assert_array_equal(data, run.events[0].values[1])
+    assert "channels" not in asked(run, value=2, image=True)[0]
+
+
+def test_a_scalar_is_one_pixel_and_large_values_are_thinned(run):
+    assert asked(run, value=0)[1].tolist() == [[2.0]]
+    content, data, _ = asked(run, value=2)
+    assert content["stride"] == [1, 3]
+    assert data.shape == (2, 367)
+    assert max(data.shape) <= MAX_SIDE
+
+
+def test_what_has_no_sign_and_small_floats_are_numbers_too(run):
+    assert asked(run, value=3)[1].tolist() == [[5.0]]
+    assert asked(run, value=4)[0]["dtype"] == "bfloat16"
+
+
+@pytest.mark.parametrize("request_", [{"value": 9}, {"value": 1, "index": [2]}, {"value": 0, "event": 1}])
+def test_what_is_not_there_is_refused(run, request_):
+    with pytest.raises(IndexError):
+        asked(run, **request_)
