@@ -4,12 +4,16 @@ import { Channel, problemOf } from "../transport/channel";
 import { decode, type Request } from "../transport/wire";
 import type { RunSource } from "./registry";
 
+/** After so long without news of a run that goes on we ask: its last batch may have been lost on the way. */
+const SILENCE_MS = 5000;
+
 export class Client implements RunSource {
   private readonly runs = new Map<string, RunStore>();
   /** Runs asked for; those that the kernel does not know keep their snapshot. */
   private readonly asked = new Set<string>();
   /** Runs that are over and were let go; what still comes of them is for no one. */
   private readonly forgotten = new Set<string>();
+  private readonly silences = new Map<string, ReturnType<typeof setTimeout>>();
   private readonly channel: Channel;
 
   /** `onRun` is told of each run when its first batch is here. */
@@ -44,7 +48,9 @@ export class Client implements RunSource {
       const message = decode(content, buffers);
       if (message.type === "batch" && !this.forgotten.has(message.run)) {
         const known = this.runs.get(message.run);
-        (known ?? this.open(message.run)).apply(message);
+        const run = known ?? this.open(message.run);
+        run.apply(message);
+        this.expectMore(run);
         if (!known) this.onRun();
       }
       this.channel.settle(message);
@@ -55,6 +61,7 @@ export class Client implements RunSource {
 
   /** The kernel, or our way to it, is gone; a message that still comes takes it back. */
   lose(): void {
+    for (const silence of this.silences.values()) clearTimeout(silence);
     for (const run of this.runs.values()) run.lose();
   }
 
@@ -65,6 +72,14 @@ export class Client implements RunSource {
     } catch {
       // A kernel that is restarting takes no messages, and will not know the runs either.
     }
+  }
+
+  private expectMore(run: RunStore): void {
+    clearTimeout(this.silences.get(run.key));
+    const state = run.status?.state;
+    if (state !== "running" && state !== "waiting") return;
+    const ask = () => this.channel.request({ type: "sync", run: run.key, first: run.next });
+    this.silences.set(run.key, setTimeout(ask, SILENCE_MS));
   }
 
   private open(key: string): RunStore {
