@@ -49,8 +49,11 @@ class Execution:
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
 
-    def executing(self, name: str, ordered: bool, recorders: Sequence[Any]) -> Callable[[Execution], None]:
-        """A program with effects and these recorders is about to be dispatched; the answer is called when it has been."""
+    def executing(self, name: str, ordered: bool, recorders: Sequence[Any] | None) -> Callable[[Execution], None]:
+        """A program with effects and these recorders is about to be dispatched; the answer is called when it has been.
+
+        The recorders are None where it was compiled outside a capture.
+        """
         ...
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
@@ -101,8 +104,8 @@ class Watch:
             self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
 
 
-def _recorders_of(program: Any) -> Sequence[Any]:
-    return next((kept for kept in program.keepalive or () if isinstance(kept, Recorders)), ())
+def _recorders_of(program: Any) -> Sequence[Any] | None:
+    return next((kept for kept in program.keepalive or () if isinstance(kept, Recorders)), None)
 
 
 def pending_tokens() -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ class CallSite:
       source: the text of the call's first line, stripped; empty where the source is not to be had.
       label: what the site is about: the source expression of its value when it has just one, else its format.
       values: the source expression of each value, in the order of `Event.values`.
+      keywords: for each value the keyword it was passed as, empty where it was not; empty for sites of the compiler.
       format: the format string of a print, the callback's name otherwise.
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
       order: how many debugging calls stand before it in its program; -1 where it is not part of one.
@@ -53,3 +54,4 @@ class CallSite:
     transforms: tuple[str, ...]
     phase: Phase
     order: int
+    keywords: tuple[str, ...] = ()

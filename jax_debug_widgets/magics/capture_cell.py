@@ -96,15 +96,17 @@ class CellCapture:
 
     def after_execution(self) -> None:
         """IPython's `post_execute`."""
-        if self._cells:
-            self._leave(None)
-        elif self._lasting is not None and self._lasting.run.options.barrier:
-            self._wait_for(self._lasting.run)
-        self._depth = max(self._depth - 1, 0)
-        if self._depth == 0:
-            self.calls.clear()
-            if self._lasting is None and self._undo_watching is not None:
-                self._undo_watching()
+        try:
+            if self._cells:
+                self._leave(None)
+            elif self._lasting is not None and self._lasting.run.options.barrier:
+                self._wait_for(self._lasting.run)
+        finally:
+            self._depth = max(self._depth - 1, 0)
+            if self._depth == 0:
+                self.calls.clear()
+                if self._lasting is None and self._undo_watching is not None:
+                    self._undo_watching()
 
     def _wait_for(self, run: Run) -> None:
         """The automatic barrier at the end of a cell under `%jaxdebug on`."""
@@ -128,10 +130,12 @@ class CellCapture:
 
         def show_error(*args: Any, **kwargs: Any) -> None:
             error = sys.exc_info()[1]
-            if error is not None:
-                without_our_frames(error)
-            self._leave(error)
-            show(*args, **kwargs)
+            try:
+                if error is not None:
+                    without_our_frames(error)
+                self._leave(error)
+            finally:  # Whatever goes wrong here, the user's error is shown.
+                show(*args, **kwargs)
 
         def undo() -> None:
             self._undo_watching = None
@@ -170,6 +174,7 @@ def _stripped(traceback: TracebackType | None) -> TracebackType | None:
         if not traceback.tb_frame.f_code.co_filename.startswith(_OUR_FILES):
             frames.append(traceback)
         traceback = traceback.tb_next
-    for one, after in zip(frames, [*frames[1:], None], strict=True):
-        one.tb_next = after
-    return frames[0] if frames else None
+    after = None
+    for one in reversed(frames):
+        one.tb_next, after = after, one
+    return after

@@ -8,6 +8,7 @@ rest itself. The capture that the call begins ends with the cell (`post_run_cell
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from IPython.core.inputtransformer2 import cell_magic
@@ -15,6 +16,8 @@ from IPython.core.inputtransformer2 import cell_magic
 MAGIC = "%%jaxdebug"
 ENTER = "__jaxdebug_enter__"
 """The function that the first line calls, a builtin while cells run and the extension is loaded."""
+
+_CLAUSE = re.compile(r"(else|elif|except|finally|case)\b")
 
 
 def transform_lines(lines: list[str]) -> list[str]:
@@ -35,8 +38,10 @@ def transform_lines(lines: list[str]) -> list[str]:
 
 def title_of(body: list[str]) -> str:
     """What to call the run of this cell: the first line of its last statement, which is what the others lead to."""
-    starts = (line.strip() for line in reversed(body) if line.strip() and line[0] not in " \t#)]}")
-    return next(starts, "an empty cell")
+    starts = [line.strip() for line in body if line.strip() and line[0] not in " \t#)]}"]
+    while starts and _CLAUSE.match(starts[-1]):  # The end of a statement that began above.
+        starts.pop()
+    return starts[-1] if starts else "an empty cell"
 
 
 def is_magic_line(line: str) -> bool:

@@ -73,7 +73,7 @@ class JaxDebugMagics(Magics):
 
     def _evaluate(self, code: str, options: Options, local_ns: dict[str, Any]) -> Any:
         """Run an expression, or a statement, in the user's namespace and in a capture."""
-        file = self.shell.compile.cache(code)
+        file = self.shell.compile.cache(code, self.shell.execution_count)
         tree = ast.parse(code, file)
         tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
         recording = self._cells.begin(code, options)

@@ -28,9 +28,14 @@ class Choice:
         return f"{self.name}@{self.site.where}{phase}"
 
     @property
+    def keyword(self) -> str:
+        """The keyword it was passed as, if it was."""
+        return self.site.keywords[self.value] if self.value < len(self.site.keywords) else ""
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """All that it can be called."""
-        own = (self.place, f"{self.name}@{self.site.where}", self.name)
+        """All that it can be called, the most telling first."""
+        own = (self.place, f"{self.name}@{self.site.where}", self.name, self.keyword)
         return (*own, self.site.label) if len(self.site.values) == 1 else own
 
 
@@ -40,18 +45,34 @@ def choose(name: str, choices: Sequence[Choice]) -> Choice:
     Raises:
       KeyError: none, or several places; the message says which names there are.
     """
-    for kind in range(4):
-        found = [choice for choice in choices if kind < len(choice.names) and choice.names[kind] == name]
+    plain, _, number = name.partition("#")
+    kinds = max((len(choice.names) for choice in choices), default=0)
+    for kind in range(kinds):
+        found = [one for one in choices if kind < len(one.names) and plain and one.names[kind] == plain]
         forward = [choice for choice in found if choice.site.phase == "forward"]
         chosen = forward or found
-        if len(chosen) == 1:
+        if number.isdecimal() and 0 < int(number) <= len(chosen):
+            return chosen[int(number) - 1]
+        # An expression that one call passes twice is one value.
+        if len({choice.site.id for choice in chosen}) == 1:
             return chosen[0]
         if chosen:
-            places = ", ".join(sorted(choice.place for choice in chosen))
-            msg = f"{name!r} is captured at several places; say which: {places}"
+            msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(chosen))}"
             raise KeyError(msg)
-    known = sorted({choice.name for choice in choices})
-    near = difflib.get_close_matches(name, known, n=1)
+    known = sorted({_told(choice) for choice in choices})
+    near = difflib.get_close_matches(name, sorted({n for choice in choices for n in choice.names if n}), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}"
     raise KeyError(msg)
+
+
+def _told(choice: Choice) -> str:
+    return f"{choice.name} ({choice.keyword})" if choice.keyword not in ("", choice.name) else choice.name
+
+
+def _told_apart(choices: Sequence[Choice]) -> list[str]:
+    """Their places, numbered where these are the same."""
+    places = [choice.place for choice in choices]
+    if len(set(places)) == len(places):
+        return sorted(places)
+    return [f"{place}#{number}" for number, place in enumerate(places, 1)]

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets.widgets import Panel
 
 
+_MOST_NOTES = 100
+
 _RATE_OVER_S = 1.0
 """Seconds over which the rate of events is taken."""
 
@@ -126,7 +128,8 @@ class Run:
         """The history of one value.
 
         Args:
-          name: its source expression, e.g. `"loss"`, a site's label, or either with the place: `"loss@In [3]:12"`.
+          name: its source expression, e.g. `"loss"`, the keyword it was passed as, a site's label, or the expression with
+            the place: `"loss@In [3]:12"`.
 
         Returns:
           steps: int64[n], which firing of the site it was (all lanes of a `vmap` share it).
@@ -134,6 +137,7 @@ class Run:
 
         Raises:
           KeyError: no such value, or several places have it; the message lists what there is.
+          ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
         choice = self._choose(name)
         _, steps, values = self.store.series(choice.site.id, choice.value)
@@ -174,15 +178,16 @@ class Run:
           KeyError: see `series`. IndexError: no such step or lane is kept. ValueError: a scalar, see `plot`.
         """
         choice = self._choose(name)
-        _, steps, values = self.store.series(choice.site.id, choice.value)
+        positions, steps = self.store.firings(choice.site.id)
         kept = np.unique(steps)
         wanted = kept[step] if step < 0 and -step <= len(kept) else step
-        lanes = values[steps == wanted]
-        if lane >= len(lanes):
+        lanes = positions[steps == wanted]
+        if not -len(lanes) <= lane < len(lanes):
             ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
             msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
             raise IndexError(msg)
-        return draw_array(f"{choice.name}, step {wanted}", lanes[lane], ax=ax)
+        value = self.store.event(int(lanes[lane])).values[choice.value]
+        return draw_array(f"{choice.name}, step {wanted}", value, ax=ax)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row an event: position, time in seconds, kind, place, label, step, lane, phase, call, text, values.
@@ -241,6 +246,11 @@ class Run:
         return self.call_log.begin(
             name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", "")
         )
+
+    def note(self, sentence: str) -> None:
+        """Tell the user something, once."""
+        if sentence not in self.notes and len(self.notes) < _MOST_NOTES:
+            self.notes.append(sentence)
 
     def returned(self, *, failed: bool) -> None:
         """The program has returned or raised; its effects may still be pending."""

@@ -124,10 +124,23 @@ class Session:
             run.store.ingest(lot, calls)
             run.call_log.count(calls, lot)
 
-    def executing(self, name: str, ordered: bool, recorders: Sequence[Any]) -> Callable[[Execution], None]:
+    def executing(self, name: str, ordered: bool, recorders: Sequence[Any] | None) -> Callable[[Execution], None]:
         """See `_jax.dispatch.Observer`."""
         run = self.active
-        if run is None or not is_capturing():
+        if run is None:
+            return _ignore
+        if not is_capturing():
+            thread = threading.current_thread().name
+            run.note(
+                f"{name} ran in the thread {thread!r}, which does not capture: what it says is not here. "
+                "Use jax_debug_widgets.capture() in that thread."
+            )
+            return _ignore
+        if recorders is None:
+            run.note(
+                f"{name} was compiled before the capture (`.lower().compile()`), so what it says is not here: "
+                "call the jitted function, or compile it in the capture."
+            )
             return _ignore
         return run.call_log.executing(name, ordered, [recorder.tap for recorder in recorders])
 

@@ -57,7 +57,10 @@ def _series(run: Run) -> list[Series]:
         for value, name in enumerate(site.values):
             if len(found) == _SERIES:
                 return found
-            _, steps, values = run.store.series(site.id, value)
+            try:
+                _, steps, values = run.store.series(site.id, value)
+            except ValueError:  # Of several shapes: no line can be drawn.
+                continue
             if values.ndim == 1 and len(values) and values.dtype.kind != "c":
                 chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))
                 found.append(Series(site, name, steps[chosen], values[chosen].astype(np.float64)))

@@ -158,6 +158,7 @@ class Segment:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Value `value` of a site over events `start .. stop - 1`: positions int64[n], occurrences int64[n], [n, ...]."""
         found = []
+        require_one_shape({tap.shapes[value] for tap in self.taps if tap.site.id == site_id})
         for number, tap in enumerate(self.taps):
             if tap.site.id != site_id:
                 continue
@@ -180,6 +181,17 @@ class Segment:
         firing = int(np.searchsorted(self._starts, position - self.first, side="right")) - 1
         tap = self.taps[self._tap[firing]]
         return firing, tap.lane_order[position - self.first - int(self._starts[firing])]
+
+
+def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
+    """Refuse to stack values of several shapes.
+
+    Raises:
+      ValueError: there are several.
+    """
+    if len(shapes) > 1:
+        msg = f"its values have different shapes: {', '.join(map(str, sorted(shapes)))}"
+        raise ValueError(msg)
 
 
 def _column(tap: Tap, arrays: list[np.ndarray]) -> Column:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jax_debug_widgets.events import CallSite, Event, Lot, Tap
 from jax_debug_widgets.store.ordinals import Ordinals
-from jax_debug_widgets.store.segment import LARGE, Columns, Segment
+from jax_debug_widgets.store.segment import LARGE, Columns, Segment, require_one_shape
 
 _SEGMENT_FIRINGS = 4096
 _SEGMENT_BYTES = 1 << 20
@@ -132,7 +132,7 @@ class Store:
         """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
 
         Raises:
-          ValueError: its shape changed from one compilation to the next.
+          ValueError: its shape is not the same in all of them.
         """
         parts = [segment.stacked(site_id, value, first, end) for segment, first, end in self._between(0, self._count)]
         kept = [part for part in parts if part is not None]
@@ -140,7 +140,17 @@ class Store:
             empty = np.zeros(0, np.int64)
             return empty, empty, np.zeros(0)
         positions, occurrences, values = zip(*kept, strict=True)
+        require_one_shape({part.shape[1:] for part in values})
         return np.concatenate(positions), np.concatenate(occurrences), np.concatenate(values)
+
+    def firings(self, site_id: int) -> tuple[np.ndarray, np.ndarray]:
+        """The events of a site that are kept: positions int64[n], occurrences int64[n]."""
+        pieces = self.columns(0, self._count)
+        mine = [np.flatnonzero(piece.site == site_id) for piece in pieces]
+        positions = [piece.first + chosen for piece, chosen in zip(pieces, mine, strict=True)]
+        occurrences = [piece.occurrence[chosen] for piece, chosen in zip(pieces, mine, strict=True)]
+        none = np.zeros(0, np.int64)
+        return np.concatenate([none, *positions]), np.concatenate([none, *occurrences])
 
     def _between(self, start: int, stop: int) -> list[tuple[Segment, int, int]]:
         with self._lock:

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -100,6 +100,7 @@ class SiteBook:
             transforms=tuple(_TRANSFORM.findall(equation.name_stack)),
             phase=phase_of(equation.name_stack),
             order=equation.order,
+            keywords=value_keywords(equation),
         )
 
 
@@ -119,19 +120,31 @@ def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
         return tuple(f"args[{index}]" for index in range(len(equation.shapes)))
     if equation.kind in ("pure", "io"):  # After the function come the types of its results, then what is passed.
         text = replace(text, positional=text.positional[1:])
+    return tuple(_root_name(path, text) + jax.tree_util.keystr(path[2:]) for path in _value_paths(equation))
+
+
+def value_keywords(equation: Equation) -> tuple[str, ...]:
+    """The keyword that each array is passed as, with its path in a pytree; empty for positional ones."""
+    if equation.in_tree is None:
+        return ("",) * len(equation.shapes)
+    roots = [(_keyword(path), jax.tree_util.keystr(path[2:])) for path in _value_paths(equation)]
+    return tuple(root + rest if root else "" for root, rest in roots)
+
+
+def _value_paths(equation: Equation) -> list[tuple[Any, ...]]:
+    """Where in `(args, kwargs)` each array is."""
     tree = jax.tree.unflatten(equation.in_tree, range(equation.in_tree.num_leaves))
-    names = []
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        if leaf not in equation.static:
-            names.append(_root_name(path, text) + jax.tree_util.keystr(path[2:]))
-    return tuple(names)
+    return [path for path, leaf in jax.tree_util.tree_leaves_with_path(tree) if leaf not in equation.static]
 
 
-def _root_name(path: tuple[object, ...], text: CallText) -> str:
+def _keyword(path: tuple[Any, ...]) -> str:
+    return "" if getattr(path[0], "idx", None) == 0 else str(getattr(path[1], "key", ""))
+
+
+def _root_name(path: tuple[Any, ...], text: CallText) -> str:
     """The expression of the argument that a leaf of `(args, kwargs)` lies in."""
-    which, entry = path[0], path[1]
-    if getattr(which, "idx", None) == 0:
-        index = getattr(entry, "idx", 0)
-        return text.positional[index] if index < len(text.positional) else f"args[{index}]"
-    keyword = getattr(entry, "key", "")
-    return text.keywords.get(keyword, keyword)
+    keyword = _keyword(path)
+    if keyword:
+        return text.keywords.get(keyword, keyword)
+    index = getattr(path[1], "idx", 0)
+    return text.positional[index] if index < len(text.positional) else f"args[{index}]"

@@ -13,7 +13,7 @@ import numpy as np
 
 from jax_debug_widgets.events import Call
 from jax_debug_widgets.widgets.snapshot import Line, Series, Snapshot
-from jax_debug_widgets.widgets.summary import barrier_words, call_line
+from jax_debug_widgets.widgets.summary import barrier_words, call_lines
 
 _COLOURS = ("#1565c0", "#c2410c", "#1a7f37", "#8250df", "#a16207", "#be185d")
 _BORDER = "1px solid var(--jp-border-color2,#d0d4d9)"
@@ -121,5 +121,5 @@ def _polyline(series: Series, finite: np.ndarray) -> str:
 def _calls(calls: Sequence[Call]) -> str:
     if not calls:
         return ""
-    rows = "".join(f'<div style="{_MONO}">{escape(call_line(call))}</div>' for call in calls[-20:])
+    rows = "".join(f'<div style="{_MONO}">{escape(line)}</div>' for line in call_lines(calls)[-20:])
     return f'<details style="padding:4px 10px"><summary style="{_MUTED}">{len(calls)} calls</summary>{rows}</details>'

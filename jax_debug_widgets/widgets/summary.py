@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jax_debug_widgets.events import Barrier, Call, Status
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
@@ -19,7 +21,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         parts.append(
             f"  {site.where}  {site.label}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase})"
         )
-    parts += [f"  {call_line(call)}" for call in snapshot.calls]
+    parts += [f"  {line}" for line in call_lines(snapshot.calls)]
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
         if lines and stream:
             parts.append(f"  last {name}:")
@@ -51,6 +53,27 @@ def barrier_words(barrier: Barrier) -> str:
             return f"effects pending for {barrier.waited:.1f} s{gave_up}: {names}"
 
 
+def call_lines(calls: Sequence[Call]) -> list[str]:
+    """A line a call; calls of the same expression, as of a training loop, in one."""
+    groups: dict[str, list[Call]] = {}
+    for call in calls:
+        groups.setdefault(call.name, []).append(call)
+    return [call_line(group[0]) if len(group) == 1 else _group_line(group) for group in groups.values()]
+
+
+def _group_line(calls: Sequence[Call]) -> str:
+    compiled = [call for call in calls if call.compile is not None]
+    prepared = sum(map(_prepared, calls))
+    ran = sum(map(_ran, calls))
+    failed = [call.error for call in calls if call.error]
+    parts = [
+        f"compiled {len(compiled)} times, {prepared:.3f} s" if compiled else "cached",
+        f"ran {ran:.3f} s in all",
+    ]
+    parts += [f"{len(failed)} failed, last: {failed[-1]}"] if failed else []
+    return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {sum(call.events for call in calls)} events"
+
+
 def call_line(call: Call) -> str:
     """One line: name, and how long each part of its life took."""
     parts = [
@@ -58,12 +81,22 @@ def call_line(call: Call) -> str:
         for word, seconds in (("traced", call.trace), ("lowered", call.lower), ("compiled", call.compile))
         if seconds is not None
     ]
-    if call.compile is None:
+    if call.compile is None and call.dispatched_ns is not None:
         parts.append("cached")
     if call.ready_ns is not None:
-        parts.append(f"ran {(call.ready_ns - call.started_ns) * 1e-9:.3f} s")
+        parts.append(f"ran {_ran(call):.3f} s")
     parts.append(call.error or call.state)
     return f"{call.name}: {' · '.join(parts)}, {call.events} events"
+
+
+def _prepared(call: Call) -> float:
+    """Seconds of tracing, lowering and compiling."""
+    return (call.trace or 0) + (call.lower or 0) + (call.compile or 0)
+
+
+def _ran(call: Call) -> float:
+    """Seconds from then until the outputs were ready."""
+    return 0.0 if call.ready_ns is None else max((call.ready_ns - call.started_ns) * 1e-9 - _prepared(call), 0.0)
 
 
 def _line(line: Line) -> str:

@@ -133,6 +133,7 @@ ERRORS = {
     "an assertion": "assert f(1.) == 3, f'no {f(1.)}'",
     "a group": "raise ExceptionGroup('g', [ValueError(1), TypeError(2)])",
     "of a cell in the cell": "get_ipython().run_cell('1/0').raise_error()\nf(1.)",
+    "with a cause that was never raised": "f(1.)\nraise ValueError('b') from KeyError('a')",
     "KeyboardInterrupt": "f(1.)\nraise KeyboardInterrupt",
     "SystemExit": "import sys\nsys.exit(3)",
     "SystemExit with words": "raise SystemExit('bye')",

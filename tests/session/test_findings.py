@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -96,3 +98,27 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     [finding] = expectations.findings()
     assert (finding.kind, finding.expected, finding.seen, finding.calls) == (kind, 6, 2, 2)
     assert "expected 6, saw 2" in finding.message
+
+
+def test_a_thread_that_does_not_capture_is_told():
+    f = jax.jit(lambda x: jax.debug.print("x {x}", x=x))
+    with jdw.capture() as run, ThreadPoolExecutor(1, thread_name_prefix="loader") as pool:
+        list(pool.map(f, [1.0, 2.0]))
+        jax.effects_barrier()
+    [note] = run.status().notes
+    assert note.startswith("jit(<lambda>) ran in the thread 'loader_0', which does not capture")
+
+
+def test_a_program_compiled_before_the_capture_is_told():
+    compiled = jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()
+    with jdw.capture() as run:
+        compiled(1.0)
+    [note] = run.status().notes
+    assert "was compiled before the capture" in note
+
+
+def test_a_program_compiled_in_the_capture_is_seen():
+    with jdw.capture() as run:
+        jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()(2.0)
+    assert [event.text for event in run.events] == ["x 2.0"]
+    assert run.status().notes == ()

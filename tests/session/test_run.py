@@ -252,3 +252,43 @@ def test_ended_runs_are_let_go_of_after_a_while():
             pass
     assert session.find_run(first.key) is None
     assert len(session._runs) <= 51
+
+
+def test_values_of_several_shapes_are_shown_one_by_one_and_told_about():
+    f = jax.jit(lambda x: (jax.debug.print("v {x}", x=x), x)[1])
+    with jdw.capture() as run:
+        f(jnp.ones(3))
+        f(jnp.ones((2, 5)))
+    with pytest.raises(ValueError, match=r"different shapes: \(2, 5\), \(3,\)"):
+        run.series("x")
+    assert run.show("x", step=0).get_title() == "x, step 0  float32[3]"
+    assert run.show("x").get_title() == "x, step 1  float32[2, 5]"
+    assert "v [1. 1. 1.]" in run._repr_mimebundle_()[0]["text/plain"]
+
+
+def test_a_value_is_called_by_its_keyword_too():
+    f = jax.jit(lambda l: jax.debug.print("loss={loss} {loss}", loss=l * 2))
+    with jdw.capture() as run:
+        f(1.0)
+    assert run.series("loss")[1].tolist() == run.series("l * 2")[1].tolist() == [2.0]
+    with pytest.raises(KeyError, match=r"There are: l \* 2 \(loss\)"):
+        run.series("nothing")
+
+
+def test_an_expression_that_one_call_passes_twice_is_one_value():
+    f = jax.jit(lambda a: jax.debug.print("{} {}", a.sum(), a.sum()))
+    with jdw.capture() as run:
+        f(jnp.ones(2))
+    assert run.series("a.sum()")[1].tolist() == [2.0]
+
+
+def test_places_that_look_the_same_are_numbered():
+    def say(x):
+        jax.debug.print("{x}", x=x)
+
+    with jdw.capture() as run:
+        jax.jit(lambda x: say(x))(1.0)
+        jax.jit(lambda x: jax.jit(say)(x))(2.0)
+    with pytest.raises(KeyError, match="#1, .*#2"):
+        run.series("x")
+    assert [run.series(f"x#{number}")[1].tolist() for number in (1, 2)] == [[1.0], [2.0]]

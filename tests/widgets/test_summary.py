@@ -15,12 +15,22 @@ def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
     assert summary(snapshot()).split("\n") == [
         "jaxdebug: step(params) — done after 2.50 s, 3 events, effects drained",
         "  train.py:41  loss  3 events (ordered print)",
-        "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 3.000 s · drained, 3 events",
+        "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 0.750 s · drained, 3 events",
         "  last ordered:",
         "    train.py:41 [0] loss 0.0",
         "    train.py:41 [1] loss 0.1",
         "    train.py:41 [2] loss 0.2",
     ]
+
+
+def test_the_calls_of_a_loop_are_one_line(snapshot):
+    cached = dataclasses.replace(CALL, trace=None, lower=None, compile=None, started_ns=0, ready_ns=1_000_000_000)
+    failed = dataclasses.replace(cached, state="failed", error="ValueError: no", events=0)
+    shown = summary(snapshot(calls=[CALL, *[cached] * 5000, failed]), lines=0).split("\n")
+    assert shown[-1] == (
+        "  step(params) × 5002: compiled 1 times, 2.250 s · ran 5001.750 s in all · 1 failed, last: ValueError: no, 15003 events"
+    )
+    assert len(shown) == 3
 
 
 def test_without_lines_it_is_short(snapshot):
