@@ -34,6 +34,7 @@ def capture(
     """Capture what `jax.debug.print`, `.log` and `.callback` say in the body of a `with`.
 
     Functions called in the body are traced once more, with our hooks; outside it their own executables run untouched.
+    It is of the thread that enters it. A capture inside a capture takes what fires until it ends.
 
     ```python
     with jax_debug_widgets.capture() as run:
