@@ -20,10 +20,11 @@ from jax._src.interpreters import ad, mlir, pxla
 from jax._src.lax.control_flow import conditionals, loops
 from jax._src.lib import xla_client
 
-from jax_debug_widgets._jax import features, versions
+from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks
 from jax_debug_widgets._jax.equation import Equation, Frame, Lanes, Recorder, frame_of, frames_of, function_name
 from jax_debug_widgets._jax.inventory import equations_in
+from jax_debug_widgets._jax.replacements import Replacements
 
 Reason = Literal["vmap", "vmap of cond", "vmap of while", "jvp", "transpose", "devices", "partly manual"]
 """What a callback was refused by: a transformation, or a program on several devices."""
@@ -72,9 +73,7 @@ class CallbackHooks:
     def __init__(self, listener: Listener, is_capturing: Callable[[], bool]) -> None:
         self._listener = listener
         self._is_capturing = is_capturing
-        self._lock = threading.Lock()
-        self._users = 0
-        self._undo: list[Callable[[], None]] = []
+        self._replaced = Replacements()
         self._traced = threading.local()
         self._local = threading.local()
 
@@ -94,46 +93,30 @@ class CallbackHooks:
 
     def install(self) -> None:
         """Put our rules in place, unless they are."""
-        with self._lock:
-            self._users += 1
-            if self._users > 1 or not features.available(features.CALLBACKS):
-                return
-            derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
-            batched: list[tuple[Reason, Any]] = [
-                ("vmap of cond", conditionals.cond_p),
-                ("vmap of while", loops.while_p),
-            ]
-            for primitive in TAPPED:
-                self._replace(primitive, "impl", partial(self._run, primitive))
-                self._replace(primitive, "bind", self._bind)
-                self._undo.append(versions.replace_batcher(primitive, partial(self._batch, primitive)))
-                for reason, table in derivatives:
-                    self._replace_item(table, primitive, partial(self._derive, reason, primitive))
-            for reason, primitive in batched:
-                self._undo.append(versions.replace_batcher(primitive, partial(self._batch_control_flow, reason)))
-            self._replace(debugging.inspect_sharding_p, "impl", self._inspect)
-            if features.available(features.ELIMINATED):
-                self._replace(pxla, "_dce_jaxpr", self._eliminate)
-                self._replace(pxla, "_cached_lowering_to_hlo", self._check_devices)
-                self._replace(mlir, "lower_jaxpr_to_module", self._lower)
+        self._replaced.take(self._put_in)
 
     def remove(self) -> None:
         """Give JAX its own rules back when the last user has gone."""
-        with self._lock:
-            self._users -= 1
-            while not self._users and self._undo:
-                self._undo.pop()()
+        self._replaced.give_back()
 
-    def _replace(self, owner: Any, name: str, ours: Any) -> None:
-        theirs = getattr(owner, name)
-        inherited = name not in vars(owner)
-        self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
-        setattr(owner, name, partial(ours, theirs))
-
-    def _replace_item(self, table: dict[Any, Any], key: Any, ours: Any) -> None:
-        theirs = table[key]
-        self._undo.append(partial(table.__setitem__, key, theirs))
-        table[key] = partial(ours, theirs)
+    def _put_in(self) -> None:
+        if not features.available(features.CALLBACKS):
+            return
+        derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
+        batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
+        for primitive in TAPPED:
+            self._replaced.attribute(primitive, "impl", partial(self._run, primitive))
+            self._replaced.attribute(primitive, "bind", self._bind)
+            self._replaced.batcher(primitive, partial(self._batch, primitive))
+            for reason, table in derivatives:
+                self._replaced.item(table, primitive, partial(self._derive, reason, primitive))
+        for reason, primitive in batched:
+            self._replaced.batcher(primitive, partial(self._batch_control_flow, reason))
+        self._replaced.attribute(debugging.inspect_sharding_p, "impl", self._inspect)
+        if features.available(features.ELIMINATED):
+            self._replaced.attribute(pxla, "_dce_jaxpr", self._eliminate)
+            self._replaced.attribute(pxla, "_cached_lowering_to_hlo", self._check_devices)
+            self._replaced.attribute(mlir, "lower_jaxpr_to_module", self._lower)
 
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
         if not self._is_capturing():

@@ -8,8 +8,7 @@ process-wide, so each asks the context first: a thread that is not capturing get
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -21,9 +20,9 @@ from jax._src import core, debugging, shard_map, source_info_util
 from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 
-from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder, Recorders, Tapper, frame_of, type_of
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders
+from jax_debug_widgets._jax.replacements import Replacements
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
 
 _settings = jax.make_user_context(None)
@@ -52,42 +51,24 @@ class Hooks:
 
     def __init__(self, tapper: Tapper) -> None:
         self._tapper = tapper
-        self._lock = threading.Lock()
-        self._users = 0
-        self._undo: list[Callable[[], object]] = []
+        self._replaced = Replacements()
 
     def install(self) -> None:
         """Put our rules in place, unless they are."""
-        with self._lock:
-            self._users += 1
-            if self._users > 1:
-                return
-            self._replace(mlir, "lower_jaxpr_to_module", self._lower)
-            self._replace(debug_tap_p, "impl", self._run_tap)
-            for primitive in DESCRIBE:
-                self._replace(primitive, "impl", partial(self._run, primitive))
-                self._replace(primitive, "bind", self._bind)
-                self._undo.append(versions.replace_batcher(primitive, partial(self._batch, primitive)))
-                self._replace_item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
+        self._replaced.take(self._put_in)
 
     def remove(self) -> None:
         """Give JAX its own rules back when the last user has gone."""
-        with self._lock:
-            self._users -= 1
-            while not self._users and self._undo:
-                self._undo.pop()()
+        self._replaced.give_back()
 
-    def _replace(self, owner: Any, name: str, ours: Any) -> None:
-        theirs = getattr(owner, name)
-        inherited = name not in vars(owner)
-        self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
-        setattr(owner, name, partial(ours, theirs))
-
-    def _replace_item(self, table: dict[Any, Any], key: Any, ours: Any) -> None:
-        if key in table:
-            theirs = table[key]
-            self._undo.append(partial(table.__setitem__, key, theirs))
-            table[key] = partial(ours, theirs)
+    def _put_in(self) -> None:
+        self._replaced.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+        self._replaced.attribute(debug_tap_p, "impl", self._run_tap)
+        for primitive in DESCRIBE:
+            self._replaced.attribute(primitive, "impl", partial(self._run, primitive))
+            self._replaced.attribute(primitive, "bind", self._bind)
+            self._replaced.batcher(primitive, partial(self._batch, primitive))
+            self._replaced.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if not is_capturing():
