@@ -12,12 +12,12 @@ from jax._src import callback as jax_callback
 from jax._src import config, mesh, monitoring, sharding_impls
 from jax._src.interpreters import batching, mlir
 
-Batcher = Callable[..., Any]
-"""`(axis_data, operands, dims, **params)`, as since 0.10; before, the rule of a primitive had no `axis_data`."""
-
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
-    """Put `ours(theirs, operands, dims, **params)` in the place of the batching rule; answers with what undoes it."""
+    """Put `ours(theirs, operands, dims, **params)` in the place of the batching rule; answers with what undoes it.
+
+    Since 0.10 JAX's own rule is also told of the axis; before, it was not.
+    """
     table: Any = batching.fancy_primitive_batchers
     if primitive in table:
         theirs = table[primitive]

@@ -61,7 +61,13 @@ class CellCapture:
         recording = self._session.start(title, options)
         self._watch_errors()
         if self.has_panels():
-            recording.run.panel.show()
+            try:
+                recording.run.panel.show()
+            except (
+                BaseException
+            ) as error:  # The front end is not built, say: the cell ends here, and so must the capture.
+                recording.finish(error)
+                raise
         return recording
 
     def end(self, recording: Recording, error: BaseException | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 _MAX_RUNS = 50
 """Ended runs that stay available to their panels; the oldest is let go of."""
-
-_log = logging.getLogger(__name__)
 
 
 class Session:

@@ -43,9 +43,6 @@ class Points:
     y: np.ndarray
 
 
-NO_POINTS = Points(np.zeros(0), np.zeros(0), np.zeros(0))
-
-
 def batch_message(
     run: str,
     number: int,

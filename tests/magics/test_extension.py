@@ -10,6 +10,7 @@ from jax._src import debugging  # noqa: TID251 - to see that JAX has its own fun
 from jax._src.interpreters import batching, mlir, pxla  # noqa: TID251
 
 from jax_debug_widgets._jax.hooks import _settings
+from jax_debug_widgets.session import current_session
 from tests.magics.shells import Shell
 
 
@@ -161,3 +162,14 @@ def test_loading_outside_a_cell_leaves_no_builtins(plain):
     assert not [name for name in vars(builtins) if "jaxdebug" in name]
     assert plain.run("%%jaxdebug\nf(1.)").summaries == 1
     assert not [name for name in vars(builtins) if "jaxdebug" in name]
+
+
+def test_a_panel_that_cannot_be_shown_leaves_no_capture_behind(ours, monkeypatch):
+    def fail(_run):
+        raise FileNotFoundError("the front end is not built")
+
+    monkeypatch.setattr("jax_debug_widgets.magics.capture_cell.CellCapture.has_panels", lambda _self: True)
+    monkeypatch.setattr("jax_debug_widgets.session.Run.panel", property(fail))
+    outcome = ours.run("%%jaxdebug\nf(1.)")
+    assert "the front end is not built" in outcome.error or "the front end is not built" in outcome.stdout
+    assert current_session().active is None
