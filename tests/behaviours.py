@@ -27,13 +27,22 @@ ROWS = {
     "P10": "what a print costs",
     "P11": "phantom, lost and hoisted prints",
     "P12": "the same cell without the magic: output and speed unchanged",
-    "W4": "values as text: inline plots",
     "C1": "an inventory of callbacks before running",
     "C2": "a `pure_callback` whose result is not used: eliminated by the compiler",
     "C3": "JAX's own errors about callbacks, explained",
     "C4": "an impure host generator under `vmap`: calls in order, lane by lane",
     "C5": "`custom_jvp` around a `pure_callback`: each host call with the derivative that asked for it",
     "C6": "a callback that raises, blocks, or calls JAX",
+    "W1": "values inside compiled code by the names of the source, with no edit, in libraries too",
+    "W2": "the source with what each line computed beside it, a slider over steps",
+    "W3": "statistics taken and sampled on the device, the cost said before it is paid",
+    "W4": "values as pictures: live plots, inline figures, gradients beside the values",
+    "B1": "a breakpoint under any transformation: frames, source, locals, a console",
+    "B2": "stops only where a condition holds, looked at on the device or at captured events",
+    "B3": "many breakpoints: switch, skip, count, to the next one, no more",
+    "B4": "nobody there, a closed tab, an interrupt: never a hang, a clean end",
+    "B5": "what a breakpoint materialises: its own frame unless more is asked for",
+    "G2": "a program run equation by equation: over, into, out, to a line",
 }
 """Row -> what is seen."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,23 @@ from jax.sharding import PartitionSpec as P
 
 DEVICES = 4
 
+# A shell starts what it runs in the background with interrupts ignored, and so Python would leave them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Settings of this process and no environment variables: tests start other processes, which must not inherit them.
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def since(*version: int) -> pytest.MarkDecorator:
+    """Marks a test of something that older versions of JAX do not have; the oldest that is supported is 0.8."""
+    return pytest.mark.skipif(jax.__version_info__ < version, reason=f"JAX has it since {'.'.join(map(str, version))}")
+
+
+CURRIED, LOG, UNPACKED_INT4 = since(0, 10), since(0, 9), since(0, 9)
+"""`jax.debug.print(ordered=True)(...)`; `jax.debug.log`; four-bit integers that a compiled program hands over as they are."""
 
 Body = Callable[[Any], Any]
 """A program under test: float32 of any shape to the same; it prints, or calls back, once."""

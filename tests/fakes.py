@@ -15,6 +15,7 @@ class RecordingComm:
         self.comm_id = "recording"
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self._receive: Any = None
+        self._closed: Any = None
 
     def open(self, *_args: Any, **_options: Any) -> None:
         """Be opened; nobody is there."""
@@ -26,8 +27,13 @@ class RecordingComm:
     def on_msg(self, receive: Any) -> None:
         self._receive = receive
 
-    def on_close(self, _callback: Any) -> None:
+    def on_close(self, callback: Any) -> None:
         """Be told what to do when the browser goes."""
+        self._closed = callback
+
+    def close_by_front_end(self) -> None:
+        """The browser closes it: it knows nothing of the target."""
+        self._closed({})
 
     def send(self, data: dict[str, Any], metadata: Any = None, buffers: Any = None) -> None:
         del metadata
@@ -40,7 +46,7 @@ class RecordingComm:
     @property
     def messages(self) -> list[tuple[dict[str, Any], bytes]]:
         """Custom messages: content and buffer."""
-        return [(data["content"], buffers[0]) for data, buffers in self.sent if data["method"] == "custom"]
+        return [(data["content"], b"".join(buffers)) for data, buffers in self.sent if data["method"] == "custom"]
 
 
 class Browser:

@@ -8,11 +8,13 @@ copy and without the pool (jaxlib's `HostBufferSemantics.ZERO_COPY`), for every 
 from __future__ import annotations
 
 import functools
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import numpy as np
 from jax._src import core
+from jax._src.array import ArrayImpl
 from jax._src.lib import xla_client
 
 _ALIGNMENT = 64
@@ -41,6 +43,41 @@ def cpu() -> tuple[Any, Any]:
     """The device that callbacks see, and the sharding of an array on it."""
     device = jax.local_devices(backend="cpu")[0]
     return device, jax.sharding.SingleDeviceSharding(device)
+
+
+@functools.cache
+def _device_apart() -> Any:
+    """A CPU device of a client of our own: its threads are free when a program's stand in callbacks."""
+    make = getattr(xla_client, "make_cpu_client", None)
+    return cpu()[0] if make is None else make().devices()[0]
+
+
+def computing_apart() -> AbstractContextManager[Any]:
+    """A context in which JAX computes where no program of the user's runs."""
+    return jax.default_device(_device_apart())
+
+
+def apart(tree: Any) -> Any:
+    """The CPU arrays in a pytree, without a copy, where `computing_apart` computes; everything else as it is.
+
+    A computation with an array of the program's own client would wait for its threads, which a stopped program holds.
+    """
+    return jax.tree.map(_apart, tree)
+
+
+_ARRAY: Any = ArrayImpl
+"""Its `is_ready` is not declared."""
+
+
+def _apart(leaf: Any) -> Any:
+    if not isinstance(leaf, _ARRAY) or len(leaf.devices()) > 1 or not leaf.is_ready():
+        return leaf  # Gathering it, and waiting for it, is done by the threads that stand.
+    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) or any(d.platform != "cpu" for d in leaf.devices()):
+        return leaf
+    device = _device_apart()
+    sharding = jax.sharding.SingleDeviceSharding(device)
+    aval = core.ShapedArray(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+    return xla_client.batched_device_put(aval, sharding, [_aligned(np.asarray(leaf))], [device], True)
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:

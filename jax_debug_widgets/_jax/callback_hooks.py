@@ -18,13 +18,14 @@ from jax._src import callback as jax_callback
 from jax._src import core, debugging, dispatch, source_info_util
 from jax._src.interpreters import ad, mlir, pxla
 from jax._src.lax.control_flow import conditionals, loops
-from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks
-from jax_debug_widgets._jax.equation import Equation, Frame, Lanes, Recorder, frame_of, frames_of, function_name
+from jax_debug_widgets._jax.describe import function_name, is_breakpoint
+from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder
+from jax_debug_widgets._jax.frames import Frame, called_from_here, frame_of, frames_of
 from jax_debug_widgets._jax.inventory import equations_in
-from jax_debug_widgets._jax.replacements import Replacements
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
 
 Reason = Literal["vmap", "vmap of cond", "vmap of while", "jvp", "transpose", "devices", "partly manual"]
 """What a callback was refused by: a transformation, or a program on several devices."""
@@ -67,56 +68,55 @@ class Listener(Protocol):
         ...
 
 
-class CallbackHooks:
+class CallbackHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap. Lie on top of `Hooks`, which come first."""
 
-    def __init__(self, listener: Listener, is_capturing: Callable[[], bool]) -> None:
+    def __init__(
+        self, listener: Listener, is_capturing: Callable[[], bool], leaves_out_debugging: Callable[[], bool]
+    ) -> None:
+        super().__init__()
         self._listener = listener
         self._is_capturing = is_capturing
-        self._replaced = Replacements()
+        self._leaves_out_debugging = leaves_out_debugging
         self._traced = threading.local()
         self._local = threading.local()
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Tell of what JAX refuses in this thread, without capturing anything."""
-        self.install()
-        self._local.explains = True
-        try:
-            yield
-        finally:
-            self._local.explains = False
-            self.remove()
+        with self.in_place():
+            self._local.explains = True
+            try:
+                yield
+            finally:
+                self._local.explains = False
+
+    def is_explaining(self) -> bool:
+        """Whether the current thread is inside `explaining`."""
+        return getattr(self._local, "explains", False)
 
     def _is_heard(self) -> bool:
-        return self._is_capturing() or getattr(self._local, "explains", False)
+        return self._is_capturing() or self.is_explaining()
 
-    def install(self) -> None:
-        """Put our rules in place, unless they are."""
-        self._replaced.take(self._put_in)
-
-    def remove(self) -> None:
-        """Give JAX its own rules back when the last user has gone."""
-        self._replaced.give_back()
-
-    def _put_in(self) -> None:
+    def _put_in(self, replace: Replacements) -> None:
         if not features.available(features.CALLBACKS):
             return
         derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
         batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
         for primitive in TAPPED:
-            self._replaced.attribute(primitive, "impl", partial(self._run, primitive))
-            self._replaced.attribute(primitive, "bind", self._bind)
-            self._replaced.batcher(primitive, partial(self._batch, primitive))
+            replace.attribute(primitive, "impl", partial(self._run, primitive))
+            replace.attribute(primitive, "bind", self._bind)
+            replace.batcher(primitive, partial(self._batch, primitive))
             for reason, table in derivatives:
-                self._replaced.item(table, primitive, partial(self._derive, reason, primitive))
+                replace.item(table, primitive, partial(self._derive, reason, primitive))
         for reason, primitive in batched:
-            self._replaced.batcher(primitive, partial(self._batch_control_flow, reason))
-        self._replaced.attribute(debugging.inspect_sharding_p, "impl", self._inspect)
+            replace.batcher(primitive, partial(self._batch_control_flow, reason))
+        replace.attribute(debugging.inspect_sharding_p, "impl", self._inspect)
+        replace.attribute(debugging.inspect_sharding_p, "bind", self._bind_inspection)
         if features.available(features.ELIMINATED):
-            self._replaced.attribute(pxla, "_dce_jaxpr", self._eliminate)
-            self._replaced.attribute(pxla, "_cached_lowering_to_hlo", self._check_devices)
-            self._replaced.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+            replace.attribute(pxla, "_dce_jaxpr", self._eliminate)
+            replace.attribute(pxla, "_cached_lowering_to_hlo", self._check_devices)
+            replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
 
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
         if not self._is_capturing():
@@ -131,9 +131,14 @@ class CallbackHooks:
         called_by_user = caller.co_filename == jax_callback.__file__ and caller.co_name in _ENTRY_POINTS
         if not self._is_capturing() or not called_by_user:
             return theirs(*operands, **params)
+        if self._leaves_out_debugging() and is_breakpoint(params["callback"].callback_func):
+            return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` answers with `x`.
         # In a derivative rule JAX says that equations come from where the function was called: see `Hooks._bind`.
-        with _called_from_here():
+        with called_from_here():
             return theirs(*operands, **params)
+
+    def _bind_inspection(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        return [] if self._leaves_out_debugging() else theirs(*operands, **params)
 
     def _inspect(self, theirs: Any, value: Any, *, callback: Any) -> Any:
         if not self._is_capturing():
@@ -217,15 +222,3 @@ _PRIMITIVES = {"pure": "pure_callback", "io": "io_callback", "print": "debug_pri
 
 def _is_ordered_debugging(equation: Equation) -> bool:
     return equation.ordered and equation.kind != "io"
-
-
-@contextmanager
-def _called_from_here() -> Iterator[None]:
-    """Equations made inside say that they come from the Python stack as it is now."""
-    context = source_info_util._source_info_context
-    outer = context.context
-    context.context = outer.replace(traceback=xla_client.Traceback.get_traceback())
-    try:
-        yield
-    finally:
-        context.context = outer

@@ -17,7 +17,9 @@ from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.equation import Equation, Frame, Lanes, function_name, is_breakpoint
+from jax_debug_widgets._jax.describe import function_name, is_breakpoint, stop_point
+from jax_debug_widgets._jax.equation import Equation, Lanes
+from jax_debug_widgets._jax.frames import Frame
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Kind
@@ -58,10 +60,7 @@ def describe_sharding(
         dtypes=(),
         lanes=Lanes((), ()),
         in_tree=None,
-        static={},
         format=function_name(params["callback"]),
-        text=None,
-        text_options=None,
         run=params["callback"],
     )
 
@@ -90,12 +89,10 @@ def _describe(
         dtypes=tuple(aval.dtype for aval in avals),
         lanes=lanes,
         in_tree=flat_callback.in_tree,
-        static={},
         format=function_name(flat_callback.callback_func),
-        text=None,
-        text_options=None,
         run=run,
         results=tuple(str(aval) for aval in params["result_avals"]),
+        stop=stop_point(flat_callback.callback_func),
         vmap_method=params.get("vmap_method"),
     )
 

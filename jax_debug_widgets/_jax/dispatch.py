@@ -1,6 +1,6 @@
 """See programs being compiled and executed: what was traced, lowered and compiled, what ran, when its effects drained.
 
-Programs with debugging effects never take JAX's C++ fast path, so each of their executions goes through
+Programs with debugging effects or host callbacks never take JAX's C++ fast path, so each of their executions goes through
 `ExecuteReplicated.__call__`; replacing it, while a capture is on, shows them all, in libraries too. Compilations are
 seen through `jax.monitoring`, which is public.
 """
@@ -32,7 +32,7 @@ _STAGE_EVENTS: dict[str, Stage] = {
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """One execution of a program with effects, just dispatched by the current thread.
+    """One execution of a program with effects or callbacks, just dispatched by the current thread.
 
     Attributes:
       outputs, effects: what to wait for: each has `block_until_ready()`, which raises if the program failed.
@@ -49,11 +49,16 @@ class Execution:
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
 
-    def executing(self, name: str, ordered: bool, recorders: Sequence[Any] | None) -> Callable[[Execution], None]:
-        """A program with effects and these recorders is about to be dispatched; the answer is called when it has been.
+    def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
+        """A program with effects or callbacks, and these recorders, is about to be dispatched; the answer is called then.
 
+        May raise: then it is not dispatched.
         The recorders are None where it was compiled outside a capture.
         """
+        ...
+
+    def failed(self, error: BaseException) -> BaseException:
+        """A program has raised this; the answer is what its caller is to see."""
         ...
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
@@ -73,7 +78,8 @@ class Watch:
         observer = self._observer
 
         def execute(program: Any, *args: Any) -> Any:
-            if not (program.has_unordered_effects or program.ordered_effects):
+            # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
+            if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
                 return original(program, *args)
             executed = observer.executing(program.name, bool(program.ordered_effects), _recorders_of(program))
             before = pending_tokens()
@@ -81,8 +87,11 @@ class Watch:
                 outputs = original(program, *args)
             except BaseException as error:
                 executed(Execution((), (), finished=True, error=error))
-                raise
-            finished = bool(outputs) and all(output.is_ready() for output in outputs)
+                shown = observer.failed(error)
+                if shown is error:
+                    raise
+                raise shown from None
+            finished = bool(outputs) and all(map(_is_ready, outputs))
             # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
             effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
             executed(Execution(tuple(outputs), effects, finished, None))
@@ -104,7 +113,12 @@ class Watch:
             self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
 
 
-def _recorders_of(program: Any) -> Sequence[Any] | None:
+def _is_ready(output: Any) -> bool:
+    """Whether an output is there; typed keys only say so of the numbers in them."""
+    return getattr(output, "_base_array", output).is_ready()
+
+
+def _recorders_of(program: Any) -> Recorders | None:
     return next((kept for kept in program.keepalive or () if isinstance(kept, Recorders)), None)
 
 
@@ -112,6 +126,15 @@ def pending_tokens() -> tuple[Any, ...]:
     """What the current thread's effects barrier would wait for. JAX keeps these per thread; waiting works from any."""
     tokens = dispatch.runtime_tokens
     return (*tokens.current_tokens.values(), *tokens.output_runtime_tokens.values())
+
+
+def forget_failed_tokens() -> None:
+    """Wait for this thread's effects, and let go of those that failed: JAX's barrier would raise their error for ever."""
+    tokens = dispatch.runtime_tokens
+    for table in (tokens.current_tokens, tokens.output_runtime_tokens):
+        for key, token in list(table.items()):
+            if wait((token,)) is not None:
+                del table[key]
 
 
 def wait(values: Sequence[Any]) -> Exception | None:

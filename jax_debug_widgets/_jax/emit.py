@@ -51,6 +51,17 @@ def emit_recorder_call(
     return []
 
 
+def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:
+    """Lower a question to the host: `answer()` gives one array of the equation's result type, in a tuple."""
+    if _platform(ctx) in _RAW_PLATFORMS:
+        sharding = _unordered_sharding(ctx.module_context.axis_context, ctx.avals_out)
+        return _custom_call(ctx, answer, [], partitioned=False, sharding=sharding)
+    results, _, _ = versions.emit_python_callback(
+        ctx, answer, None, [], ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
+    )
+    return results
+
+
 def _custom_call(ctx: Any, function: Any, operands: Sequence[Any], partitioned: bool, sharding: Any) -> Sequence[Any]:
     module = ctx.module_context
     module.add_host_callback(function)

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
-import numpy as np
-from jax._src import array, debugging, source_info_util
-
-from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.arrays import cpu
+from jax._src import array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+
+    from jax_debug_widgets._jax.frames import Frame
     from jax_debug_widgets.events import Kind
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The user's frame that made the equation; columns from 0, -1 where unknown."""
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    function: str
-
-
-_OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
-"""Frames of these are no more the user's than JAX's own."""
-
-UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")
-"""For equations that JAX made without a user's frame."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +41,46 @@ class OperandType:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop around an equation: how often it runs its body, None where that is known only at run time."""
+    """A loop around an equation: how often it runs its body, None where only run time tells; `reverse`: from the end."""
 
     length: int | None
+    reverse: bool = False
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What tells whether an equation is really there when it fires, or runs only because of a `vmap` (see `phantoms`).
+
+    Attributes:
+      operand: a variable for booleans.
+      mapped: which of the `vmap` axes it has.
+      causes: what may make it a phantom: `cond`, `while`.
+    """
+
+    operand: Any
+    mapped: tuple[bool, ...]
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StopPoint:
+    """What makes a debugging equation a breakpoint.
+
+    Attributes:
+      name: for people; may be empty.
+      conditional: whether the first operand is the condition, a boolean for each lane.
+      going_on: which operands the program goes on with: what the user may replace.
+      tree: their structure.
+      names: of each operand, what the frames call it.
+      frames: operands of one lane (`jax.Array`s) -> the frames (`stack.StackFrame`), innermost first.
+    """
+
+    name: str
+    conditional: bool
+    going_on: slice
+    tree: Any
+    names: tuple[str, ...]
+    frames: Callable[[Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +96,20 @@ class Equation:
       conditional: whether it may be skipped: it is in a branch of `cond`.
       in_condition: whether it is in the condition of a `while`.
       steady: whether its operands are the same in all iterations of the innermost loop, so that XLA may hoist it.
-      axes: the mesh axes over whose devices it is mapped; each firing hands over its coordinates after the operands.
+      countable: whether a firing can hand over the iteration of each loop: that keeps XLA from nothing.
+      guard: whether a firing hands over, after the values, if it is there; None where it is.
+      hoisted: the lengths of the loops that JAX has moved it out of, outermost first (see `hoisting`).
+      axes: the mesh axes over whose devices it is mapped; each firing hands over its coordinates after all else.
       devices: the name of the device at each of these coordinates, nested lists; None where it is not known.
       order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
-      callers: the user's frames outside `frame`, innermost first; of callbacks with results only.
+      callers: the user's frames outside `frame` in its program, innermost first.
       results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
       vmap_method: that of a `pure_callback`.
+      stop: of a breakpoint that a debugger of ours may open.
+      replicas: how many devices run the program.
       format: the format string of a print; the callback's name otherwise.
-      text: values `(args, kwargs)` -> the text that JAX would write; None for callbacks.
-      text_options: what else the text depends on (NumPy's print options when the program was traced).
+      text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
+      text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
       types: of each operand of an un-jitted equation; empty for compiled ones.
       run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes
         the print, logs, calls the user's callback.
@@ -102,22 +123,33 @@ class Equation:
     dtypes: tuple[np.dtype[Any], ...]
     lanes: Lanes
     in_tree: Any
-    static: Mapping[int, Any]
     format: str
-    text: Callable[[tuple[Any, ...], dict[str, Any]], str] | None
-    text_options: Hashable
     run: Callable[..., object]
+    static: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    text: Callable[[tuple[Any, ...], dict[str, Any]], str] | None = None
+    text_options: tuple[tuple[str, Any], ...] = ()
     types: tuple[OperandType, ...] = ()
     order: int = -1
     loops: tuple[Loop, ...] = ()
     conditional: bool = False
     in_condition: bool = False
     steady: bool = False
+    countable: bool = False
+    guard: Guard | None = None
+    hoisted: tuple[int | None, ...] = ()
     axes: tuple[str, ...] = ()
     devices: Any = None
     callers: tuple[Frame, ...] = ()
     results: tuple[str, ...] = ()
     vmap_method: str | None = None
+    stop: StopPoint | None = None
+    replicas: int = 1
+
+    @property
+    def counted(self) -> bool:
+        """Whether each firing hands over the iteration of each loop, because counting firings would not tell it."""
+        told = not self.conditional and None not in (loop.length for loop in self.loops[1:])
+        return self.countable and not told
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:
         """The same equation, its operands of these types again before the user's code sees them."""
@@ -151,10 +183,32 @@ Recorder = Callable[..., tuple[()]]
 """Called with the operands as NumPy arrays each time an equation fires. Must not block, call JAX or raise."""
 
 
-class Recorders(tuple[Recorder, ...]):
-    """The recorders of one compiled program, in the order of its equations."""
+def record_every(record: Recorder) -> int | None:
+    """Of how many iterations the program is to call the recorder of a countable equation in one, handing over which it is.
 
-    __slots__ = ()
+    None where the recorder wants all of them and need not know.
+    """
+    return getattr(record, "every", None)
+
+
+class Recorders:
+    """The recorders of one compiled program, in the order of its equations.
+
+    Attributes:
+      taps: what they record, together; asked for at each call of the program.
+    """
+
+    def __init__(self, recorders: Iterable[Any]) -> None:
+        self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
+
+
+class Settings(Hashable, Protocol):
+    """What `_jax` asks of the settings of a capture."""
+
+    @property
+    def debug(self) -> bool:
+        """Whether programs contain what they say through `jax.debug`."""
+        ...
 
 
 class Tapper(Protocol):
@@ -163,120 +217,3 @@ class Tapper(Protocol):
     def __call__(self, equation: Equation, settings: Any) -> Recorder:
         """Called at lowering, or when an un-jitted equation runs, with the capture's settings; may be slow."""
         ...
-
-
-def frame_of(traceback: Any) -> Frame:
-    """The innermost frame of the user's in a JAX traceback."""
-    return next(iter(frames_of(traceback)), UNKNOWN_FRAME)
-
-
-def describe_print(
-    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
-    """The equation of a `debug_print` primitive with these parameters."""
-    record = params.get("logging_record")  # `jax.debug.log` is younger than 0.8
-    print_options = dict(params["np_printoptions"])
-    format_string, has_placeholders = params["fmt"], params["has_placeholders"]
-
-    def text(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        # The two branches of `jax._src.debugging._format_print_callback`, without the write to stdout.
-        if not has_placeholders:
-            assert not kwargs, "Format without placeholders should not have kwargs."
-            return " ".join((format_string, *(str(arg) for arg in args)))
-        with np.printoptions(**print_options):
-            return format_string.format(*args, **kwargs)
-
-    def run(*operands: Any) -> None:
-        debugging.debug_print_impl(*operands, **params)
-
-    return Equation(
-        kind="print" if record is None else "log",
-        ordered=params["ordered"],
-        frame=frame,
-        name_stack=name_stack,
-        shapes=tuple(tuple(aval.shape) for aval in avals),
-        dtypes=tuple(aval.dtype for aval in avals),
-        lanes=lanes,
-        in_tree=params["in_tree"],
-        static=dict(params["static_args"]),
-        format=format_string,
-        text=text,
-        text_options=params["np_printoptions"],
-        run=run,
-    )
-
-
-def describe_callback(
-    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
-    """The equation of a `debug_callback` primitive with these parameters."""
-    flat_callback = params["callback"]
-    user_callback, in_tree, static = _opened(flat_callback)
-
-    def run(*operands: Any) -> None:
-        # `debug_callback_impl` without its `device_put`: the operands are on the host already, and it takes 10 µs to see it.
-        with versions.callback_context(cpu()[0]):
-            try:
-                flat_callback(*operands)
-            except BaseException:
-                debugging.logger.exception("jax.debug.callback failed")
-                raise
-
-    return Equation(
-        kind="breakpoint" if is_breakpoint(user_callback) else "callback",
-        ordered=isinstance(params["effect"], debugging.OrderedDebugEffect),
-        frame=frame,
-        name_stack=name_stack,
-        shapes=tuple(tuple(aval.shape) for aval in avals),
-        dtypes=tuple(aval.dtype for aval in avals),
-        lanes=lanes,
-        in_tree=in_tree,
-        static=static,
-        format=function_name(user_callback),
-        text=None,
-        text_options=None,
-        run=run,
-    )
-
-
-def function_name(function: Any) -> str:
-    """What a person calls a callback."""
-    if is_breakpoint(function):
-        return "breakpoint"
-    return getattr(function, "__qualname__", None) or repr(function)
-
-
-def is_breakpoint(function: Any) -> bool:
-    """Whether this is what `jax.debug.breakpoint` passes to a callback."""
-    name = getattr(function, "__qualname__", "")
-    return name.startswith("breakpoint.<locals>") and getattr(function, "__module__", "") == "jax._src.debugger.core"
-
-
-def frames_of(traceback: Any) -> tuple[Frame, ...]:
-    """The frames of the user's in a JAX traceback, innermost first."""
-    frames = source_info_util.user_frames(traceback)
-    return tuple(
-        Frame(one.file_name, one.start_line, one.start_column, one.end_line, one.end_column, one.function_name)
-        for one in frames
-        if not one.file_name.startswith(_OUR_FILES)
-    )
-
-
-def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The frames of an equation and of what it lies in; older versions of JAX have the outer ones in both."""
-    return inner if inner[len(inner) - len(outer) :] == outer else (*inner, *outer)
-
-
-def _opened(flat_callback: Any) -> tuple[Any, Any, Mapping[int, Any]]:
-    """The user's function and the structure of its arguments, out of the closure that `jax.debug.callback` made.
-
-    JAX keeps them nowhere else. A callback bound by other code (equinox binds the primitive itself) has no such
-    closure: it is its own user function and its arguments are flat.
-    """
-    code, cells = getattr(flat_callback, "__code__", None), getattr(flat_callback, "__closure__", None)
-    if code is None or cells is None:
-        return flat_callback, None, {}
-    closure = dict(zip(code.co_freevars, (cell.cell_contents for cell in cells), strict=True))
-    if not {"callback", "in_tree", "static_args"} <= closure.keys():
-        return flat_callback, None, {}
-    return closure["callback"], closure["in_tree"], dict(closure["static_args"])

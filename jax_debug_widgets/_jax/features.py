@@ -37,9 +37,61 @@ _NEEDED = {
         "jax._src.interpreters.pxla._dce_jaxpr",
         "jax._src.interpreters.pxla._cached_lowering_to_hlo",
     ),
+    "marking phantoms": (
+        "jax._src.interpreters.batching.batch_jaxpr",
+        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
+        "jax._src.core.mapped_aval",
+        "jax._src.core.pvary",
+        "jax._src.util.weakref_lru_cache",
+    ),
+    "saying what JAX moves out of a loop it differentiates": (
+        "jax._src.interpreters.ad.primitive_linearizations",
+        "jax._src.interpreters.partial_eval.custom_partial_eval_rules",
+        "jax._src.interpreters.partial_eval.partial_eval_jaxpr_custom_rules",
+        "jax._src.util.weakref_lru_cache",
+    ),
+    "telling Python's print while tracing": (
+        "jax._src.core.trace_ctx",
+        "jax._src.core.trace_state_clean",
+        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
+    ),
+    "watching values by name": (
+        "jax._src.interpreters.pxla._cached_lowering_to_hlo",
+        "jax._src.source_info_util.raw_frame_to_frame",
+        "jax._src.source_info_util.is_user_filename",
+        "jax._src.core.jaxprs_in_params",
+        "jax._src.core.new_jaxpr_eqn",
+    ),
+    "the debugger at jax.debug.breakpoint": (
+        "jax._src.debugger.core._debugger_registry",
+        "jax._src.debugger.core.DebuggerFrame",
+        "jax._src.debugger.core.debug_lock",
+        "jax._src.debugger.core.get_debugger",
+        "jax._src.traceback_util.include_frame",
+    ),
+    "running a program equation by equation": (
+        "jax._src.core.eval_jaxpr",
+        "jax._src.core.JaxprPpContext",
+        "jax._src.core.pp_var",
+        "jax._src.api_util.debug_info",
+    ),
     "the life of calls and the effects barrier": (
         "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
         "jax._src.dispatch.runtime_tokens.output_runtime_tokens",
+    ),
+    "showing where the program waits": (
+        "jax._src.dispatch.RuntimeTokenSet.block_until_ready",
+        "jax._src.array.ArrayImpl.block_until_ready",
+        "jax._src.lib.xla_client.batched_block_until_ready",
+    ),
+    "saying what debugging calls cost": (
+        "jax._src.stages.Traced._params",
+        "jax._src.interpreters.mlir._uncacheable_primitives",
+        "jax._src.interpreters.mlir.ModuleContext.add_host_callback",
+        "jax._src.debugging.debug_effect",
+        "jax._src.debugging.ordered_debug_effect",
+        "jax._src.callback._IOEffect",
+        "jax._src.callback._OrderedIOEffect",
     ),
 }
 """Feature -> the private names without which it cannot work."""
@@ -83,5 +135,13 @@ def available(feature: str) -> bool:
 
 CAPTURE = "capturing jax.debug.print and jax.debug.callback"
 CALLBACKS = "capturing callbacks with results"
+PHANTOMS = "marking phantoms"
+HOISTING = "saying what JAX moves out of a loop it differentiates"
+TRACING = "telling Python's print while tracing"
+WATCH = "watching values by name"
 ELIMINATED = "saying which callbacks the compiler removed"
+BREAKPOINTS = "the debugger at jax.debug.breakpoint"
+STEPPING = "running a program equation by equation"
 CALLS = "the life of calls and the effects barrier"
+WAITS = "showing where the program waits"
+COST = "saying what debugging calls cost"

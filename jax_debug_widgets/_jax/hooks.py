@@ -8,7 +8,7 @@ process-wide, so each asks the context first: a thread that is not capturing get
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -16,14 +16,21 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 from jax._src import core, debugging, shard_map, source_info_util
-from jax._src.interpreters import mlir
-from jax._src.lib import xla_client
+from jax._src.interpreters import ad, batching, mlir
+from jax._src.interpreters import partial_eval as pe
 
-from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder, Recorders, Tapper, frame_of, type_of
-from jax_debug_widgets._jax.program import DESCRIBE, with_recorders
-from jax_debug_widgets._jax.replacements import Replacements
+from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Settings, Tapper, type_of
+from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
+from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
+from jax_debug_widgets._jax.phantoms import batch_cond, batch_while
+from jax_debug_widgets._jax.program import DESCRIBE, with_recorders, without_debugging
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
+from jax_debug_widgets._jax.watch_tap import recorders_in
 
 _settings = jax.make_user_context(None)
 """What the current thread captures, None for nothing. Equal settings share executables."""
@@ -32,13 +39,24 @@ _ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callba
 """The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
 
 
-def capturing(settings: Hashable) -> AbstractContextManager[Any]:
+def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
     """A context in which the current thread's programs are compiled with taps.
 
     Args:
-      settings: not None; part of the key of JAX's caches, so equal values run the same executables.
+      settings: None for no taps; part of the key of JAX's caches, so equal values run the same executables.
     """
     return _settings(settings)
+
+
+def leaves_out_debugging() -> bool:
+    """Whether the current thread's programs are compiled without what they say through `jax.debug`."""
+    settings: Settings | None = _settings.value
+    return settings is not None and not settings.debug
+
+
+def captured_settings() -> Any:
+    """What the current thread captures, None for nothing."""
+    return _settings.value
 
 
 def is_capturing() -> bool:
@@ -46,57 +64,59 @@ def is_capturing() -> bool:
     return _settings.value is not None
 
 
-class Hooks:
+class Hooks(Replacing):
     """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap."""
 
     def __init__(self, tapper: Tapper) -> None:
+        super().__init__()
         self._tapper = tapper
-        self._replaced = Replacements()
 
-    def install(self) -> None:
-        """Put our rules in place, unless they are."""
-        self._replaced.take(self._put_in)
-
-    def remove(self) -> None:
-        """Give JAX its own rules back when the last user has gone."""
-        self._replaced.give_back()
-
-    def _put_in(self) -> None:
-        self._replaced.attribute(mlir, "lower_jaxpr_to_module", self._lower)
-        self._replaced.attribute(debug_tap_p, "impl", self._run_tap)
+    def _put_in(self, replace: Replacements) -> None:
+        replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+        replace.attribute(debug_tap_p, "impl", self._run_tap)
+        replace.attribute(debug_stop_p, "impl", self._run_stop)
         for primitive in DESCRIBE:
-            self._replaced.attribute(primitive, "impl", partial(self._run, primitive))
-            self._replaced.attribute(primitive, "bind", self._bind)
-            self._replaced.batcher(primitive, partial(self._batch, primitive))
-            self._replaced.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
+            replace.attribute(primitive, "impl", partial(self._run, primitive))
+            replace.attribute(primitive, "bind", self._bind)
+            replace.batcher(primitive, partial(self._batch, primitive))
+            replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
+        if features.available(features.HOISTING):
+            for table in (pe.custom_partial_eval_rules, ad.primitive_linearizations):
+                replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
+            ours = partial(_while_capturing, recompute_scan)
+            replace.item(pe.partial_eval_jaxpr_custom_rules, lax.scan_p, ours)
+        if features.available(features.PHANTOMS):
+            for primitive, ours in ((lax.cond_p, batch_cond), (lax.while_p, batch_while)):
+                replace.item(batching.fancy_primitive_batchers, primitive, partial(_while_capturing, ours))
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if not is_capturing():
             return theirs(module_name, jaxpr, **options)
+        if leaves_out_debugging():
+            jaxpr = without_debugging(jaxpr)
         recorders: list[Any] = []
 
         def make_recorder(equation: Equation) -> Recorder:
             recorders.append(self._tapper(equation, _settings.value))
             return recorders[-1]
 
-        lowered = theirs(module_name, with_recorders(jaxpr, module_name, make_recorder), **options)
+        recorders += recorders_in(jaxpr.jaxpr)
+        replicas = getattr(options["axis_context"], "num_devices", 1)
+        lowered = theirs(module_name, with_recorders(jaxpr, module_name, replicas, make_recorder), **options)
+        if not recorders and not jaxpr.effects and not lowered.keepalive:
+            return lowered  # JAX exports and serializes only what keeps nothing alive.
         # What is kept alive goes along with the executable: that is how an execution is known to contain these.
         return lowered._replace(keepalive=[*(lowered.keepalive or ()), Recorders(recorders)])
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         caller = sys._getframe(1).f_code
         called_by_user = caller.co_filename == debugging.__file__ and caller.co_name in _ENTRY_POINTS
+        if leaves_out_debugging():
+            return []
         if not is_capturing() or not called_by_user:
             return theirs(*operands, **params)
-        # In the backward rule of a `custom_vjp` JAX says that equations come from where the function was called.
-        # The user's own call is on the stack right now: that is the place to show.
-        context = source_info_util._source_info_context
-        outer = context.context
-        context.context = outer.replace(traceback=xla_client.Traceback.get_traceback())
-        try:
+        with called_from_here():
             return theirs(*operands, **params)
-        finally:
-            context.context = outer
 
     def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
         if not is_capturing() or all(dim is None for dim in dims):
@@ -120,11 +140,30 @@ class Hooks:
         return []
 
     def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if leaves_out_debugging():
+            return []
         if not is_capturing():
             return theirs(*operands, **params)
-        return self._run_eagerly(params["inner"], operands, dict(params["params"]), params["lanes"])
+        inner, options, lanes, guards = (params[key] for key in ("inner", "params", "lanes", "guards"))
+        if not guards:
+            return self._run_eagerly(inner, operands, dict(options), lanes)
+        guard = Guard(operands[-1], lanes.mapped[-1], guards)
+        return self._run_eagerly(inner, operands[:-1], dict(options), Lanes(lanes.sizes, lanes.mapped[:-1]), guard)
 
-    def _run_eagerly(self, primitive: Any, operands: Sequence[Any], params: Any, lanes: Lanes) -> Any:
+    def _run_stop(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        spec, lanes = params["spec"], params["lanes"]
+        if not is_capturing() or (spec.conditional and not np.any(operands[0])):
+            return theirs(*operands, **params)
+        arrays = [np.asarray(operand) for operand in operands]
+        current = source_info_util.current()
+        equation = describe_stop(params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
+        given = self._tapper(equation, _settings.value)(*arrays)
+        before = zip(arrays[spec.going_on], operands[spec.going_on], given, strict=True)
+        return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
+
+    def _run_eagerly(
+        self, primitive: Any, operands: Sequence[Any], params: Any, lanes: Lanes, guard: Guard | None = None
+    ) -> Any:
         current = source_info_util.current()
         # As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
         on_host = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
@@ -136,6 +175,12 @@ class Hooks:
         equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
         # JAX's own way to the user's function: what it raises goes up through these frames, and none are missing.
         own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(primitive, debugging.debug_callback_impl)
-        equation = replace(equation, run=partial(own_way, **params)).with_types(types)
-        self._tapper(equation, _settings.value)(*arrays)
+        callers = callers_now(current.traceback)
+        equation = replace(equation, run=partial(own_way, **params), guard=guard, callers=callers).with_types(types)
+        there = () if guard is None else (np.asarray(guard.operand),)
+        self._tapper(equation, _settings.value)(*arrays, *there)
         return []
+
+
+def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:
+    return ours(theirs, *args, **params) if is_capturing() else theirs(*args, **params)

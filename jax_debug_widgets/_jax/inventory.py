@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,10 @@ from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import mlir
 
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
-from jax_debug_widgets._jax.equation import UNKNOWN_FRAME, Equation, Frame, Lanes, frame_of, frames_of, joined
+from jax_debug_widgets._jax.equation import Equation, Lanes
+from jax_debug_widgets._jax.frames import Frame, callers_of, frame_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.program import DESCRIBE, scope_of_module
+from jax_debug_widgets._jax.program import DESCRIBE, device_names, scope_of_module
 from jax_debug_widgets._jax.tap import debug_tap_p
 
 _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
@@ -48,17 +49,29 @@ def survey(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     Raises:
       Exception: whatever tracing the function raises.
     """
-    jitted, args, kwargs = _jitted(function, args, kwargs)
+    program, args, kwargs = jitted(function, args, kwargs)
     name = f"jit({getattr(function, '__name__', 'f')})"
-    # An object of its own, so that JAX has no such program in its caches: a cached one is not lowered again.
-    with _surveying(object()), _lowering_seen() as seen:
-        traced = jitted.trace(*args, **kwargs)
+    with uncached(), lowering_seen() as seen:
+        traced = program.trace(*args, **kwargs)
         lowered = traced.lower()
     found = tuple(equations_in(traced.jaxpr, name))
     remaining = tuple(equation for program in seen.programs for equation in equations_in(program, name))
-    text = lowered.compile().as_text() or ""
-    calls = Counter(seen.frames[int(index)] for index in _HOST_CALL.findall(text))
-    return Survey(found, remaining, calls)
+    return Survey(found, remaining, host_calls(lowered.compile().as_text() or "", seen.frames))
+
+
+def host_calls(text: str, frames: Sequence[Frame]) -> Counter[Frame]:
+    """The frame of a call -> how many calls of Python the compiled program has for it.
+
+    Args:
+      text: of the optimised program.
+      frames: of each of its host functions, in their order.
+    """
+    return Counter(frames[int(index)] for index in _HOST_CALL.findall(text))
+
+
+def uncached() -> AbstractContextManager[Any]:
+    """Trace and lower as if JAX had no such program in its caches: a cached one is not lowered again."""
+    return _surveying(object())
 
 
 def equations_in(program: core.ClosedJaxpr, name: str) -> Iterator[Equation]:
@@ -84,20 +97,23 @@ def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
 
 
 def _described(equation: core.JaxprEqn, place: Place) -> Equation:
-    params, inner = dict(equation.params), equation.primitive
+    params, inner, operands = dict(equation.params), equation.primitive, equation.invars
     if inner is debug_tap_p:
+        operands = operands[: len(operands) - bool(params["guards"])]
         inner, params = params["inner"], dict(params["params"])
-    frame, *callers = joined(frames_of(equation.source_info.traceback) or (UNKNOWN_FRAME,), place.callers)
-    avals = [core.physical_aval(variable.aval) for variable in equation.invars]
+    traceback = equation.source_info.traceback
+    avals = [core.physical_aval(variable.aval) for variable in operands]
     describe = DESCRIBE.get(inner) or DESCRIBE_CALLBACK[inner]
     path = str(place.stack + equation.source_info.name_stack)
-    found = describe(params, frame, path, avals, Lanes((), ((),) * len(avals)))
+    found = describe(params, frame_of(traceback), path, avals, Lanes((), ((),) * len(avals)))
     return replace(
         found,
         loops=place.loops,
         conditional=place.conditional,
         in_condition=place.in_condition,
-        callers=tuple(callers),
+        callers=callers_of(traceback, place.callers),
+        axes=place.axes,
+        devices=device_names(place),
     )
 
 
@@ -112,7 +128,7 @@ def _programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
                 yield name, part
 
 
-def _jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+def jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
     """A jitted function and the arguments for it; of one that is not jitted, what is no array becomes part of it."""
     if hasattr(function, "trace"):
         return function, args, kwargs
@@ -140,7 +156,7 @@ def _is_array(leaf: Any) -> bool:
     return True
 
 
-class _Seen:
+class Seen:
     """What lowering went through: the programs, and the equation behind each host function, in their order."""
 
     def __init__(self) -> None:
@@ -149,9 +165,9 @@ class _Seen:
 
 
 @contextmanager
-def _lowering_seen() -> Iterator[_Seen]:
+def lowering_seen() -> Iterator[Seen]:
     """Look on while this thread lowers a program."""
-    seen, thread = _Seen(), threading.get_ident()
+    seen, thread = Seen(), threading.get_ident()
     lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
     # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.
     cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives

@@ -8,7 +8,8 @@ from typing import Any
 
 from jax._src import core
 
-from jax_debug_widgets._jax.equation import Frame, Loop, frames_of, joined
+from jax_debug_widgets._jax.equation import Loop
+from jax_debug_widgets._jax.frames import Frame, frames_of, joined
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Place:
       axes: the axes of that mesh, if all of them are mapped.
       callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
       steady: variables that do not change from one iteration of the innermost loop to the next.
+      pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
+      counters: variables that hold the iteration of each of `loops`; fewer where they are not to be had.
     """
 
     stack: Any
@@ -34,6 +37,8 @@ class Place:
     axes: tuple[str, ...] = ()
     callers: tuple[Frame, ...] = ()
     steady: frozenset[Any] = frozenset()
+    pinned: bool = False
+    counters: tuple[Any, ...] = ()
 
     def is_steady(self, atom: Any) -> bool:
         """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""
@@ -56,17 +61,21 @@ class Place:
         match equation.primitive.name:
             case "scan":
                 steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: params["num_consts"]]))
-                return replace(place, loops=(*self.loops, Loop(params["length"])), steady=steady)
+                return replace(
+                    place, loops=(*self.loops, Loop(params["length"], params["reverse"])), steady=steady, pinned=False
+                )
             case "while":
                 consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
                 return replace(
                     place,
                     loops=(*self.loops, Loop(None)),
+                    pinned=False,
                     in_condition=key == "cond_jaxpr",
                     steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),
                 )
             case "cond":
-                place = replace(place, conditional=True)
+                pinned = self.pinned or not self.is_steady(equation.invars[0])
+                place = replace(place, conditional=True, pinned=pinned)
                 return place._handed_on(equation.invars[1:], jaxpr)
             case "shard_map":
                 manual = params.get("manual_axes", params.get("newly_manual_axes", ()))

@@ -7,52 +7,79 @@ that starts anew.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 from jax import lax
+from jax._src import callback as jax_callback
 from jax._src import core, debugging, source_info_util
 
+from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, has_callbacks, tapped_callback, untapped
-from jax_debug_widgets._jax.equation import (
-    Equation,
-    Lanes,
-    Recorder,
-    describe_callback,
-    describe_print,
-    frame_of,
-    frames_of,
-    joined,
+from jax_debug_widgets._jax.conditions import is_asked_twice, told_apart
+from jax_debug_widgets._jax.describe import describe_callback, describe_print
+from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, record_every
+from jax_debug_widgets._jax.frames import callers_of, frame_of
+from jax_debug_widgets._jax.hoisting import left
+from jax_debug_widgets._jax.operands import (
+    can_close,
+    close_over,
+    computed,
+    new_number,
+    used_in,
+    with_counter,
+    with_programs,
 )
+from jax_debug_widgets._jax.phantoms import nowhere
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.tap import debug_tap_p
+from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop, with_recorder
+from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging
 
 DESCRIBE = {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
 """JAX's debugging primitives, and how each is read."""
 
+PURE = frozenset({jax_callback.pure_callback_p})
+"""What XLA may merge with its like."""
+
 MakeRecorder = Callable[[Equation], Recorder]
 
 
-def with_recorders(program: core.ClosedJaxpr, name: str, make_recorder: MakeRecorder) -> core.ClosedJaxpr:
+def with_recorders(
+    program: core.ClosedJaxpr, name: str, replicas: int, make_recorder: MakeRecorder
+) -> core.ClosedJaxpr:
     """The same program with every debugging equation replaced by a `debug_tap` that calls `make_recorder(equation)`.
 
     Args:
       program: as traced; not changed.
       name: of its module, `jit(f)`.
+      replicas: how many devices run it.
     """
-    if not _has_debugging(program.jaxpr):
+    if not _has_taps(program.jaxpr):
         return program
     # Un-jitted transformations run each equation as a program of its own; what they are is in the current stack.
     outer = source_info_util.current().name_stack.extend(scope_of_module(name))
     numbers = itertools.count()
 
     def numbered(equation: Equation) -> Recorder:
-        return make_recorder(replace(equation, order=next(numbers)))
+        return make_recorder(replace(equation, order=next(numbers), replicas=replicas))
 
     return program.replace(jaxpr=_rewrite(program.jaxpr, Place(outer), numbered))
+
+
+def without_debugging(program: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """The same program without its debugging equations: those that were traced before anybody asked to leave them out."""
+
+    def stripped(jaxpr: core.Jaxpr) -> core.Jaxpr:
+        if not _has_taps(jaxpr):
+            return jaxpr
+        left_out = (*DESCRIBE, debug_tap_p, debugging.inspect_sharding_p)
+        kept = [equation for equation in jaxpr.eqns if equation.primitive not in left_out]
+        return jaxpr.replace(eqns=[with_programs(equation, lambda _key, inner: stripped(inner)) for equation in kept])
+
+    return program.replace(jaxpr=stripped(program.jaxpr))
 
 
 def scope_of_module(name: str) -> str:
@@ -66,9 +93,9 @@ def scope_of_module(name: str) -> str:
 def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> core.Jaxpr:
     equations: list[core.JaxprEqn] = []
     for equation in map(untapped, jaxpr.eqns):
-        if equation.primitive in (*DESCRIBE, *DESCRIBE_CALLBACK, debug_tap_p):
+        if equation.primitive in (*DESCRIBE, *DESCRIBE_CALLBACK, debug_tap_p, debug_stop_p):
             equations += _tapped(equation, place, make_recorder)
-        elif any(map(_has_debugging, core.jaxprs_in_params(equation.params))):
+        elif any(map(_has_taps, core.jaxprs_in_params(equation.params))):
             equations.append(_entered(equation, place, make_recorder))
         else:
             equations.append(equation)
@@ -78,50 +105,105 @@ def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> co
 
 def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> core.JaxprEqn:
     """An equation that has programs among its parameters, with these rewritten."""
+    counter = new_number() if equation.primitive.name in ("scan", "while") else None
+    known = place.counters if can_close(equation, in_mesh=True) else ()
 
-    def rewritten(key: str, value: Any) -> Any:
-        if isinstance(value, tuple):
-            parts = (rewritten(f"branch_{index}_fun", part) for index, part in enumerate(value))
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        if isinstance(value, core.ClosedJaxpr):
-            return value.replace(jaxpr=rewritten(key, value.jaxpr))
-        if isinstance(value, core.Jaxpr) and _has_debugging(value):
-            return _rewrite(value, place.inside(equation, key, value), make_recorder)
-        return value
+    def rewrite(key: str, program: core.Jaxpr, **differing: Any) -> core.Jaxpr:
+        if not _has_taps(program):
+            return program
+        counters = (*known, *([counter] if counter else ()))
+        inside = replace(place.inside(equation, key, program), counters=counters, **differing)
+        return _rewrite(program, inside, make_recorder)
 
-    return equation.replace(params={key: rewritten(key, value) for key, value in equation.params.items()})
+    rewritten = with_programs(equation, rewrite)
+    if features.available(features.PHANTOMS) and is_asked_twice(equation):
+        again = nowhere(equation.params["cond_jaxpr"].jaxpr)
+        rewritten = told_apart(rewritten, rewrite("cond_jaxpr", again, conditional=True))
+    if counter is not None and used_in(rewritten, [counter]):
+        rewritten = with_counter(rewritten, counter)
+    return close_over(rewritten, used_in(rewritten, known))
 
 
-def _tapped(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> list[core.JaxprEqn]:
-    """A debugging equation as a `debug_tap`, after the equations that compute where on the mesh it runs."""
+def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> list[core.JaxprEqn]:
+    """A debugging equation as a `debug_tap`, after the equations that compute where it stands at that moment."""
+    equation, guard = _without_guard(as_tap(original), place)
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
-    if equation.primitive is debug_tap_p:
-        inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
-    else:
-        inner, params = equation.primitive, tuple(equation.params.items())
-        lanes = Lanes((), ((),) * len(avals))
+    inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     path = str(place.stack + equation.source_info.name_stack)
+    steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
     described = replace(
-        {**DESCRIBE, **DESCRIBE_CALLBACK}[inner](
+        {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
             dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
         ),
-        callers=joined(frames_of(equation.source_info.traceback), place.callers)[1:],
+        callers=callers_of(equation.source_info.traceback, place.callers),
         loops=place.loops,
-        conditional=place.conditional,
+        conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,
-        steady=bool(place.loops) and all(map(place.is_steady, equation.invars)),
+        steady=steady,
+        # A counter among the operands of what XLA may hoist would keep it from doing so, and merging pure callbacks.
+        countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
+        guard=guard,
+        hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
         axes=place.axes,
-        devices=_device_names(place),
+        devices=device_names(place),
     )
-    coordinates = _coordinate_equations(place, equation)
-    tap: Mapping[str, Any] = {"inner": inner, "params": params, "lanes": lanes, "record": make_recorder(described)}
-    operands = [*equation.invars, *(one.outvars[0] for one in coordinates)]
+    record = make_recorder(described)
+    every = record_every(record)
+    counters = place.counters if described.counted or every is not None else ()
+    coordinates = coordinate_equations(place, equation)
+    operands = [
+        *equation.invars,
+        *([guard.operand] if guard else ()),
+        *counters,
+        *(one.outvars[0] for one in coordinates),
+    ]
+    if inner is debug_stop_p:
+        return [*coordinates, with_recorder(original, operands, record)]
     if inner in DESCRIBE_CALLBACK:
-        return [*coordinates, tapped_callback(equation, operands, tap["record"])]
-    return [*coordinates, equation.replace(primitive=debug_tap_p, invars=operands, params=tap)]
+        return [*coordinates, tapped_callback(original, operands, record)]
+    tapped = equation.replace(invars=operands, params={**equation.params, "record": record})
+    if every is not None and every > 1:
+        return [*coordinates, *_sampled(tapped, place, every)]
+    return [*coordinates, tapped]
 
 
-def _coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.JaxprEqn]:
+def _without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn, Guard | None]:
+    """The equation with only the user's values as operands, and what tells whether it is a phantom."""
+    if not equation.params["guards"]:
+        return equation, None
+    *values, operand = equation.invars
+    params = dict(equation.params)
+    lanes, causes = params["lanes"], params["guards"]
+    params |= {"lanes": Lanes(lanes.sizes, lanes.mapped[:-1]), "guards": ()}
+    bare = equation.replace(invars=values, params=params)
+    if place.loops and not place.is_steady(operand) and all(map(place.is_steady, values)):
+        return bare, None  # XLA hoists it for plain JAX, and must be free to do so here.
+    return bare, Guard(operand, lanes.mapped[-1], causes)
+
+
+def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.JaxprEqn]:
+    """The equation in a `cond` that takes it in every n-th iteration only, counted over the loops around it."""
+
+    def chosen(*counters: Any) -> Any:
+        ordinal = counters[0]
+        for counter, loop in zip(counters[1:], place.loops[1:], strict=True):
+            # How often a loop of unknown length has run before, nobody knows: its own iterations are counted.
+            ordinal = counter if loop.length is None else ordinal * np.int32(loop.length) + counter
+        return lax.convert_element_type(lax.eq(lax.rem(ordinal, np.int32(every)), np.int32(0)), np.int32)
+
+    equations, index = computed(chosen, place.counters)
+    inputs: list[Any] = [core.Var(operand.aval) for operand in tapped.invars]
+    debug_info = core.DebugInfo("sampling", "sampled", None, None)
+    skip = core.Jaxpr([], inputs, [], [], core.no_effects, debug_info)
+    take = core.Jaxpr([], inputs, [], [tapped.replace(invars=inputs)], tapped.effects, debug_info)
+    branches = (core.ClosedJaxpr(skip, ()), core.ClosedJaxpr(take, ()))
+    return [
+        *equations,
+        tapped.replace(primitive=lax.cond_p, invars=[index, *tapped.invars], params={"branches": branches}),
+    ]
+
+
+def coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.JaxprEqn]:
     """`axis_index` of each axis of the mesh, with fresh variables."""
     if not place.axes:
         return []
@@ -134,13 +216,13 @@ def _coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.Jaxp
     ]
 
 
-def _device_names(place: Place) -> Any:
+def device_names(place: Place) -> Any:
+    """The name of the device at each coordinate of the mesh, nested lists; None where they are not all known."""
     devices = getattr(place.mesh, "devices", None)
     if devices is None or len(place.axes) != devices.ndim:
         return None
     return np.vectorize(lambda device: f"{device.platform}:{device.id}", otypes=[object])(devices).tolist()
 
 
-def _has_debugging(jaxpr: core.Jaxpr) -> bool:
-    effects = (debugging.DebugEffect, debugging.OrderedDebugEffect)
-    return any(isinstance(effect, effects) for effect in jaxpr.effects) or has_callbacks(jaxpr)
+def _has_taps(jaxpr: core.Jaxpr) -> bool:
+    return has_debugging(jaxpr) or has_callbacks(jaxpr)

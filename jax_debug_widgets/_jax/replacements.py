@@ -3,41 +3,67 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from jax_debug_widgets._jax import versions
 
 
-class Replacements:
-    """What is replaced while somebody uses it. Counted, so that captures may nest and overlap in threads."""
+class Replacing(ABC):
+    """Functions of ours that are in place while somebody uses them. Counted: captures may nest and overlap in threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
+        self._replaced = Replacements()
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Ours are in place inside; after the last user has left, JAX has its own functions again."""
+        try:
+            with self._lock:
+                self._users += 1
+                if self._users == 1:
+                    self._put_in(self._replaced)
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._replaced.undo()
+
+    @abstractmethod
+    def _put_in(self, replace: Replacements) -> None:
+        """Put each of ours in its place."""
+
+
+class Replacements:
+    """What has been replaced, and how it is undone."""
+
+    def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
 
-    def take(self, put_in: Callable[[], None]) -> None:
-        """One more user; for the first one `put_in` makes the replacements."""
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                put_in()
+    def undo(self) -> None:
+        """Put back what was there, the last replaced first."""
+        while self._undo:
+            self._undo.pop()()
 
-    def give_back(self) -> None:
-        """One user less; after the last one JAX has its own functions again."""
-        with self._lock:
-            self._users -= 1
-            while not self._users and self._undo:
-                self._undo.pop()()
-
-    def attribute(self, owner: Any, name: str, ours: Callable[..., Any]) -> None:
-        """`owner.name(...)` becomes `ours(theirs, ...)`."""
+    def attribute(
+        self,
+        owner: Any,
+        name: str,
+        ours: Callable[..., Any],
+        *,
+        wrap: Callable[[Callable[..., Any], Any], Any] = partial,
+    ) -> None:
+        """`owner.name(...)` becomes `ours(theirs, ...)`, as `wrap(ours, theirs)` makes it."""
         theirs = getattr(owner, name)
         inherited = name not in vars(owner)
         self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
-        setattr(owner, name, partial(ours, theirs))
+        setattr(owner, name, wrap(ours, theirs))
 
     def item(self, table: dict[Any, Any], key: Any, ours: Callable[..., Any]) -> None:
         """`table[key](...)` becomes `ours(theirs, ...)`, if there is one."""

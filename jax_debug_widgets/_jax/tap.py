@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax._src import debugging
+from jax._src import core, debugging
 from jax._src.interpreters import ad, batching, mlir
 from jax._src.interpreters import partial_eval as pe
 from jax._src.state import discharge
@@ -27,22 +27,60 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 debug_tap_p = jax_core.Primitive("debug_tap")
-"""Parameters: `inner`, the primitive it stands for, with its `params` (as items); `lanes`; `record` or None."""
+"""Parameters: `inner`, the primitive it stands for, with its `params` (as items); `lanes`; `record` or None; `guards`:
+which transformations may make it fire where the user's program would not (`cond`, `while`, `condition`). If there are
+any, its last operand tells, lane by lane, whether it is really there (see `phantoms`). `home`: the lengths of the loops
+around it when one of them was differentiated, outermost first (see `hoisting`)."""
 debug_tap_p.multiple_results = True
+
+DEBUGGING = (debugging.debug_print_p, debugging.debug_callback_p)
+"""JAX's debugging primitives."""
+
+
+def has_debugging(jaxpr: core.Jaxpr) -> bool:
+    """Whether a program, or one inside it, prints or calls back for debugging."""
+    effects = (debugging.DebugEffect, debugging.OrderedDebugEffect)
+    return any(isinstance(effect, effects) for effect in jaxpr.effects)
 
 
 def bind_batched(
-    inner: Any, params: Mapping[str, Any], operands: Sequence[Any], dims: Sequence[int | None], lanes: Lanes
+    inner: Any,
+    params: Mapping[str, Any],
+    operands: Sequence[Any],
+    dims: Sequence[int | None],
+    lanes: Lanes,
+    guards: tuple[str, ...] = (),
+    home: tuple[int | None, ...] = (),
 ) -> tuple[list[Any], tuple[Any, ...]]:
     """Batch a debugging equation: move the new axis of each mapped operand to the front and add it to `lanes`."""
     size = next(x.shape[dim] for x, dim in zip(operands, dims, strict=True) if dim is not None)
     if size == 0:
         return [], ()
     moved = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(operands, dims, strict=True)]
-    mapped = tuple((dim is not None, *axes) for dim, axes in zip(dims, lanes.mapped, strict=True))
-    batched = Lanes((size, *lanes.sizes), mapped)
-    debug_tap_p.bind(*moved, inner=inner, params=tuple(params.items()), lanes=batched, record=None)
+    if guards and all(dim is None for dim in dims[:-1]):
+        # Without a value that is mapped JAX fires once for all lanes: really there if it is in any of them.
+        moved = [*operands[:-1], moved[-1].any(0)]
+    else:
+        mapped = tuple((dim is not None, *axes) for dim, axes in zip(dims, lanes.mapped, strict=True))
+        lanes = Lanes((size, *lanes.sizes), mapped)
+    told = {"lanes": lanes, "guards": guards, "home": home, "record": None}
+    debug_tap_p.bind(*moved, inner=inner, params=tuple(params.items()), **told)
     return [], ()
+
+
+def as_tap(equation: core.JaxprEqn) -> core.JaxprEqn:
+    """A debugging equation as a `debug_tap` that stands for it; the equation itself if it is one."""
+    if equation.primitive is debug_tap_p:
+        return equation
+    params = {
+        "inner": equation.primitive,
+        "params": tuple(equation.params.items()),
+        "lanes": equation.params.get("lanes", Lanes((), ((),) * len(equation.invars))),
+        "guards": (),
+        "home": (),
+        "record": None,
+    }
+    return equation.replace(primitive=debug_tap_p, params=params)
 
 
 def is_ordered(params: Mapping[str, Any]) -> bool:
@@ -56,29 +94,29 @@ def _abstract_eval(*_avals: Any, params: Any, **_rest: Any) -> tuple[list[Any], 
 
 
 @debug_tap_p.def_impl
-def unroll(*operands: Any, inner: Any, params: Any, lanes: Lanes, record: Any) -> list[Any]:
+def unroll(*operands: Any, inner: Any, params: Any, lanes: Lanes, guards: tuple[str, ...], **_rest: Any) -> list[Any]:
     """What JAX does: one equation a lane, the innermost axis unrolled first."""
-    del record
+    values = operands[:-1] if guards else operands
     for reversed_lane in np.ndindex(*reversed(lanes.sizes)):
         lane = reversed_lane[::-1]
         one = [
             operand[tuple(i for i, present in zip(lane, axes, strict=True) if present)]
-            for operand, axes in zip(operands, lanes.mapped, strict=True)
+            for operand, axes in zip(values, lanes.mapped, strict=False)
         ]
         inner.bind(*one, **dict(params))
     return []
 
 
 def _batch(
-    operands: Sequence[Any], dims: Sequence[int | None], *, inner: Any, params: Any, lanes: Lanes, record: Any
+    operands: Sequence[Any], dims: Sequence[int | None], *, inner: Any, params: Any, record: Any, **told: Any
 ) -> Any:
     del record
-    return bind_batched(inner, dict(params), operands, dims, lanes)
+    return bind_batched(inner, dict(params), operands, dims, **told)
 
 
-def _lower(ctx: Any, *operands: Any, inner: Any, params: Any, lanes: Lanes, record: Any) -> Any:
+def _lower(ctx: Any, *operands: Any, inner: Any, params: Any, record: Any, **rest: Any) -> Any:
     if record is None:
-        unrolled = partial(unroll, inner=inner, params=params, lanes=lanes, record=None)
+        unrolled = partial(unroll, inner=inner, params=params, record=None, **rest)
         return mlir.lower_fun(unrolled, multiple_results=True)(ctx, *operands)
     options = dict(params)
     return emit_recorder_call(ctx, record, operands, ordered=is_ordered(options), partitioned=options["partitioned"])

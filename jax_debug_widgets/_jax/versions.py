@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import jax
 from jax._src import callback as jax_callback
-from jax._src import config, mesh, monitoring, sharding_impls
+from jax._src import config, core, mesh, monitoring, sharding_impls
 from jax._src.interpreters import batching, mlir
+
+TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
+"""Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
 
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
@@ -40,6 +44,12 @@ def set_sharding(module: Any, operation: Any, sharding: Any) -> None:
         set_sharding(operation, sharding)
     else:
         set_sharding(module, operation, sharding)
+
+
+def varying_like(value: Any, other: Any) -> Any:
+    """A value that is the same on all devices of a `shard_map`, as the type of `other` says that it varies over the mesh."""
+    axes = other.vma if hasattr(other, "vma") else other.manual_axis_type.varying
+    return core.pvary(value, tuple(axes)) if axes else value
 
 
 def stop_listening(listener: Callable[..., None]) -> None:

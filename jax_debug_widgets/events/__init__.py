@@ -9,23 +9,32 @@ from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
 from jax_debug_widgets.events.finding import Finding
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
-from jax_debug_widgets.events.lot import Lot
-from jax_debug_widgets.events.site import CallSite, Kind, Phase
-from jax_debug_widgets.events.status import Barrier, BarrierState, RunState, Status
-from jax_debug_widgets.events.tap import Firing, Nesting, Tap
+from jax_debug_widgets.events.inbox import COUNTED, Inbox
+from jax_debug_widgets.events.lot import Column, Lot, Share, joined
+from jax_debug_widgets.events.site import CallSite, Kind, Phase, Watched, told_apart
+from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
+from jax_debug_widgets.events.stopped import Stopped
+from jax_debug_widgets.events.tap import Bundle, Firing, Nesting, Tap
+from jax_debug_widgets.events.thread_spans import ThreadSpans
+from jax_debug_widgets.events.trace_print import TracePrint
 
 __all__ = [
+    "COUNTED",
     "Asked",
     "Barrier",
     "BarrierState",
+    "Breakpoint",
+    "Bundle",
     "Call",
     "CallSite",
     "CallState",
     "CallbackSummary",
+    "Column",
     "Event",
     "Finding",
     "Firing",
     "HostCall",
+    "Inbox",
     "Kind",
     "Lot",
     "Nesting",
@@ -33,6 +42,13 @@ __all__ = [
     "Outcome",
     "Phase",
     "RunState",
+    "Share",
     "Status",
+    "Stopped",
     "Tap",
+    "ThreadSpans",
+    "TracePrint",
+    "Watched",
+    "joined",
+    "told_apart",
 ]

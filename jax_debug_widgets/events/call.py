@@ -26,6 +26,8 @@ class Call:
       dispatched_ns, ready_ns, drained_ns: since the run started; None where it has not come to it.
       effects: whether the program has debugging effects; `ordered`: whether any of them is ordered.
       events: how many events it has fired so far.
+      thread: the Python thread that made it, `main` for the main one.
+      prints: what Python's `print` wrote while its function was traced, a line each, see `TracePrint`.
       error: the exception's type and first line; empty where there was none.
     """
 
@@ -44,3 +46,5 @@ class Call:
     ordered: bool
     events: int
     error: str
+    prints: tuple[str, ...] = ()
+    thread: str = "main"

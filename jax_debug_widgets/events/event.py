@@ -20,13 +20,17 @@ class Event:
     Attributes:
       site: the call site that fired.
       seq: how many events of the run arrived before this one.
-      occurrence: how many times its site had fired in this run; all lanes of one `vmap` share it.
+      occurrence: how many firings of its site there had been in this run; all lanes of one `vmap` share it. Those that
+        `--every` left out are counted where the program's text says how many they are, those of a muted site are not.
       time_ns: nanoseconds since the run started.
-      step: iteration of each loop around it, outermost first; empty outside loops, and where it cannot be told
-        (in a branch of `cond`, in a loop of unknown length inside another).
+      step: iteration of each loop around it, outermost first, counted as the loop runs: the first of a backward pass
+        belongs to the last of the forward pass; empty outside loops, and where it cannot be told
+        (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown length).
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
       device: its name, e.g. `cpu:2`; empty where it is not known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.
+      phantom: whether it fired only because `vmap` turned a `cond` into a `select` of all its branches, or let the
+        finished lanes of a `while` run on: without `vmap` it would not have been.
       call: id of the call that dispatched it, see `Run.calls`; -1 where it is not known.
       values: the values as NumPy arrays, in the order of `site.values`.
       tap: how to read the values.
@@ -43,6 +47,7 @@ class Event:
     call: int
     values: tuple[np.ndarray, ...]
     tap: Tap
+    phantom: bool = False
 
     @property
     def kind(self) -> Kind:

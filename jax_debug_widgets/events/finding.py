@@ -15,11 +15,12 @@ class Finding:
 
     Attributes:
       kind: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (moved out of its loop by XLA), `lost`
-        (dropped by XLA) or `missing` (fewer, for a reason not known).
+        (dropped by XLA), `missing` (fewer, for a reason not known), `phantom` (some fired only because of a `vmap`) or
+        `nonfinite` (NaN or infinite values: `seen` counts them).
       site: the call site.
-      expected: firings that the program says, over the calls concerned; at least so many for `lost`; 0 where it is not
-        about their number.
-      seen: firings that came.
+      expected: firings that the program says, over the calls concerned; at least so many for `lost`; events that are no
+        phantoms; 0 where it is not about their number.
+      seen: firings, or events, that came.
       calls: how many calls it concerns.
       message: a sentence: what happened, why, and what to write instead.
     """

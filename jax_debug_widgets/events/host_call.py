@@ -49,7 +49,7 @@ class HostCall:
       site: which call of the program it was.
       number: how many calls of the run had ended before it.
       started_ns: when it began, nanoseconds since the run started; `duration_ns`: how long it took.
-      thread: `"main"`, or which of XLA's threads: `"XLA 140…"`.
+      thread: `"main"`, the name of a Python thread that calls JAX, or which of XLA's threads: `"XLA 140…"`.
       lane: index over the `vmap` axes, for kinds that are called once a lane.
       result: what it returned, as flat NumPy arrays; None where it raised, returns nothing, or was too large to keep.
       raised: type and message of what it raised; empty where it returned.

@@ -2,39 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 
-from jax_debug_widgets.events.tap import Firing, Tap
+from jax_debug_widgets.events.tap import Bundle, Tap
+
+Column = list[np.ndarray] | np.ndarray
+"""One value of a tap, or a mesh coordinate, over its firings: an array with a row each, or the arrays themselves."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The firings of one tap, or of taps that fire together.
+
+    Attributes:
+      tap: which has fired.
+      times_ns: int64[n], `time.perf_counter_ns()`.
+      columns: of each array that it hands over, that of each firing; None for each value that was let go of.
+      lost: bool[n], the firings whose values were let go of; None if none were.
+    """
+
+    tap: Tap | Bundle
+    times_ns: np.ndarray
+    columns: Sequence[Column]
+    lost: np.ndarray | None
+
+    def by_tap(self) -> list[Share]:
+        """The same in the order of time, a share a tap."""
+        if (self.times_ns[1:] < self.times_ns[:-1]).any():  # The threads of several devices put in one tray.
+            return self._rows(np.argsort(self.times_ns, kind="stable")).by_tap()
+        return list(self._unbundled(self.tap)) if isinstance(self.tap, Bundle) else [self]
+
+    def _unbundled(self, bundle: Bundle) -> Iterator[Share]:
+        table = joined(self.columns[0])
+        values = iter(self.columns[bundle.dispensable])
+        around = self.columns[bundle.around]
+        for row, tap in enumerate(bundle.taps):
+            count = tap.shapes.count(())
+            own = [next(values) for _ in range(len(tap.shapes) - count)]
+            columns = [*(table[:, row, index] for index in range(count)), *own, *around]
+            yield Share(tap, self.times_ns, columns, self.lost if own else None)
+
+    def _rows(self, rows: np.ndarray) -> Share:
+        columns = [_rows_of(column, rows) for column in self.columns]
+        return Share(self.tap, self.times_ns[rows], columns, None if self.lost is None else self.lost[rows])
 
 
 class Lot:
-    """Some firings in arrival order.
+    """Some firings in the order of time.
 
-    Looked through once here: at a million firings a second each further loop over them would be felt.
+    Looked through as seldom as can be: at a million firings a second each loop over them is felt.
 
     Attributes:
       taps: the taps that have fired.
       tap: int64[n], index into `taps`.
       times_ns: int64[n], `time.perf_counter_ns()`.
-      arrays: of each firing, its values and mesh coordinates.
+      columns: of each tap, of each array that it hands over, that of each of its firings.
+      lost: bool[n], the firings whose values were let go of; None if none were.
     """
 
     def __init__(
-        self, taps: Sequence[Tap], tap: np.ndarray, times_ns: np.ndarray, arrays: Sequence[tuple[np.ndarray, ...]]
+        self,
+        taps: Sequence[Tap],
+        tap: np.ndarray,
+        times_ns: np.ndarray,
+        columns: Sequence[Sequence[Column]],
+        lost: np.ndarray | None = None,
     ) -> None:
-        self.taps, self.tap, self.times_ns, self.arrays = taps, tap, times_ns, arrays
+        self.taps, self.tap, self.times_ns, self.columns, self.lost = taps, tap, times_ns, columns, lost
 
     @classmethod
-    def of(cls, firings: Sequence[Firing]) -> Lot:
-        """The firings as columns."""
-        if not firings:
-            return cls((), np.zeros(0, np.int64), np.zeros(0, np.int64), ())
-        taps, times, arrays = zip(*firings, strict=True)
-        index: dict[Tap, int] = {}
-        numbers = [index.setdefault(tap, len(index)) for tap in taps]
-        return cls(tuple(index), np.array(numbers, np.int64), np.array(times, np.int64), arrays)
+    def of(cls, shares: Sequence[Share]) -> Lot:
+        """The firings of all shares, one a tap; those of the same time in the order of the shares."""
+        shares = [share for share in shares if len(share.times_ns)]
+        taps, columns = [cast("Tap", share.tap) for share in shares], [share.columns for share in shares]
+        counts = [len(share.times_ns) for share in shares]
+        times = np.concatenate([np.zeros(0, np.int64), *(share.times_ns for share in shares)])
+        tap = np.repeat(np.arange(len(shares)), counts)
+        lost = None
+        if any(share.lost is not None for share in shares):
+            none = (np.zeros(count, bool) for count in counts)
+            lost = np.concatenate(
+                [kept if share.lost is None else share.lost for share, kept in zip(shares, none, strict=True)]
+            )
+        if len(shares) > 1:
+            order = np.argsort(times, kind="stable")
+            times, tap, lost = times[order], tap[order], None if lost is None else lost[order]
+        return cls(taps, tap, times, columns, lost)
 
     def __len__(self) -> int:
         return len(self.tap)
@@ -43,10 +101,49 @@ class Lot:
         """Firings `start .. stop - 1`, with only the taps that occur in them."""
         if (start, stop) == (0, len(self)):
             return self
+        times = self.times_ns[start:stop]
         used, tap = np.unique(self.tap[start:stop], return_inverse=True)
-        taps = [self.taps[number] for number in used.tolist()]
-        return Lot(taps, tap, self.times_ns[start:stop], self.arrays[start:stop])
+        columns = []
+        for number in used.tolist():
+            first, last = np.searchsorted(self.firings_of(number), (start, stop)).tolist()
+            columns.append([column[first:last] for column in self.columns[number]])
+        return Lot([self.taps[number] for number in used.tolist()], tap, times, columns)
+
+    def where(self, chosen: np.ndarray) -> Lot:
+        """The firings for which `chosen`, bool[n], is true."""
+        columns = [
+            [_rows_of(column, np.flatnonzero(chosen[self.firings_of(number)])) for column in columns]
+            for number, columns in enumerate(self.columns)
+        ]
+        return Lot(self.taps, self.tap[chosen], self.times_ns[chosen], columns)
 
     def of_each(self, numbers: Sequence[int]) -> np.ndarray:
         """int64[n]: for each firing, the number of its tap out of these, one a tap."""
         return np.array(numbers, np.int64)[self.tap]
+
+    def firings_of(self, number: int) -> np.ndarray:
+        """int64[k]: the firings of the tap with this number."""
+        return self._firings[number]
+
+    @cached_property
+    def _firings(self) -> list[np.ndarray]:
+        """Of each tap; found together, because there may be hundreds of them."""
+        if len(self.taps) == 1:
+            return [np.arange(len(self))]
+        counts = np.bincount(self.tap, minlength=len(self.taps))
+        return np.split(np.argsort(self.tap, kind="stable"), np.cumsum(counts)[:-1])
+
+
+def _rows_of(column: Column, rows: np.ndarray) -> Column:
+    return column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows.tolist()]
+
+
+def joined(arrays: Column) -> np.ndarray:
+    """Arrays of one shape and dtype as one, `[n, ...]`; ten times faster than `np.stack` for scalars."""
+    if isinstance(arrays, np.ndarray):
+        return np.ascontiguousarray(arrays)
+    try:
+        flat = np.frombuffer(b"".join(cast("Sequence[memoryview]", arrays)), arrays[0].dtype)
+    except (BufferError, TypeError, ValueError):  # bfloat16 and its like have no buffer; others are not contiguous.
+        return np.stack(arrays)
+    return flat.reshape(len(arrays), *arrays[0].shape)

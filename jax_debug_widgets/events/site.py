@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["print", "log", "callback", "breakpoint", "pure", "io", "sharding"]
-"""`jax.debug.print`, `.log`, `.callback`, `.breakpoint`; `pure_callback`, `io_callback`; and
-`jax.debug.inspect_array_sharding`."""
+Kind = Literal["print", "log", "callback", "breakpoint", "pure", "io", "sharding", "watch"]
+"""`jax.debug.print`, `.log`, `.callback`, `.breakpoint`; `pure_callback`, `io_callback`;
+`jax.debug.inspect_array_sharding`; and a value that is watched, which no call of the program's says."""
 
 Phase = Literal["forward", "backward", "recompute"]
 """`backward`: in the transposed program of `grad` / `vjp`; `recompute`: run again for `jax.checkpoint`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A value of a compiled program that is watched by its name in the source.
+
+    Attributes:
+      name: the variable it is assigned to, `logits`, `self.w`; its expression where it is never assigned.
+      role: the value itself, or its cotangent where the program differentiates.
+      shape, dtype: in the program: `vmap` axes are axes of it.
+      primitive: what computes it, `dot_general`; `argument` where it is one of its function's.
+      scope: the named scopes around it, `layer0/mlp`.
+      full: whether the values are taken whole (down-sampled if large), after the statistics.
+    """
+
+    name: str
+    role: Literal["value", "gradient"]
+    shape: tuple[int, ...]
+    dtype: str
+    primitive: str
+    scope: str
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +41,8 @@ class CallSite:
     """One debugging call as one compiled program contains it.
 
     The same line of source has several sites when transformations multiply it: `grad` of a checkpointed function
-    has it in the forward pass and in the recomputation, with different name stacks.
+    has it in the forward pass and in the recomputation, with different name stacks; a function called from several lines
+    has it once for each.
 
     Attributes:
       id: counts the sites of this process; equal for equal sites, so that it survives recompilation.
@@ -29,7 +53,10 @@ class CallSite:
       source: the text of the call's first line, stripped; empty where the source is not to be had.
       label: what the site is about: the source expression of its value when it has just one, else its format.
       values: the source expression of each value, in the order of `Event.values`.
+      callers: the user's calls that lead to it in its program, as `where`, innermost first; recursion left out. Lines that are
+        called from several places have a site for each.
       keywords: for each value the keyword it was passed as, empty where it was not; empty for sites of the compiler.
+      watch: what is watched, of a site of kind `watch`: its range is what computes the value, its `values` are statistics.
       format: the format string of a print, the callback's name otherwise.
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
       order: how many debugging calls stand before it in its program; -1 where it is not part of one.
@@ -55,3 +82,18 @@ class CallSite:
     phase: Phase
     order: int
     keywords: tuple[str, ...] = ()
+    callers: tuple[str, ...] = ()
+    watch: Watched | None = None
+
+
+def told_apart(sites: Iterable[CallSite]) -> dict[int, str]:
+    """Site id -> the caller that tells it from others of the same line and name; for sites that have such others."""
+    groups: dict[object, list[CallSite]] = {}
+    for site in sites:
+        groups.setdefault((site.where, site.label, site.kind, site.phase), []).append(site)
+    return {
+        site.id: next((one for one in site.callers if not all(one in other.callers for other in group)), "")
+        for group in groups.values()
+        for site in group
+        if len({other.callers for other in group}) > 1
+    }

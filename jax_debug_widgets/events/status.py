@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
@@ -15,12 +15,42 @@ RunState = Literal["running", "waiting", "done", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """The effects barrier: `pending` names the calls whose effects have not drained, oldest first; `waited` in seconds."""
+    """The effects barrier.
+
+    Attributes:
+      pending: the calls whose effects have not drained, oldest first.
+      waited: seconds since the program returned until they had.
+      waits: when somebody waited, seconds since the run started: from, and to (None: still).
+    """
 
     state: BarrierState
     pending: tuple[str, ...]
     waited: float
     timeout: float | None
+    waits: tuple[tuple[float, float | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """A place where the program may stop.
+
+    Attributes:
+      site: the number of its call site; `where` what a person calls the place.
+      name: that of `jdw.breakpoint(name=...)`, or what it is of; empty where there is none.
+      condition: when it stops, as it was written; empty for always.
+      skip: how many more firings are let pass.
+      hits: how often it was reached.
+      cost: what it keeps whole, moves and makes wait; empty where it adds nothing to the program.
+    """
+
+    site: int
+    name: str
+    where: str
+    condition: str
+    enabled: bool
+    skip: int
+    hits: int
+    cost: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +61,11 @@ class Status:
       started: seconds since the epoch; `elapsed`: seconds since then.
       events: how many have fired; `rate`: per second, over the last second.
       dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
-      muted: ids of the sites that are switched off.
+      muted: ids of the sites that are switched off; `every`: of which every n-th firing is recorded: id -> n.
       notes: what could not be done and why, in sentences.
+      breakpoints: where the program may stop.
+      paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
+      commands: in words, how the browser's requests reach the kernel while a cell runs.
     """
 
     state: RunState
@@ -46,3 +79,8 @@ class Status:
     muted: tuple[int, ...]
     barrier: Barrier
     notes: tuple[str, ...]
+    every: Mapping[int, int] = field(default_factory=dict)
+    breakpoints: tuple[Breakpoint, ...] = ()
+    paused: bool = False
+    stoppable: bool = False
+    commands: str = ""

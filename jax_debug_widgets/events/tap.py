@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+MOST_ELEMENTS = 16
+"""Of a vector whose elements have a line each; more would not be told apart."""
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite
@@ -24,32 +27,137 @@ class Nesting:
       conditional: whether it may be skipped: it is in a branch of `cond`.
       in_condition: whether it is in the condition of a `while`.
       steady: whether its values are the same in all iterations of the innermost loop, so that XLA may hoist it.
+      counted: whether each firing hands over the iteration of each loop.
+      hoisted: how often each loop that JAX has moved it out of runs its body, outermost first.
+      every: of how many iterations the program fires in one (`--every`); 1 for all of them.
+      one_of: of how many firings that come one is recorded; with more than 1 counting them tells nothing.
       axes: the mesh axes over whose devices it is mapped.
       devices: the name of the device at each coordinate of `axes`, nested lists; None where it is not known.
+      stride, strided: of what is watched: it fires in every how manieth iteration of which of `loops`.
+      reverse: of what is watched: for each loop whether it runs from the end; its step is counted from the start all the same.
+      replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
     """
 
     loops: tuple[int | None, ...] = ()
     conditional: bool = False
     in_condition: bool = False
     steady: bool = False
+    counted: bool = False
+    hoisted: tuple[int | None, ...] = ()
+    every: int = 1
+    one_of: int = 1
     axes: tuple[str, ...] = ()
     devices: Any = None
+    stride: int = 1
+    strided: int = 0
+    reverse: tuple[bool, ...] = ()
+    replicas: int = 1
 
     @property
     def expected(self) -> int | None:
         """How often it fires in one call, on each device, by the program's text; None where only run time tells."""
-        if self.conditional or self.in_condition or None in self.loops:
+        around = (*self.loops, *self.hoisted)
+        if self.conditional or self.in_condition or None in around or self.every > 1 or self.one_of > 1:
             return None
-        return math.prod(length for length in self.loops if length is not None)
+        return math.prod(length for length in around if length is not None)
+
+    @property
+    def counters(self) -> int:
+        """How many iterations each firing hands over."""
+        return len(self.loops) if self.counted else 0
 
     def step(self, ordinal: int) -> tuple[int, ...]:
-        """The iteration of each loop when it fires for the `ordinal`-th time (from 0) in a call, on one device."""
-        outer, inner = self.loops[:1], self.loops[1:]
-        lengths = [length for length in inner if length is not None]
-        if not outer or self.conditional or len(lengths) < len(inner) or 0 in lengths:
+        """The iteration of each loop when it fires for the `ordinal`-th time (from 0) in a call, on one device.
+
+        Empty outside loops, where counting does not tell, and for ordinal -1, which is unknown.
+        """
+        inner = self._inner_lengths
+        if inner is None or ordinal < 0:
             return ()
-        first, rest = divmod(ordinal, math.prod(lengths))
-        return (first, *(int(i) for i in np.unravel_index(rest, lengths))) if lengths else (first,)
+        if self.stride > 1 or any(self.reverse):
+            return self._strided_step(ordinal)
+        outer, rest = divmod(ordinal, math.prod(inner))
+        return (outer, *(int(i) for i in np.unravel_index(rest, inner))) if inner else (outer,)
+
+    def steps(self, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for many: int64[n] of the outermost loop, int64[n] flat over the inner ones; -1 where there is none."""
+        inner = self._inner_lengths
+        unknown = np.full(len(ordinals), -1)
+        if inner is None:
+            return unknown, unknown
+        if self.stride > 1 or any(self.reverse):
+            return self._strided_steps(ordinals)
+        outer, rest = np.divmod(ordinals, math.prod(inner))
+        return np.where(ordinals < 0, -1, outer), np.where(ordinals < 0, -1, rest) if inner else unknown
+
+    def _strided_step(self, ordinal: int) -> tuple[int, ...]:
+        outer, flat = self._strided_steps(np.array([ordinal]))
+        lengths = [length or 0 for length in self.loops[1:]]
+        inner = tuple(int(i) for i in np.unravel_index(int(flat[0]), lengths)) if lengths else ()
+        return (int(outer[0]), *inner)
+
+    def _strided_steps(self, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `steps`, where a loop is watched in some iterations only, or runs from the end."""
+        firings = list(self.loops)
+        length = firings[self.strided]
+        if self.stride > 1 and length is not None:
+            firings[self.strided] = -(-length // self.stride)
+        outer, rest = np.divmod(ordinals, math.prod(length or 0 for length in firings[1:]))
+        steps = [outer, *np.unravel_index(rest, [length or 0 for length in firings[1:]])] if firings[1:] else [outer]
+        for number, length in enumerate(firings):
+            if length is not None and self.reverse[number]:
+                steps[number] = length - 1 - steps[number]
+        if self.stride > 1:
+            steps[self.strided] = steps[self.strided] * self.stride
+        flat = np.full(len(ordinals), -1)
+        if steps[1:]:
+            flat = np.zeros(len(ordinals), np.int64)
+            for length, step in zip(self.loops[1:], steps[1:], strict=True):
+                flat = flat * (length or 0) + step
+        return np.where(ordinals < 0, -1, steps[0]), np.where(ordinals < 0, -1, flat)
+
+    def from_start(self, counters: Sequence[Any]) -> Sequence[Any]:
+        """How often the body of each loop has run -> the iteration, which in a loop that runs from the end is another."""
+        if not any(self.reverse):
+            return counters
+        pairs = zip(counters, self.loops, self.reverse, strict=True)
+        return [(length or 0) - 1 - one if reverse else one for one, length, reverse in pairs]
+
+    def flat_steps(self, counters: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The same from the iteration of each loop, int[n] a loop: what a counted firing hands over."""
+        outer, *inner = self.from_start(counters)
+        lengths = self.loops[2:]
+        if not inner or None in lengths:
+            return outer, np.full(len(outer), -1)
+        flat = inner[0].astype(np.int64)
+        for length, counter in zip(lengths, inner[1:], strict=True):
+            flat = flat * (length or 0) + counter
+        return outer, flat
+
+    def skips(self, counters: Sequence[Any]) -> np.ndarray | int:
+        """Of how many firings of the user's program each firing is the first, the rest being left out on the device.
+
+        Args:
+          counters: the iteration of each loop, int[n] a loop: what a counted firing hands over.
+        """
+        lengths = [length for length in self.loops if length is not None]
+        if self.every == 1 or self.conditional or self.in_condition or len(lengths) < len(self.loops):
+            return 1  # How many iterations would have fired only run time tells.
+        ordinals = np.ravel_multi_index([np.asarray(counter) for counter in counters], lengths)
+        return np.minimum(self.every, math.prod(lengths) - ordinals)
+
+    @cached_property
+    def _inner_lengths(self) -> list[int] | None:
+        """Of the loops inside the outermost; None where an ordinal does not tell the iterations."""
+        lengths = [length for length in self.loops[1:] if length is not None]
+        told = (
+            self.loops
+            and not self.conditional
+            and self.one_of == 1
+            and len(lengths) == len(self.loops) - 1
+            and 0 not in lengths
+        )
+        return lengths if told else None
 
     def device(self, coordinates: Sequence[int]) -> str:
         """The name of the device at these coordinates, empty where it is not known."""
@@ -69,6 +177,9 @@ class Tap:
         JAX would have fired once a lane, so a firing is `size` events.
       mapped: for each value and each of `lanes`, whether the value has that axis (its leading axes, in order).
       shapes, dtypes: of each value in one event (without lanes).
+      guard: for each of `lanes`, whether what a firing hands over after the values, whether it is there or a phantom,
+        has that axis; None where it hands over no such thing, because it is there.
+      guards: what may make it a phantom: `cond`, `while`, `condition` (of a `while`).
       nesting: what is around it in its program.
       nbytes: bytes that one firing holds, all lanes together.
       unflatten: the values of one event -> `(args, kwargs)` as the program wrote them.
@@ -84,6 +195,8 @@ class Tap:
     nbytes: int
     unflatten: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
     render: Callable[[Sequence[Any]], str]
+    guard: tuple[bool, ...] | None = None
+    guards: tuple[str, ...] = ()
 
     @cached_property
     def size(self) -> int:
@@ -97,24 +210,150 @@ class Tap:
         return tuple(lane[::-1] for lane in reversed_axes)
 
     @cached_property
-    def scalars(self) -> tuple[int, ...]:
-        """Indices of the values that are one number an event."""
-        return tuple(index for index, shape in enumerate(self.shapes) if shape == ())
+    def plotted(self) -> tuple[int, ...]:
+        """Indices of the values whose elements are drawn one by one: scalars, and vectors of at most 16 elements."""
+        few = range(1, MOST_ELEMENTS + 1)
+        return tuple(i for i, shape in enumerate(self.shapes) if len(shape) <= 1 and math.prod(shape) in few)
 
     def values_of(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         """The values of one event out of the arrays of one firing."""
         values = arrays[: len(self.shapes)]
         if not self.lanes:
             return tuple(values)
-        return tuple(
-            array[(*(i for i, present in zip(lane, mapped, strict=True) if present), ...)]
-            for array, mapped in zip(values, self.mapped, strict=True)
-        )
+        return tuple(_of_lane(array, mapped, lane) for array, mapped in zip(values, self.mapped, strict=True))
+
+    def is_phantom(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> bool:
+        """Whether one event of a firing is there only because `vmap` runs what its lane would not have run."""
+        return self.guard is not None and not _of_lane(arrays[len(self.shapes)], self.guard, lane)
+
+    def step_of(self, arrays: Sequence[np.ndarray], ordinal: int) -> tuple[int, ...]:
+        """The iteration of each loop in a firing, the `ordinal`-th (from 0) of its call on its device; -1 if unknown."""
+        if not self.nesting.counted:
+            return self.nesting.step(ordinal)
+        return tuple(int(array) for array in self.nesting.from_start(arrays[self._counters]))
+
+    def steps_of(self, columns: Sequence[Any], rows: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for the firings `rows` of what this tap has handed over, a column an array; see `Nesting.steps`."""
+        if not self.nesting.counted:
+            return self.nesting.steps(ordinals)
+        return self.nesting.flat_steps([np.asarray(column)[rows] for column in columns[self._counters]])
+
+    def firings(self, arrays: tuple[np.ndarray, ...]) -> Iterator[tuple[Tap, tuple[np.ndarray, ...]]]:
+        """See `Bundle`: of one tap it is its own."""
+        yield self, arrays
+
+    def texts(self, rows: Sequence[Sequence[np.ndarray]]) -> list[str]:
+        """`render` of many events; a renderer that has `many` does them at once."""
+        many = getattr(self.render, "many", None)
+        return [self.render(values) for values in rows] if many is None else many(rows)
 
     def coordinates_of(self, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
         """Where on the mesh a firing came from: one coordinate for each of `nesting.axes`."""
-        return tuple(int(array) for array in arrays[len(self.shapes) :])
+        return tuple(int(array) for array in arrays[self.coordinates])
+
+    def stands_for(self, columns: Sequence[Any], one_of: int | None) -> np.ndarray | int:
+        """Of how many firings of the user's program each that is recorded is the first, as far as its text says it.
+
+        Args:
+          columns: what it has handed over, a column an array.
+          one_of: what `Nesting.one_of` has become at run time; None if nothing.
+        """
+        return self.nesting.skips(columns[self._counters]) * (one_of or self.nesting.one_of)
+
+    @cached_property
+    def width(self) -> int:
+        """How many arrays a firing hands over."""
+        return self._counters.stop + len(self.nesting.axes)
+
+    @property
+    def dispensable(self) -> slice:
+        """Which of these are let go of where they cannot wait to be taken in: the values."""
+        return slice(0, len(self.shapes))
+
+    @cached_property
+    def coordinates(self) -> slice:
+        """Which of these tell where on the mesh it fired: one for each of `nesting.axes`."""
+        return slice(self._counters.stop, self.width)
+
+    @cached_property
+    def _counters(self) -> slice:
+        start = len(self.shapes) + (self.guard is not None)
+        return slice(start, start + self.nesting.counters)
 
 
-Firing = tuple[Tap, int, tuple[np.ndarray, ...]]
-"""What a callback appends and nothing else: the tap, `time.perf_counter_ns()`, the values and the mesh coordinates."""
+def _of_lane(array: np.ndarray, mapped: Sequence[bool], lane: tuple[int, ...]) -> np.ndarray:
+    return array[(*(i for i, present in zip(lane, mapped, strict=True) if present), ...)]
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Several taps that a program hands over together: the watched values of one body.
+
+    A firing of it holds one array [n, k] of statistics, a row a tap, of which each takes as many as it has scalars; then
+    the whole values of the taps that have one, in order; then what each of them has besides: the iteration of each loop,
+    if it is counted, and the mesh coordinates.
+    """
+
+    taps: tuple[Tap, ...]
+
+    @property
+    def site(self) -> CallSite:
+        """That of the first of them: where the program is while they fire."""
+        return self.taps[0].site
+
+    @property
+    def nesting(self) -> Nesting:
+        """What is around the body."""
+        return self.taps[0].nesting
+
+    @cached_property
+    def whole(self) -> int:
+        """How many of the taps have a whole value."""
+        return sum(len(tap.shapes) - tap.shapes.count(()) for tap in self.taps)
+
+    @cached_property
+    def width(self) -> int:
+        """How many arrays a firing hands over."""
+        return self.dispensable.stop + self.nesting.counters + len(self.nesting.axes)
+
+    @property
+    def dispensable(self) -> slice:
+        """Which of these are let go of where they cannot wait to be taken in: the whole values."""
+        return slice(1, 1 + self.whole)
+
+    @cached_property
+    def coordinates(self) -> slice:
+        """See `Tap`."""
+        return slice(self.width - len(self.nesting.axes), self.width)
+
+    @property
+    def around(self) -> slice:
+        """Which of these are the same for all taps: the iteration of each loop, if it is counted; the mesh coordinates."""
+        return slice(self.dispensable.stop, self.width)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of the whole values of one firing."""
+        return sum(
+            math.prod(shape) * dtype.itemsize
+            for tap in self.taps
+            for shape, dtype in zip(tap.shapes, tap.dtypes, strict=True)
+            if shape
+        )
+
+    def coordinates_of(self, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+        """See `Tap`."""
+        return tuple(int(array) for array in arrays[self.coordinates])
+
+    def firings(self, arrays: Sequence[np.ndarray]) -> Iterator[tuple[Tap, tuple[np.ndarray, ...]]]:
+        """The firing of each tap out of one of all."""
+        values, around = iter(arrays[self.dispensable]), tuple(arrays[self.around])
+        for tap, row in zip(self.taps, arrays[0], strict=True):
+            count = tap.shapes.count(())
+            own = tuple(next(values) for _ in range(len(tap.shapes) - count))
+            yield tap, (*row[:count], *own, *around)
+
+
+Firing = tuple[Any, ...]
+"""What a callback puts in and nothing else: `time.perf_counter_ns()` and arrays: the values; whether it is there, if the
+tap has a guard; the iteration of each loop, if it is counted; the mesh coordinates."""

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import jax_debug_widgets
+from jax_debug_widgets._jax.frames import is_ours
+from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.magics.calls import CallWatch
 from jax_debug_widgets.magics.cell import MAGIC
 from jax_debug_widgets.magics.options import parse
+from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.widgets import summary
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jax_debug_widgets.session import Options, Recording, Run, Session
-
-_OUR_FILES = os.path.dirname(jax_debug_widgets.__file__) + os.sep
 
 
 class CellCapture:
@@ -76,7 +75,7 @@ class CellCapture:
         with contextlib.suppress(KeyboardInterrupt):
             recording.finish(error)
         if not self.has_panels():
-            print(summary(self._session.snapshot(recording.run), lines=0))
+            print(summary(snapshot_of(recording.run), lines=0))
 
     def switch_on(self, options: Options) -> None:
         """`%jaxdebug on`: capture from now on."""
@@ -128,6 +127,13 @@ class CellCapture:
             _, recording = self._cells.pop()
             self.end(recording, error)
 
+    def _how_it_was_ended(self, error: BaseException | None) -> str | None:
+        """A sentence, if `error` is there because the user ended the program."""
+        if error is None or self._session.active is None:
+            return None
+        shown = self._session.observer.failed(error)
+        return str(shown) if isinstance(shown, Stopped) else None
+
     def _watch_errors(self) -> None:
         """Until the cell is over: the barrier comes before the traceback, and the traceback is the user's alone."""
         if self._undo_watching is not None:
@@ -136,12 +142,20 @@ class CellCapture:
 
         def show_error(*args: Any, **kwargs: Any) -> None:
             error = sys.exc_info()[1]
+            stopped = None
             try:
                 if error is not None:
                     without_our_frames(error)
+                stopped = self._how_it_was_ended(error)
                 self._leave(error)
             finally:  # Whatever goes wrong here, the user's error is shown.
-                show(*args, **kwargs)
+                if stopped is None:
+                    show(*args, **kwargs)
+                else:
+                    # XLA's traceback says nothing of what the user has asked for.
+                    line = f"jaxdebug: {stopped}. The program has ended; the kernel is as it was."
+                    _render_as(line, error)
+                    self._shell._showtraceback(Stopped, Stopped(stopped), [line])
 
         def undo() -> None:
             self._undo_watching = None
@@ -152,6 +166,12 @@ class CellCapture:
 
         self._shell.showtraceback = show_error
         self._undo_watching = undo
+
+
+def _render_as(line: str, error: Any) -> None:
+    """What IPython keeps of `error` in its history; to make a traceback for it takes the first time up to a second."""
+    with contextlib.suppress(AttributeError):
+        error._render_traceback_ = lambda: [line]
 
 
 def show_the_magic(file: str, line: str) -> None:
@@ -177,7 +197,7 @@ def without_our_frames(error: BaseException) -> None:
 def _stripped(traceback: TracebackType | None) -> TracebackType | None:
     frames = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_OUR_FILES):
+        if not is_ours(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
     after = None

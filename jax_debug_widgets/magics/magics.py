@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -16,9 +18,13 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
-from jax_debug_widgets.magics.callbacks import callbacks_of
+from jax_debug_widgets.events import told_apart
 from jax_debug_widgets.magics.calls import CallRewriter
-from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse
+from jax_debug_widgets.magics.expressions import given_to
+from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
+from jax_debug_widgets.magics.programs import cost_of
+from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
 
 if TYPE_CHECKING:
@@ -33,9 +39,16 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug status              how the current or last capture is doing
 %jaxdebug barrier             wait until the effects of this thread's calls have drained
 %jaxdebug callbacks F(X)      what F(X) would call back, and what the compiler leaves of it; nothing runs
-%jaxdebug sites               the call sites that have fired, with their numbers
-%jaxdebug mute N              stop recording a site, without recompiling;  %jaxdebug unmute N  goes on
-%jaxdebug plot NAME ...       draw the history of values of the last capture;  %jaxdebug show NAME  an array of it
+%jaxdebug cost F(X)           what each of these adds to the program: memory, kernels, collectives, time; nothing runs,
+                              but with --run before F(X), which measures it
+%jaxdebug verify F(X)         run F(X) watched (--watch-all unless said otherwise) and unwatched: are the results bitwise
+                              equal, or by how much not; and how much longer it takes
+%jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
+%jaxdebug sites               the call sites of the programs that ran, with their numbers
+%jaxdebug mute SITE ...       stop recording a site (number, label, place), without recompiling;  %jaxdebug unmute SITE
+%jaxdebug every N SITE ...    record every N-th firing of a site, without recompiling
+%jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
+%jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
 %jaxdebug panel               show the panel of the last capture again
 
 """
@@ -113,9 +126,7 @@ class JaxDebugMagics(Magics):
     def _status(self, rest: str) -> None:
         self._refuse_rest("status", rest)
         run = self._session.current
-        print(
-            "jaxdebug: nothing has been captured yet" if run is None else summary(self._session.snapshot(run), lines=0)
-        )
+        print("jaxdebug: nothing has been captured yet" if run is None else summary(snapshot_of(run), lines=0))
 
     def _barrier(self, rest: str) -> None:
         options, more = parse(rest, echo_by_default=False)
@@ -132,15 +143,43 @@ class JaxDebugMagics(Magics):
         return self._last_run()
 
     def _callbacks(self, rest: str) -> Any:
-        return callbacks_of(self._session, rest, self.shell.user_ns)
+        return given_to(self._session.inventory, "callbacks", rest, self.shell.user_ns)
+
+    def _step(self, rest: str) -> Any:
+        options, code = parse(rest, echo_by_default=False)
+        if not self._cells.has_panels():
+            raise UsageError("jaxdebug: `step` needs a notebook: its debugger is the panel's")
+        return self._given_to_captured(self._session.step, "step", code, options)
+
+    def _verify(self, rest: str) -> Any:
+        options, code = parse(rest, echo_by_default=False)
+        options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
+        found = self._given_to_captured(self._session.verify, "verify", code, options)
+        print(f"jaxdebug: {found}")
+        return found.result
+
+    def _given_to_captured(self, ask: Callable[..., Any], command: str, code: str, options: Options) -> Any:
+        """`ask(f, x)` for the call `f(x)` that is written, in a capture."""
+        recording = self._cells.begin(f"{command} {code}", options)
+        error: BaseException | None = None
+        try:
+            return given_to(ask, command, code, self.shell.user_ns)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            self._cells.end(recording, error)
+
+    def _cost(self, rest: str) -> Any:
+        return cost_of(self._session, rest, self.shell.user_ns)
 
     def _plot(self, rest: str) -> None:
-        run = self._last_run()
-        self._refused(lambda: run.plot(*rest.split()))
+        run, (names, kind) = self._last_run(), parse_plot(rest)
+        self._refused(lambda: run.plot(*names, kind=kind))
 
     def _show(self, rest: str) -> None:
-        run, name = self._last_run(), rest.strip()
-        self._refused(lambda: run.show(name))
+        run, (name, step, lane) = self._last_run(), parse_show(rest)
+        self._refused(lambda: run.show(name, step=step, lane=lane))
 
     def _last_run(self) -> Run:
         run = self._session.current
@@ -158,10 +197,13 @@ class JaxDebugMagics(Magics):
 
     def _sites(self, rest: str) -> None:
         self._refuse_rest("sites", rest)
-        sites, muted = self._session.known_sites(), self._session.muted()
+        sites, muted = self._session.switches.sites(), self._session.switches.muted()
+        callers, sampled = told_apart(sites), self._session.switches.sampled()
         for site in sites:
-            state = "muted" if site.id in muted else "on"
-            print(f"{site.id:>4}  {state:<5}  {site.kind:<8}  {site.where}  {site.label}")
+            state = "muted" if site.id in muted else f"1 in {sampled[site.id]}" if sampled.get(site.id, 1) > 1 else "on"
+            caller = callers.get(site.id)
+            called = f" · {caller}" if caller else ""
+            print(f"{site.id:>4}  {state:<5}  {site.kind:<8}  {site.where}  {site.label}{called}")
         if not sites:
             print("jaxdebug: nothing has fired yet")
 
@@ -171,15 +213,30 @@ class JaxDebugMagics(Magics):
     def _unmute(self, rest: str) -> None:
         self._switch(rest, muted=False)
 
+    def _every(self, rest: str) -> None:
+        every, *words = shlex.split(rest.replace(",", " ")) or [""]
+        if not words or not every.isdecimal():
+            raise UsageError(
+                "jaxdebug: say how many and which: `%jaxdebug every 10 loss` records every 10th firing of the site loss; "
+                "`%jaxdebug sites` lists them"
+            )
+        self._for_sites(words, lambda number: self._session.switches.sample(number, int(every)))
+
     def _switch(self, rest: str, *, muted: bool) -> None:
         word = "mute" if muted else "unmute"
-        numbers = rest.replace(",", " ").split()
-        if not numbers or not all(number.isdecimal() for number in numbers):
-            raise UsageError(f"jaxdebug: say which, by number: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them")
+        words = shlex.split(rest.replace(",", " "))
+        if not words:
+            raise UsageError(
+                f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
+            )
+        self._for_sites(words, lambda number: self._session.switches.mute(number, muted=muted))
+
+    def _for_sites(self, words: list[str], switch: Callable[[int], None]) -> None:
+        """Switch all sites that the words mean, or, if one of them means none, nothing."""
         try:
-            for number in numbers:
-                self._session.mute(int(number), muted=muted)
-        except KeyError as error:
+            for number in [number for word in words for number in self._session.switches.called(word)]:
+                switch(number)
+        except (KeyError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error.args[0]}") from None
 
     def _help(self, rest: str) -> None:

@@ -4,14 +4,39 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import shlex
+import re
+from collections.abc import Callable
+from typing import Any
 
 from IPython.core.error import UsageError
 
 from jax_debug_widgets.session import Options
+from jax_debug_widgets.watch import Watch
+from jax_debug_widgets.watch.select import separated
 
-COMMANDS = ("on", "off", "status", "barrier", "sites", "mute", "unmute", "plot", "show", "callbacks", "panel", "help")
+COMMANDS = (
+    "on",
+    "off",
+    "status",
+    "barrier",
+    "sites",
+    "mute",
+    "unmute",
+    "every",
+    "plot",
+    "show",
+    "callbacks",
+    "cost",
+    "verify",
+    "step",
+    "panel",
+    "help",
+)
 """What `%jaxdebug` understands besides an expression."""
+
+
+_KIND = re.compile(r"(?:^|\s)--kind[=\s]+(\w+)(?=\s|$)")
+_SHOW = re.compile(r"(?:^|\s)--(step|lane)[=\s]+(-?\d+)(?=\s|$)")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -24,6 +49,10 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     defaults = Options()
     echo = "also write prints to stdout, exactly as JAX does (the default where no panel can be shown)"
     parser.add_argument("--echo", action=argparse.BooleanOptionalAction, default=None, help=echo)
+    debug = "compile what is traced without its jax.debug.print, .callback, .breakpoint and so on; callbacks with results stay"
+    parser.add_argument("--no-debug", dest="debug", action="store_false", default=defaults.debug, help=debug)
+    every = "record one firing of N of each site; in loops with values that change no other fires at all. Watch every N-th step"
+    parser.add_argument("--every", type=int, metavar="N", default=defaults.every, help=every)
     barrier = "wait at the end until all effects have drained"
     parser.add_argument("--barrier", action=argparse.BooleanOptionalAction, default=defaults.barrier, help=barrier)
     timeout = f"seconds after which that wait gives up (default {defaults.timeout:g})"
@@ -36,7 +65,45 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--max-events", type=int, metavar="N", default=defaults.max_events, help=events)
     megabytes = f"how many MiB of values are kept (default {defaults.max_mb:g})"
     parser.add_argument("--max-mb", type=float, metavar="MB", default=defaults.max_mb, help=megabytes)
+    break_on = (
+        "stop where this holds: nonfinite, a site (train.py:41, its number or name), or an expression over captured values "
+        "without blanks (loss>10) or in quotes; may be given several times"
+    )
+    parser.add_argument("--break-on", action="append", metavar="WHAT", default=[], help=break_on)
+    break_timeout = "seconds after which a stop goes on by itself (default: never, while its page is open)"
+    parser.add_argument("--break-timeout", type=float, metavar="S", default=defaults.break_timeout, help=break_timeout)
+    prompt = "ask at breakpoints with JAX's own prompt where no panel answers"
+    parser.add_argument("--prompt", action="store_true", default=defaults.prompt, help=prompt)
+    return _add_watch_options(parser)
+
+
+def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    names = "watch variables by name: logits,h  'layer*/mlp'  model.py:40-60  'dot_general|exp'; may be given again"
+    parser.add_argument("--watch", action="append", metavar="NAMES", default=None, help=names)
+    everything = "watch every value that has a name in the source, and its gradient"
+    parser.add_argument("--watch-all", action="store_true", help=everything)
+    parser.add_argument("--watch-ops", action="store_true", help="watch the result of every equation")
+    values = "keep whole values (down-sampled if large), not their statistics alone"
+    parser.add_argument("--values", action="store_true", help=values)
+    histogram = "also count the magnitudes of each watched value, by sign and power of two"
+    parser.add_argument("--histogram", action="store_true", help=histogram)
+    when = "take watched values only where this holds, on the device: 'abs(logits).max() > 10', grad.h.max()>1"
+    parser.add_argument("--when", metavar="CONDITION", default=None, help=when)
     return parser
+
+
+def _watch_of(values: dict[str, Any]) -> Watch | None:
+    """What the watch options, taken out of `values`, ask for."""
+    names = [name for text in values.pop("watch") or () for name in separated(text)]
+    watch = True if values.pop("watch_all") else names
+    return Watch.of(
+        watch,
+        ops=values.pop("watch_ops"),
+        every=values["every"],
+        values=values.pop("values"),
+        histograms=values.pop("histogram"),
+        when=values.pop("when"),
+    )
 
 
 def option_parser() -> argparse.ArgumentParser:
@@ -50,16 +117,59 @@ def parse(line: str, *, echo_by_default: bool) -> tuple[Options, str]:
     Raises:
       UsageError: an unknown option or a value that cannot be; the message names the nearest valid one.
     """
-    words, rest = _split(line)
-    parsed, unknown = option_parser().parse_known_args(words)
-    if unknown:
-        raise UsageError(_unknown_option(unknown[0]))
+    parsed, rest = parse_with(add_options, line)
     values = vars(parsed)
+    values["break_on"] = tuple(values["break_on"])
     values["echo"] = echo_by_default if values["echo"] is None else values["echo"]
     try:
-        return Options(**values), rest
+        watch = _watch_of(values)
+        return Options(**values, watch=watch), rest
     except ValueError as error:
         raise UsageError(f"jaxdebug: {error}") from None
+
+
+def parse_with(
+    add: Callable[[argparse.ArgumentParser], argparse.ArgumentParser], line: str
+) -> tuple[argparse.Namespace, str]:
+    """The options that `add` knows at the start of a line, and what follows them.
+
+    Raises:
+      UsageError: an unknown option; the message names the nearest one.
+    """
+    parser = add(_Parser(prog="%jaxdebug", add_help=False, allow_abbrev=False))
+    words, rest = _split(line, parser)
+    parsed, unknown = parser.parse_known_args(words)
+    if unknown:
+        raise UsageError(_unknown_option(unknown[0], parser))
+    return parsed, rest
+
+
+def parse_plot(rest: str) -> tuple[list[str], str]:
+    """`NAME ... --kind ridge` -> the names, and how they are drawn.
+
+    Raises:
+      UsageError: another option.
+    """
+    kind = _KIND.search(rest)
+    names = _KIND.sub("", rest).split()
+    odd = next((name for name in names if name.startswith("--")), None)
+    if odd:
+        raise UsageError(f"jaxdebug: cannot read {odd!r}; write `%jaxdebug plot NAME ... --kind line|ridge|heat`")
+    return names, kind[1] if kind else "line"
+
+
+def parse_show(rest: str) -> tuple[str, int, int]:
+    """`NAME --step N --lane I` -> the name (an expression, with blanks perhaps), step and lane.
+
+    Raises:
+      UsageError: another option, or one without its number.
+    """
+    where = {found[1]: int(found[2]) for found in _SHOW.finditer(rest)}
+    name = _SHOW.sub("", rest).strip()
+    odd = re.search(r"(?:^|\s)(--\w\S*)", name)
+    if odd:
+        raise UsageError(f"jaxdebug: cannot read {odd[1]!r}; write `%jaxdebug show NAME --step N --lane I`")
+    return name, where.get("step", -1), where.get("lane", 0)
 
 
 def nearest_command(word: str) -> str | None:
@@ -68,23 +178,34 @@ def nearest_command(word: str) -> str | None:
     return near[0] if near else None
 
 
-def _split(line: str) -> tuple[list[str], str]:
+def _split(line: str, parser: argparse.ArgumentParser) -> tuple[list[str], str]:
     """The leading option words, with the values of those that take one, and the rest as it was written."""
-    takes_value = {flag for action in option_parser()._actions if action.nargs != 0 for flag in action.option_strings}
+    takes_value = {flag for action in parser._actions if action.nargs != 0 for flag in action.option_strings}
     words, rest = [], line.strip()
     while rest.startswith("--"):
         word, _, rest = rest.partition(" ")
         words.append(word)
         rest = rest.lstrip()
         if word in takes_value and rest:
-            value, _, rest = rest.partition(" ")
-            words += shlex.split(value)
-            rest = rest.lstrip()
+            value, rest = _first_word(rest)
+            words.append(value)
     return words, rest
 
 
-def _unknown_option(word: str) -> str:
-    flags = [flag for action in option_parser()._actions for flag in action.option_strings]
+def _first_word(text: str) -> tuple[str, str]:
+    """The first word, which may be in quotes, and the rest as it was written.
+
+    Raises:
+      UsageError: the quotes do not end.
+    """
+    match = re.match(r"""'([^']*)'|"([^"]*)"|([^\s'"]\S*)""", text)
+    if match is None:
+        raise UsageError(f"jaxdebug: the quotes of {text!r} do not end")
+    return next(group for group in match.groups() if group is not None), text[match.end() :].lstrip()
+
+
+def _unknown_option(word: str, parser: argparse.ArgumentParser) -> str:
+    flags = [flag for action in parser._actions for flag in action.option_strings]
     name = word.partition("=")[0]
     near = difflib.get_close_matches(name, flags, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(flags)}."

@@ -1,11 +1,13 @@
-"""Series and arrays as matplotlib figures.
+"""Series and arrays as matplotlib figures, and as treescope's.
 
 In:   names, steps and values.
-Out:  matplotlib axes.
-May know: numpy, matplotlib (imported when something is drawn).   Must not know: JAX, Jupyter, store, session.
+Out:  matplotlib axes, treescope figures.
+May know: numpy, matplotlib, treescope (imported when something is drawn).   Must not know: JAX, Jupyter, store, session.
 """
 
 from jax_debug_widgets.plots.array import draw_array
-from jax_debug_widgets.plots.series import draw_series
+from jax_debug_widgets.plots.histograms import Histograms, Kind, draw_histograms
+from jax_debug_widgets.plots.series import Series, draw_series
+from jax_debug_widgets.plots.tree import array_tree
 
-__all__ = ["draw_array", "draw_series"]
+__all__ = ["Histograms", "Kind", "Series", "array_tree", "draw_array", "draw_histograms", "draw_series"]

@@ -1,9 +1,10 @@
-"""Lines over steps."""
+"""Lines over steps, as the panel's plots show them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,69 +12,125 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Series = tuple[str, np.ndarray, np.ndarray]
-"""Name, steps int64[n] (ascending but not unique: lanes share theirs), values [n, ...]."""
+MOST_LINES = 3
+"""Lanes and devices that have a line each; more are a band."""
 
-_FIRST, _LAST = 5, 95
-"""Percentiles of the band that shows how lanes or elements spread."""
+MOST_ELEMENTS = 16
+"""Elements of an array that have a line each; more are a band."""
+
+_MARKS = {"NaN": ("x", 0.98), "∞": ("^", 0.98), "−∞": ("v", 0.02)}  # noqa: RUF001 - the sign that is meant
+"""What stands for a value that is not finite, and how high on the axes."""
 
 
-def draw_series(series: Sequence[Series], *, ax: Axes | None = None, log: bool = False) -> Axes:
-    """Draw each series as a line; where a step has several numbers, their median with a 5-95 % band.
+@dataclass(frozen=True)
+class Series:
+    """The history of one value.
 
-    NaN and infinities are marked at the upper edge of the axes, not left as gaps. Complex numbers are drawn by their
-    magnitude.
+    Attributes:
+      name: what it is called.
+      x: float64[n], where each event stands; not unique: lanes share theirs.
+      values: [n, ...].
+      strands: of each event, which lane and device it is of: index into `strand_names`.
+      strand_names: e.g. `lane 3`, `cpu:1`.
+    """
+
+    name: str
+    x: np.ndarray
+    values: np.ndarray
+    strands: np.ndarray
+    strand_names: Sequence[str] = ("",)
+
+
+def draw_series(series: Sequence[Series], *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
+    """Draw each series as lines: one for each element of a small array, and for each of few lanes and devices.
+
+    Of more lanes, devices or elements the mean is drawn, with a band from the lowest to the highest. NaN and infinities are
+    marked at the edge of the axes, not left as gaps. Complex numbers are drawn by their magnitude.
+
+    Args:
+      series: what to draw.
+      ax: where; a new figure's axes by default.
+      log: a logarithmic y axis.
+      band: a band over the elements of small arrays, too.
 
     Returns:
-      The axes drawn on: `ax`, or those of a new figure.
+      The axes drawn on.
     """
     if ax is None:
         from matplotlib import pyplot as plt
 
         _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-    shown_series = [_shown(*one) for one in series]
-    for name, steps, values in shown_series:
-        at, rows, there = _by_step(steps, values)
-        finite = np.isfinite(rows) & there
-        shown = np.where(finite, rows, np.nan)
-        some = finite.any(axis=1)
-        middle = np.full(len(at), np.nan)
-        middle[some] = np.nanmedian(shown[some], axis=1)
-        (line,) = ax.plot(at, middle, label=name, linewidth=1.2)
-        if rows.shape[1] > 1 and some.any():
-            low, high = np.nanpercentile(shown[some], [_FIRST, _LAST], axis=1)
-            ax.fill_between(at[some], low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-        broken = at[(there & ~finite).any(axis=1)]
-        if len(broken):
-            top = ax.get_xaxis_transform()
-            ax.plot(broken, np.full(len(broken), 0.98), "x", color="tab:red", transform=top, label=f"{name}: NaN or ∞")
+    drawn = [line for one in series for line in _lines(_in_real_numbers(one), band=band)]
+    for name, x, values in drawn:
+        _draw(ax, name, x, values)
     ax.set_xlabel("step")
+    if all((one.x == np.floor(one.x)).all() for one in series):
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log:
         ax.set_yscale("log")
-    if len(shown_series) == 1:
-        ax.set_ylabel(shown_series[0][0])
-    else:
+    if len(drawn) == 1:
+        ax.set_ylabel(drawn[0][0])
+    elif drawn:
         ax.legend()
     return ax
 
 
-def _shown(name: str, steps: np.ndarray, values: np.ndarray) -> Series:
-    """The series in real numbers, its name so that matplotlib shows it as it is: a dollar sign begins a formula."""
-    name = name.replace("$", r"\$")
-    if np.iscomplexobj(values):
-        return f"|{name}|", steps, np.abs(values)
-    return name, steps, np.asarray(values, np.float64)
+def _in_real_numbers(series: Series) -> Series:
+    """With a name that matplotlib shows as it is: a dollar sign begins a formula."""
+    name = series.name.replace("$", r"\$")
+    if np.iscomplexobj(series.values):
+        return replace(series, name=f"|{name}|", values=np.abs(series.values))
+    return replace(series, name=name, values=np.asarray(series.values, np.float64))
 
 
-def _by_step(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Steps int64[m] without repetition, all numbers of each float64[m, k], and which of these there are bool[m, k]."""
-    flat = values.reshape(len(values), math.prod(values.shape[1:]))
-    at, row = np.unique(steps, return_inverse=True)
-    order = np.argsort(row, kind="stable")
-    counts = np.bincount(row, minlength=len(at))
-    column = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shape = (len(at), counts.max(initial=0), flat.shape[1])
-    table, there = np.zeros(shape), np.zeros(shape, bool)
-    table[row[order], column], there[row[order], column] = flat[order], True
-    flat_shape = (len(at), shape[1] * shape[2])
-    return at, table.reshape(flat_shape), there.reshape(flat_shape)
+_Line = tuple[str, np.ndarray, np.ndarray]
+"""Name, x float64[n], float64[n, k]: what is spread over k numbers at each place is a band."""
+
+
+def _lines(series: Series, *, band: bool) -> Iterator[_Line]:
+    shape = series.values.shape[1:]
+    flat = series.values.reshape(len(series.values), math.prod(shape))
+    if flat.shape[1] > MOST_ELEMENTS or (band and flat.shape[1] > 1):
+        yield f"{series.name}, mean and range over elements", series.x, flat
+        return
+    for element in range(flat.shape[1]):
+        index = np.unravel_index(element, shape)
+        name = f"{series.name}[{', '.join(map(str, index))}]" if shape else series.name
+        yield from _strands(name, series, flat[:, element : element + 1])
+
+
+def _strands(name: str, series: Series, values: np.ndarray) -> Iterator[_Line]:
+    there = np.unique(series.strands)
+    if len(there) <= 1:
+        yield name, series.x, values
+    elif len(there) <= MOST_LINES:
+        for strand in there.tolist():
+            mine = series.strands == strand
+            yield f"{name}, {series.strand_names[strand]}", series.x[mine], values[mine]
+    else:
+        kind = "lanes" if series.strand_names[int(there[0])].startswith("lane") else "devices"
+        yield f"{name}, mean and range over {len(there)} {kind}", series.x, values
+
+
+def _draw(ax: Axes, name: str, x: np.ndarray, values: np.ndarray) -> None:
+    at, row = np.unique(x, return_inverse=True)
+    finite = np.isfinite(values)
+    counts = np.bincount(row, finite.sum(axis=1), len(at))
+    sums = np.bincount(row, np.where(finite, values, 0).sum(axis=1), len(at))
+    with np.errstate(invalid="ignore"):
+        (line,) = ax.plot(at, sums / counts, label=name, linewidth=1.2)
+    if counts.max(initial=0) > 1:
+        low, high = np.full(len(at), np.inf), np.full(len(at), -np.inf)
+        np.minimum.at(low, row, np.where(finite, values, np.inf).min(axis=1))
+        np.maximum.at(high, row, np.where(finite, values, -np.inf).max(axis=1))
+        some = counts > 0
+        ax.fill_between(at[some], low[some], high[some], color=line.get_color(), alpha=0.2, linewidth=0)
+    for kind, odd in (("NaN", np.isnan(values)), ("∞", values == np.inf), ("−∞", values == -np.inf)):  # noqa: RUF001
+        places = np.unique(x[odd.any(axis=1)])
+        if len(places):
+            marker, height = _MARKS[kind]
+            where = ax.get_xaxis_transform()
+            label = f"{name}: {kind}"
+            ax.plot(places, np.full(len(places), height), marker, color="tab:red", transform=where, label=label)

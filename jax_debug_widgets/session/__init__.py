@@ -6,8 +6,11 @@ May know: every room below.   Must not know: magics.
 """
 
 from jax_debug_widgets.session.calls import CallSpan
+from jax_debug_widgets.session.instrument import Instrumented
 from jax_debug_widgets.session.options import Options
+from jax_debug_widgets.session.recording import Recording
 from jax_debug_widgets.session.run import Run
-from jax_debug_widgets.session.session import Recording, Session, current_session
+from jax_debug_widgets.session.session import Session, current_session
+from jax_debug_widgets.session.snapshots import snapshot_of
 
-__all__ = ["CallSpan", "Options", "Recording", "Run", "Session", "current_session"]
+__all__ = ["CallSpan", "Instrumented", "Options", "Recording", "Run", "Session", "current_session", "snapshot_of"]

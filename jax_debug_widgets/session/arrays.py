@@ -1,4 +1,4 @@
-"""One value of one event as a picture can show it: a slice, its statistics and its histogram."""
+"""One value of one event, for the browser."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.transport import reply
-from jax_debug_widgets.transport.wire import ArrayStatistics, pack
+from jax_debug_widgets.transport.arrays import picture
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.feed import Message
     from jax_debug_widgets.session.run import Run
 
-MAX_SIDE = 512
-"""Rows and columns that are sent: what a screen shows."""
+_PAGE = (16, 8)
+"""Rows and columns of numbers that are read at a time."""
 
-_BINS = 64
-_PLANE_AXES, _PIXEL_AXES = 2, 3
-_CHANNELS = (3, 4)
+_PLANE_AXES = 2
 
 
 def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
@@ -30,53 +28,25 @@ def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
     """
     event = run.store.event(int(asked["event"]))
     number = int(asked["value"])
-    value = event.values[number]
-    numbers = np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
-    is_image = bool(asked.get("image")) and value.ndim >= _PIXEL_AXES and value.shape[-1] in _CHANNELS
-    kept = _PIXEL_AXES if is_image else _PLANE_AXES
-    leading = max(numbers.ndim - kept, 0)
+    fields, buffer = picture(event.values[number], asked)
+    name = event.site.values[number]
+    return reply("array", run.key, request, event=event.seq, value=number, name=name, **fields), buffer
+
+
+def values_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to a `values` request: a page of the slice at `index`, each number written so that it reads back as it is.
+
+    Raises:
+      IndexError: see `array_message`.
+    """
+    value = run.store.event(int(asked["event"])).values[int(asked["value"])]
+    leading = max(value.ndim - _PLANE_AXES, 0)
     index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
-    plane = np.atleast_2d(numbers[tuple(index)])
-    stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape[:_PLANE_AXES]]
-    shown = plane[:: stride[0], :: stride[1]]
-    stats, histogram = statistics(numbers)
-    with np.errstate(over="ignore"):  # Beyond float32 is infinite in the picture; the statistics have the numbers.
-        picture = shown.astype(np.float32).ravel()
-    specs, buffer = pack({"data": picture, "histogram": histogram})
-    message = reply(
-        "array",
-        run.key,
-        request,
-        event=event.seq,
-        value=number,
-        name=event.site.values[number],
-        dtype=value.dtype.name,
-        shape=list(value.shape),
-        index=index,
-        rows=shown.shape[0],
-        columns=shown.shape[1],
-        stride=stride,
-        stats=stats,
-        data=specs,
-        **({"channels": value.shape[-1]} if is_image else {}),
-    )
-    return message, buffer
-
-
-def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
-    """Of float64 numbers of any shape; and uint32[64], the finite ones over equal bins from minimum to maximum."""
-    finite = numbers[np.isfinite(numbers)]
-    some = bool(finite.size)
-    low, high = (float(finite.min()), float(finite.max())) if some else (0.0, 0.0)
-    histogram, _ = np.histogram(finite, _BINS, (low, high if high > low else low + 1))
-    stats: ArrayStatistics = {
-        "size": numbers.size,
-        "nan": int(np.isnan(numbers).sum()),
-        "inf": int(np.isinf(numbers).sum()),
-        "zero": int((numbers == 0).sum()),
-        "min": low if some else None,
-        "max": high if some else None,
-        "mean": float(finite.mean()) if some else None,
-        "std": float(finite.std()) if some else None,
-    }
-    return stats, histogram.astype(np.uint32)
+    plane = np.atleast_2d(value[tuple(index)])
+    starts = [
+        min(max(int(asked[name]), 0), size - 1) for name, size in zip(("row", "column"), plane.shape, strict=True)
+    ]
+    page = plane[tuple(slice(start, start + size) for start, size in zip(starts, _PAGE, strict=True))]
+    text = [str(number) for number in page.ravel()]
+    fields = {"row": starts[0], "column": starts[1], "rows": plane.shape[0], "columns": plane.shape[1]}
+    return reply("values", run.key, request, **fields, page=list(page.shape), text=text), b""

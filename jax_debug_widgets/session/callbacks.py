@@ -13,7 +13,6 @@ import numpy as np
 
 from jax_debug_widgets.events import CallbackSummary, CallSite, Event, HostCall, Outcome, Tap
 from jax_debug_widgets.session.callback_notes import eliminated_note, raised_note, stuck_note
-from jax_debug_widgets.taps.stuck import thread_name
 from jax_debug_widgets.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
     """
 
     def __init__(self, run: Run, book: OutcomeBook) -> None:
-        self._run, self._book = run, book
+        self._run, self._book, self._spans = run, book, run.call_log.spans
         self._lock = threading.Lock()
         self._sites: dict[int, CallSite] = {}
         self._tallies: dict[int, _Tally] = {}
@@ -135,7 +134,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
             return [self._summary(site, running[number]) for number, site in self._sites.items()]
 
     def _running(self) -> list[Running]:
-        found = [one for one in self._book.running() if one.began_ns >= self._run.origin_ns]
+        found = [one for one in self._book.running() if one.began_ns >= self._run.life.origin_ns]
         with self._lock:
             for one in found:
                 self._sites.setdefault(one.tap.site.id, one.tap.site)
@@ -158,7 +157,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
 
     def _take_outcome(self, outcome: Outcome) -> None:
         tap, fired, began, ended, thread, lane, result, error = outcome
-        seconds, name = (ended - began) * 1e-9, thread_name(thread)
+        seconds, name = (ended - began) * 1e-9, self._spans.name_of(thread, began)
         self._sites.setdefault(tap.site.id, tap.site)
         tally = self._tallies.setdefault(tap.site.id, _Tally())
         tally.returned, tally.raised = tally.returned + (error is None), tally.raised + (error is not None)
@@ -169,7 +168,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         call = HostCall(
             site=tap.site,
             number=self._ended,
-            started_ns=began - self._run.origin_ns,
+            started_ns=began - self._run.life.origin_ns,
             duration_ns=ended - began,
             thread=name,
             lane=lane,
@@ -177,9 +176,10 @@ class RunCallbacks(Sequence[CallbackSummary]):
             raised="" if error is None else f"{type(error).__name__}: {error}",
             error=error if self._errors <= MAX_ERRORS else None,
             asked=self._book.asked(tap),
-            fired_ns=fired - self._run.origin_ns,
+            fired_ns=fired - self._run.life.origin_ns,
         )
         self._ended += 1
+        self._spans.add(tap.site.id, call.started_ns, call.started_ns + call.duration_ns, name)
         self._keep(call, (tap, call.fired_ns, lane))
 
     def _kept(self, result: Any) -> tuple[np.ndarray, ...] | None:
@@ -212,8 +212,8 @@ _HEADERS = ("where", "function", "kind", "calls", "returned", "raised", "mean", 
 def _row(summary: CallbackSummary) -> tuple[str, ...]:
     site = summary.site
     ended = summary.returned + summary.raised
-    threads = [f"{count} × {name}" for name, count in summary.threads.items() if name == "main"]
-    others = sum(count for name, count in summary.threads.items() if name != "main")
+    threads = [f"{count} × {name}" for name, count in summary.threads.items() if not name.startswith("XLA ")]
+    others = sum(count for name, count in summary.threads.items() if name.startswith("XLA "))
     if others:
         threads.append(f"{others} × XLA")
     end = (

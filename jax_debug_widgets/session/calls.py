@@ -14,9 +14,13 @@ import numpy as np
 
 from jax_debug_widgets.events import Call, Lot, Origin, Tap
 from jax_debug_widgets.session.record import Record
+from jax_debug_widgets.session.spans import WAIT_SITES, SpanLog
+from jax_debug_widgets.session.trace_prints import Traced
+from jax_debug_widgets.session.waiter import at_once
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.dispatch import Execution, Stage
+    from jax_debug_widgets._jax.waits import Wait
     from jax_debug_widgets.session.waiter import Waiter
 
 MAX_CALLS = 10_000
@@ -33,12 +37,15 @@ class CallLog:
 
     def __init__(self, origin_ns: int, waiter: Waiter) -> None:
         self._origin_ns = origin_ns
+        self.spans = SpanLog()
         self._waiter = waiter
         self._changed = threading.Condition()
         self._records: dict[int, Record] = {}
         self._count = 0
         self._open: dict[int, list[Record]] = {}
         self._compiled: dict[str, dict[Stage, float]] = {}
+        self._printed: dict[str, list[Traced]] = {}
+        """Function -> what it printed while it was traced, until the call that it was for is known."""
         self._versions: dict[int, int] = {}
         """Call -> the version in which it last changed, the newest last."""
         self._version = 0
@@ -54,6 +61,11 @@ class CallLog:
     def dropped(self) -> int:
         """How many calls are no longer kept."""
         return self._count - len(self._records)
+
+    @property
+    def newest(self) -> int:
+        """The id of the call that began last; -1 before the first."""
+        return self._count - 1
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
         """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
@@ -85,7 +97,7 @@ class CallLog:
             if record.dispatched_ns is None:
                 record.dispatched_ns = self._now()
                 outputs = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
-                self._wait_for(record, outputs, ())
+                self._wait_for(record, outputs, (), self._waiter.when_ready)
             self._touch(record)
 
     def abandon(self, record: Record, error: BaseException | None) -> None:
@@ -128,7 +140,8 @@ class CallLog:
                 if execution.error is not None:
                     self._fail(record, brief(execution.error))
                 else:
-                    self._wait_for(record, execution.outputs, execution.effects)
+                    when_ready = at_once if execution.finished else self._waiter.when_ready
+                    self._wait_for(record, execution.outputs, execution.effects, when_ready)
                 self._touch(record)
 
         return executed
@@ -139,6 +152,16 @@ class CallLog:
         with self._changed:
             # Of functions traced inside others the outermost is told last, and includes them.
             self._compiled.setdefault(function, {})[stage] = seconds
+
+    def traced(self, printed: Traced) -> None:
+        """A function has printed while it was traced by this thread."""
+        with self._changed:
+            open_calls = self._open.get(threading.get_ident())
+            if open_calls:
+                self._take_print(open_calls[-1], printed)
+                self._touch(open_calls[-1])
+            else:
+                self._printed.setdefault(printed.told.function, []).append(printed)
 
     def attribute(self, times_ns: np.ndarray) -> np.ndarray:
         """For each time, the id of the call that was executing: the oldest with effects, if there are several; else -1.
@@ -193,8 +216,14 @@ class CallLog:
         with self._changed:
             return self._changed.wait_for(lambda: not self._pending, timeout)
 
+    def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
+        """The current thread has waited in JAX's function `what`; times are those of `perf_counter_ns`."""
+        spans, origin = self.spans, self._origin_ns
+        spans.add(WAIT_SITES[what], began_ns - origin, ended_ns - origin, spans.calling())
+
     def _new(self, name: str, function: str, origin: Origin) -> Record:
-        record = self._records[self._count] = Record(self._count, name, function, origin, self._now())
+        record = Record(self._count, name, function, origin, self._now(), self.spans.calling())
+        self._records[self._count] = record
         self._count += 1
         if len(self._records) > MAX_CALLS:
             oldest = next(iter(self._records))
@@ -228,8 +257,16 @@ class CallLog:
 
     def _take_stages(self, record: Record) -> None:
         record.stages.update(self._compiled.pop(record.function, {}))
+        for printed in self._printed.pop(record.function, ()):
+            self._take_print(record, printed)
 
-    def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
+    def _take_print(self, record: Record, printed: Traced) -> None:
+        printed.call = record.id
+        record.prints.append(str(printed.told))
+
+    def _wait_for(
+        self, record: Record, outputs: Sequence[Any], effects: Sequence[Any], when_ready: Callable[..., None]
+    ) -> None:
         def ready(error: Exception | None) -> None:
             with self._changed:
                 record.ready_ns = record.ready_ns or self._now()
@@ -247,8 +284,8 @@ class CallLog:
                     self._drained.append(record)
                 self._touch(record)
 
-        self._waiter.when_ready(tuple(outputs), ready)
-        self._waiter.when_ready(tuple(effects), drained)
+        when_ready(tuple(outputs), ready)
+        when_ready(tuple(effects), drained)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.events import Finding, Tap
+from jax_debug_widgets.store import Store
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.record import Record
@@ -25,15 +26,16 @@ class _Tally:
 class Expectations:
     """The calls of one run in which something fired less often than its program says."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._short: dict[Tap, _Tally] = {}
 
     def compare(self, records: Iterable[Record]) -> None:
         """Take in calls that have drained."""
         for record in records:
-            for tap in record.taps:
+            for tap in (one for one in record.taps if one.site.watch is None):
                 expected, seen = _expected(tap), record.fired[tap]
-                if seen < expected:
+                if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
                     tally = self._short.setdefault(tap, _Tally())
                     tally.expected, tally.seen, tally.calls = (
                         tally.expected + expected,
@@ -45,6 +47,27 @@ class Expectations:
     def findings(self) -> list[Finding]:
         """What to tell about them, one a call site."""
         return [_finding(tap, tally) for tap, tally in list(self._short.items())]
+
+
+def phantoms_in(store: Store) -> list[Finding]:
+    """What to tell about sites with events that only a `vmap` made fire."""
+    counts, seen, taps = store.phantoms_by_site(), store.seen_by_site(), store.latest_taps()
+    return [_phantoms(taps[number], seen[number], count) for number, count in counts.items() if count]
+
+
+_WHY_PHANTOM = {
+    "cond": "turned a cond around it into a select, which runs every branch for every lane",
+    "while": "runs a while around it until its last lane has finished",
+    "condition": "asks the condition of a while twice an iteration, and until its last lane has finished",
+}
+
+
+def _phantoms(tap: Tap, seen: int, count: int) -> Finding:
+    site = tap.site
+    why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
+    told = f"{count} of {seen} are phantoms: vmap {why}. They are marked, and left out of series."
+    message = f"{site.where} ({site.label}): {told}"
+    return Finding("phantom", site, seen - count, seen, 0, message)
 
 
 def _expected(tap: Tap) -> int:
@@ -64,6 +87,12 @@ def _finding(tap: Tap, tally: _Tally) -> Finding:
         message = (
             f"{place}: fired 0 times. XLA knows how often this `while` runs and has dropped its condition, and with it "
             "what is unordered there: write ordered=True, or move the call into the body."
+        )
+    elif nesting.hoisted:
+        kind = "hoisted"
+        message = (
+            f"{place}: expected {tally.expected}, saw {tally.seen}. Its values are the same in every iteration, so JAX has "
+            "moved it out of the loop when it differentiated it: pass a value that changes as well, such as the step."
         )
     elif nesting.steady:
         kind = "hoisted"

@@ -10,13 +10,13 @@ import numpy as np
 from jax_debug_widgets.transport import Points, batch_message, rows_message
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Call, Tap
+    from jax_debug_widgets.events import Call, CallSite, Event, Tap
     from jax_debug_widgets.session.run import Run
 
 MAX_EVENTS = 50_000
 """Events in one batch; 2 MB, which the browser takes in without dropping a frame."""
 
-TEXT_ROWS = 120
+TEXT_ROWS = 64
 """Lines formatted for each stream and tick: what a reader of the running log can see, and no more."""
 
 MAX_ROWS = 2_000
@@ -35,6 +35,7 @@ class Feed:
         self._number = 0
         self._taps: dict[int, Tap] = {}
         self._call_version = 0
+        self._spans = 0
         self._last_status: object = None
 
     def news(self) -> list[Message]:
@@ -54,6 +55,7 @@ class Feed:
         with self._lock:
             self._next = len(self._run.store)
             messages, start, self._taps, self._call_version = [], min(first, self._next), {}, 0
+            self._spans = 0
             while True:
                 stop = min(max(start, self._run.store.oldest) + MAX_EVENTS, self._next)
                 messages.append(self._batch(start, stop))
@@ -72,6 +74,8 @@ class Feed:
         first = pieces[0].first if pieces else max(start, min(stop, store.oldest))
         taps = store.latest_taps()
         calls, self._call_version = run.call_log.calls(self._call_version)
+        spans = run.call_log.spans.since(self._spans)
+        self._spans = spans.first + len(spans.site)
         status = run.status()
         self._last_status = _settled(status)
         self._number += 1
@@ -83,43 +87,53 @@ class Feed:
             pieces=pieces,
             points=self._points(first, stop),
             texts=self._texts(first, pieces),
+            devices=store.devices,
             sites=[tap for site, tap in taps.items() if self._taps.get(site) is not tap],
             calls=[call for call in calls if shown(call)],
+            spans=spans,
             status=status,
         )
         self._taps = taps
         return message
 
     def _points(self, first: int, stop: int) -> Points:
-        rows, values, ys = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
+        none = np.zeros(0, np.int64)
+        parts = [(none, none, none, np.zeros(0))]
         for _, value, positions, numbers in self._run.store.numbers(first, stop):
-            if numbers.dtype.kind != "c":
-                rows.append(positions - first)
-                values.append(np.full(len(positions), value))
-                ys.append(numbers.astype(np.float64))
-        row = np.concatenate(rows)
+            if numbers.dtype.kind == "c":
+                continue
+            rows, elements = numbers.shape
+            row, element = np.repeat(positions - first, elements), np.tile(np.arange(elements), rows)
+            parts.append((row, np.full(len(row), value), element, numbers.astype(np.float64).ravel()))
+        row, value, element, y = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(row, kind="stable")
-        return Points(row[order], np.concatenate(values)[order], np.concatenate(ys)[order])
+        return Points(row[order], value[order], element[order], y[order])
 
     def _texts(self, first: int, pieces: Any) -> dict[int, str]:
         if not pieces:
             return {}
-        is_ordered = {site.id: site.ordered for site in self._run.store.sites()}
+        stream = {site.id: _stream(site) for site in self._run.store.sites()}
         site = np.concatenate([piece.site for piece in pieces])
         known, inverse = np.unique(site, return_inverse=True)
-        ordered = np.array([is_ordered[number] for number in known.tolist()], bool)[inverse]
-        rows = np.concatenate([np.flatnonzero(ordered)[-TEXT_ROWS:], np.flatnonzero(~ordered)[-TEXT_ROWS:]])
-        texts = {}
+        streams = np.array([stream[number] for number in known.tolist()], np.int8)[inverse]
+        rows = np.concatenate([np.flatnonzero(streams == one)[-TEXT_ROWS:] for one in (_ORDERED, _UNORDERED)])
+        events: dict[Tap, list[Event]] = {}
         for row in np.sort(rows).tolist():
             try:
-                texts[row] = self._run.store.event(first + row).text
+                event = self._run.store.event(first + row)
             except IndexError:  # Dropped since the columns were made: the client shows it as dropped.
                 continue
-        return texts
+            events.setdefault(event.tap, []).append(event)
+        texts = {}
+        for tap, own in events.items():
+            for event, text in zip(own, tap.texts([event.values for event in own]), strict=True):
+                texts[event.seq - first] = text
+        return dict(sorted(texts.items()))
 
     def _something_changed(self) -> bool:
         changed_calls = self._run.call_log.calls(self._call_version)[0]
-        return bool(changed_calls) or self._last_status != _settled(self._run.status())
+        has_spans = self._run.call_log.spans.count > self._spans
+        return bool(changed_calls) or has_spans or self._last_status != _settled(self._run.status())
 
 
 def shown(call: Call) -> bool:
@@ -127,15 +141,31 @@ def shown(call: Call) -> bool:
     return call.origin == "cell" or call.effects
 
 
+_ORDERED, _UNORDERED, _WATCHED = range(3)
+
+
+def _stream(site: CallSite) -> int:
+    """Which stream of lines a site is in; what is watched has no lines."""
+    if site.kind == "watch":
+        return _WATCHED
+    return _ORDERED if site.ordered else _UNORDERED
+
+
 def _settled(status: Any) -> object:
     """What of a status is worth a message by itself; clocks are not, unless something is being waited for."""
-    waiting = round(status.elapsed, 1) if status.state == "waiting" or status.barrier.pending else None
+    # At a stop nothing moves, and what is sent would be in the way of the console's answers.
+    digits = 0 if status.paused else 1
+    waiting = round(status.elapsed, digits) if status.state == "waiting" or status.barrier.pending else None
     return (
         status.state,
         status.dropped,
         status.muted,
+        dict(status.every),
         status.barrier.state,
         status.barrier.pending,
         status.notes,
+        status.breakpoints,
+        status.paused,
+        status.stoppable,
         waiting,
     )

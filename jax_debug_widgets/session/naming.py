@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.events import CallSite, told_apart
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,11 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """Its source expression."""
-        return self.site.values[self.value]
+        """Its source expression; of a watched value with the statistic that it is."""
+        name = self.site.values[self.value]
+        if self.site.watch is None:
+            return name
+        return self.site.label if name == "value" else f"{self.site.label}.{name}"
 
     @property
     def place(self) -> str:
@@ -36,7 +40,28 @@ class Choice:
     def names(self) -> tuple[str, ...]:
         """All that it can be called, the most telling first."""
         own = (self.place, f"{self.name}@{self.site.where}", self.name, self.keyword)
+        watch = self.site.watch
+        if watch is not None:
+            is_norm = watch.role == "gradient" and self.site.values[self.value] in ("l2", "value")
+            return (*own, f"grad_norm/{watch.name}") if is_norm else own
         return (*own, self.site.label) if len(self.site.values) == 1 else own
+
+
+def full_names(choices: Sequence[Choice]) -> list[str]:
+    """Their names, with the caller where a line is called from several places: `h · model.py:41`."""
+    return _with_callers(choices, [choice.name for choice in choices])
+
+
+def matching(pattern: str, choices: Sequence[Choice]) -> list[Choice]:
+    """The values that a pattern finds (`grad_norm/*`), or the one of that name.
+
+    Raises:
+      KeyError: see `choose`.
+    """
+    if not any(sign in pattern for sign in "*?"):
+        return [choose(pattern, choices)]
+    found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
+    return found or [choose(pattern, choices)]
 
 
 def choose(name: str, choices: Sequence[Choice]) -> Choice:
@@ -47,8 +72,10 @@ def choose(name: str, choices: Sequence[Choice]) -> Choice:
     """
     plain, _, number = name.partition("#")
     kinds = max((len(choice.names) for choice in choices), default=0)
-    for kind in range(kinds):
-        found = [one for one in choices if kind < len(one.names) and plain and one.names[kind] == plain]
+    names = [[choice.names[kind] if kind < len(choice.names) else "" for choice in choices] for kind in range(kinds)]
+    # A line that is called from several places has a value for each.
+    for kind in [*(_with_callers(choices, names[index]) for index in (0, 2) if names), *names]:
+        found = [choice for choice, called in zip(choices, kind, strict=True) if plain and called == plain]
         forward = [choice for choice in found if choice.site.phase == "forward"]
         chosen = forward or found
         if number.isdecimal() and 0 < int(number) <= len(chosen):
@@ -71,8 +98,15 @@ def _told(choice: Choice) -> str:
 
 
 def _told_apart(choices: Sequence[Choice]) -> list[str]:
-    """Their places, numbered where these are the same."""
-    places = [choice.place for choice in choices]
-    if len(set(places)) == len(places):
-        return sorted(places)
-    return [f"{place}#{number}" for number, place in enumerate(places, 1)]
+    """Their names with callers, or their places, numbered where these are the same."""
+    of_one_line = len({choice.site.where for choice in choices}) == 1
+    for names in (full_names(choices) if of_one_line else (), _with_callers(choices, [one.place for one in choices])):
+        if len(set(names)) == len(choices):
+            return sorted(names)
+    return [f"{choice.place}#{number}" for number, choice in enumerate(choices, 1)]
+
+
+def _with_callers(choices: Sequence[Choice], names: Sequence[str]) -> list[str]:
+    callers = told_apart({choice.site.id: choice.site for choice in choices}.values())
+    found = [callers.get(choice.site.id, "") for choice in choices]
+    return [f"{name} · {caller}" if caller else name for name, caller in zip(names, found, strict=True)]

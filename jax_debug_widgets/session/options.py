@@ -6,7 +6,10 @@ import math
 import sys
 from dataclasses import dataclass
 
+from jax_debug_widgets.breakpoints import Policy, parse_condition
 from jax_debug_widgets.store import Budget
+from jax_debug_widgets.taps import Settings
+from jax_debug_widgets.watch import Watch
 
 _MEBIBYTE = 1 << 20
 
@@ -17,28 +20,57 @@ class Options:
 
     Attributes:
       echo: also write prints to stdout, exactly as JAX would.
+      debug: False to compile what is traced without what it says through `jax.debug`.
+      every: of how many firings of a site one is recorded.
       barrier: wait at the end until all effects have drained.
       timeout: seconds after which that wait gives up; None waits for ever.
       stuck_after: seconds after which a host function that has not returned is called stuck.
       max_events, max_mb: how much of the run is kept, in events and MiB; the oldest goes first, and is counted.
+      watch: which values are watched, by their names in the source; None for none.
+      break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
+      break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
+      prompt: ask on stdin, with JAX's own prompt, where no panel answers.
 
     Raises:
-      ValueError: a number that is not positive.
+      ValueError: a number that is not positive, or a condition that is none.
     """
 
     echo: bool = False
+    debug: bool = True
+    every: int = 1
     barrier: bool = True
     timeout: float | None = 60.0
     stuck_after: float = 10.0
     max_events: int = 2_000_000
     max_mb: float = 256.0
+    watch: Watch | None = None
+    break_on: tuple[str, ...] = ()
+    break_timeout: float | None = None
+    prompt: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "stuck_after", "max_events", "max_mb"):
+        _ = self.policy()
+        if self.every < 1:
+            msg = f"every must be at least 1, got {self.every!r}"
+            raise ValueError(msg)
+        for name in ("timeout", "stuck_after", "max_events", "max_mb", "break_timeout"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and not math.isnan(value)):
                 msg = f"{name} must be greater than 0, got {value!r}"
                 raise ValueError(msg)
+
+    def settings(self, box: int) -> Settings:
+        """What is compiled into the programs, for a run that reads this box."""
+        return Settings(self.echo, self.watch, self.debug, self.every, box)
+
+    def policy(self) -> Policy:
+        """What a new run does at its breakpoints.
+
+        Raises:
+          ValueError: a condition that is none.
+        """
+        conditions = [parse_condition(text) for text in self.break_on]
+        return Policy(conditions=conditions, timeout=self.break_timeout, prompt=self.prompt)
 
     @property
     def budget(self) -> Budget:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class Record:
     """A call of `CallLog`, which alone changes it; `frozen` is what others see."""
 
-    def __init__(self, number: int, name: str, function: str, origin: Origin, started_ns: int) -> None:
+    def __init__(self, number: int, name: str, function: str, origin: Origin, started_ns: int, thread: str) -> None:
         self.id, self.name, self.function, self.started_ns = number, name, function, started_ns
+        self.thread = thread
         self.origin: Origin = origin
         self.stages: dict[Stage, float] = {}
         self.dispatched_ns: int | None = None
@@ -26,6 +27,7 @@ class Record:
         """When the last event can have fired, for `CallLog.attribute`; earlier than `drained_ns`, which waits its turn."""
         self.effects = self.ordered = self.executed = False
         self.events = 0
+        self.prints: list[str] = []
         self.error = ""
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
@@ -66,4 +68,6 @@ class Record:
             ordered=self.ordered,
             events=self.events,
             error=self.error,
+            prints=tuple(self.prints),
+            thread=self.thread,
         )

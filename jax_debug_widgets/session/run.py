@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-import time
+import math
 import uuid
-from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from jax_debug_widgets._jax.dispatch import is_compiled_function
-from jax_debug_widgets.events import Barrier, BarrierState, Call, CallSite, Event, Finding, RunState, Status
-from jax_debug_widgets.plots import draw_array, draw_series
+from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
+from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
-from jax_debug_widgets.session.expectations import Expectations
+from jax_debug_widgets.session.expectations import Expectations, phantoms_in
+from jax_debug_widgets.session.figures import draw_lines, draw_spread, value_at
+from jax_debug_widgets.session.life import Life
 from jax_debug_widgets.session.naming import Choice, choose
+from jax_debug_widgets.session.nonfinite import nonfinite
+from jax_debug_widgets.session.tables import Calls, events_frame, write_parquet
+from jax_debug_widgets.session.trace_prints import TracePrints
+from jax_debug_widgets.session.watched import WatchedValue, WatchedValues
 from jax_debug_widgets.store import Store
 from jax_debug_widgets.taps import formatted_while_tracing
 
 if TYPE_CHECKING:
+    from os import PathLike
+
+    import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
 
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.taps import Printed
+    from jax_debug_widgets.watch.watching import Seen
     from jax_debug_widgets.widgets import Panel
 
 
 _MOST_NOTES = 100
-
-_RATE_OVER_S = 1.0
-"""Seconds over which the rate of events is taken."""
 
 
 class EventView(Sequence[Event]):
@@ -58,7 +64,7 @@ class EventView(Sequence[Event]):
         return self._run.store.event(oldest + kept[index])
 
     def __repr__(self) -> str:
-        dropped = self._run.store.oldest
+        dropped = self._run.store.dropped
         return f"<{len(self)} events{f', {dropped} older ones dropped' if dropped else ''}>"
 
 
@@ -70,26 +76,30 @@ class Run:
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       key: names the run to the browser.
       title: what was run, for people.
+      watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
+      dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
 
-    def __init__(self, session: Session, title: str, options: Options) -> None:
+    def __init__(self, session: Session, title: str, options: Options, box: int = 0) -> None:
         self.key = uuid.uuid4().hex[:12]
         self.title = title
         self.options = options
+        self.policy = options.policy()
+        self.is_on_many_devices = False
         self.events: Sequence[Event] = EventView(self)
         self._session = session
-        self.started = time.time()
-        self.origin_ns = time.perf_counter_ns()
-        self.store = Store(options.budget, self.origin_ns)
-        self.call_log = CallLog(self.origin_ns, session.waiter)
-        self.expectations = Expectations()
-        self.callbacks = RunCallbacks(self, session.capture.outcomes)
+        self.life = Life(options)
+        self.store = Store(options.budget, self.life.origin_ns)
+        self.call_log = CallLog(self.life.origin_ns, session.waiter)
+        self.expectations = Expectations(self.store)
+        self.box = box
+        self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)
         self.notes: list[str] = []
-        self._arrivals: deque[tuple[float, int]] = deque([(self.started, 0)])
-        self._returned_at: float | None = None
-        self._ended_at: float | None = None
-        self._gave_up = False
-        self._error = False
+        self.watched: set[CallSite] = set()
+        self.dispatched: dict[int, CallSite] = {}
+        self._trace_prints = TracePrints(self)
+        for site_id in session.capture.sites.changed():
+            self.switched(site_id, plain=False, every=session.switches.sampled().get(site_id))
 
     @property
     def sites(self) -> list[CallSite]:
@@ -98,16 +108,16 @@ class Run:
         return self.store.sites()
 
     @property
-    def calls(self) -> list[Call]:
-        """The calls of compiled functions, in the order in which they began."""
+    def calls(self) -> Calls:
+        """The calls of compiled functions, in the order in which they began; `.to_pandas()` has them as a frame."""
         self.collect()
-        return self.call_log.calls()[0]
+        return Calls(self.call_log.calls()[0])
 
     @property
     def findings(self) -> list[Finding]:
-        """What the user should know of: sites that fired less often than their program says, or show a tracer; and why."""
+        """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
-        return self._findings()
+        return [*self._findings(), *self._nonfinite()]
 
     @property
     def compilations(self) -> dict[str, float]:
@@ -115,55 +125,79 @@ class Run:
         return self.call_log.compilations()
 
     @property
+    def trace_prints(self) -> list[TracePrint]:
+        """What Python's `print` wrote in functions that JAX was tracing; once a trace, and no event."""
+        return self._trace_prints.all()
+
+    def take_print(self, printed: Printed) -> None:
+        """A function that the current thread traces has called Python's `print`."""
+        self._trace_prints.add(printed)
+
+    @property
     def dropped(self) -> int:
         """How many events the run no longer holds, for its budget."""
-        return self.store.oldest
+        return self.store.dropped
+
+    @property
+    def values(self) -> WatchedValues:
+        """The watched values by name, each with its statistics by step; `run["logits"]` is one of them."""
+        return WatchedValues(self)
+
+    def __getitem__(self, name: str) -> WatchedValue:
+        return self.values[name]
 
     @property
     def panel(self) -> Panel:
         """The interactive panel of this run; show it as the last expression of a cell."""
-        return self._session.panel_of(self)
+        return self._session.panels.of(self)
 
-    def series(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+    def series(self, name: str, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The history of one value.
 
         Args:
           name: its source expression, e.g. `"loss"`, the keyword it was passed as, a site's label, or the expression with
-            the place: `"loss@In [3]:12"`.
+            the place: `"loss@In [3]:12"`; of a line that is called from several places with the caller: `"h · model.py:41"`.
+          phantoms: also those that only a `vmap` made fire, see `Event.phantom`.
 
         Returns:
           steps: int64[n], which firing of the site it was (all lanes of a `vmap` share it).
-          values: [n, ...], float64 where the values are real numbers, else as they are.
+          values: [n, ...], in the dtype that the program has.
 
         Raises:
           KeyError: no such value, or several places have it; the message lists what there is.
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
-        choice = self._choose(name)
-        _, steps, values = self.store.series(choice.site.id, choice.value)
-        return steps, values if values.dtype.kind == "c" else values.astype(np.float64)
+        choice = choose(name, self.choices())
+        _, steps, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
+        return steps, values
 
-    def plot(self, *names: str, ax: Axes | None = None, log: bool = False) -> Axes:
-        """Draw series with matplotlib: a line a value, lanes as a band, NaN and infinities as marks.
+    def plot(
+        self,
+        *names: str,
+        ax: Axes | None = None,
+        log: bool = False,
+        band: bool = False,
+        kind: str = "line",
+    ) -> Axes:
+        """Draw series with matplotlib, as the panel does: against the true step, NaN and infinities as marks.
+
+        An array of at most 16 elements has a line for each, a larger one its mean with a band from the lowest to the highest
+        element; more than 3 lanes or devices are such a band, too.
 
         Args:
-          names: as for `series`; all scalar values where none is given.
+          names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values where none is given.
           ax: where to draw; a new figure's axes by default.
           log: a logarithmic y axis.
+          band: a band over the elements of small arrays, too.
+          kind: `line`; or, of one array, how its elements are spread from step to step: `ridge`, a hill for each of some
+            steps, or `heat`, a column for each of at most 240.
 
         Raises:
-          KeyError: see `series`. ValueError: there is nothing to draw.
+          KeyError: see `series`. ValueError: there is nothing to draw, or several names for a picture of one.
         """
-        choices = [self._choose(name) for name in names] or self._choices()
-        drawn = []
-        for choice in choices:
-            _, steps, values = self.store.series(choice.site.id, choice.value)
-            if names or _is_scalar(values):
-                drawn.append((choice.name, steps, values))
-        if not drawn:
-            msg = "no scalar value was captured, so there is nothing to plot; see run.sites for what was"
-            raise ValueError(msg)
-        return draw_series(drawn, ax=ax, log=log)
+        if kind != "line":
+            return draw_spread(self, names, kind, ax=ax)
+        return draw_lines(self, names, ax=ax, log=log, band=band)
 
     def show(self, name: str, *, step: int = -1, lane: int = 0, ax: Axes | None = None) -> Axes:
         """Draw one value of an array with matplotlib: a vector as a line, a matrix as a heat map, an image as such.
@@ -177,36 +211,45 @@ class Run:
         Raises:
           KeyError: see `series`. IndexError: no such step or lane is kept. ValueError: a scalar, see `plot`.
         """
-        choice = self._choose(name)
-        positions, steps = self.store.firings(choice.site.id)
-        kept = np.unique(steps)
-        wanted = kept[step] if step < 0 and -step <= len(kept) else step
-        lanes = positions[steps == wanted]
-        if not -len(lanes) <= lane < len(lanes):
-            ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
-            msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
-            raise IndexError(msg)
-        value = self.store.event(int(lanes[lane])).values[choice.value]
-        return draw_array(f"{choice.name}, step {wanted}", value, ax=ax)
+        title, value = value_at(self, name, step, lane)
+        return draw_array(title, value, ax=ax)
+
+    def tree(self, name: str, *, step: int = -1, lane: int = 0) -> Any:
+        """One value of an array, of any rank, as a treescope figure: arguments and errors as for `show`.
+
+        Raises:
+          ImportError: treescope is not installed (`pip install "jax-debug-widgets[treescope]"`).
+        """
+        return array_tree(value_at(self, name, step, lane)[1])
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row an event: position, time in seconds, kind, place, label, step, lane, phase, call, text, values.
+        """One row an event: position, time in seconds, kind, place, label, occurrence, step, lane, phantom, device, and so on.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            msg = 'run.to_pandas() needs pandas: pip install "jax-debug-widgets[pandas]"'
-            raise ImportError(msg) from error
-        return pd.DataFrame([_row(event) for event in self.events], columns=list(_ROW))
+        self.collect()
+        return events_frame(self.store)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the events to a Parquet file: the columns of `to_pandas`, the values with name, dtype, shape and data.
+
+        `data` is the elements of a value, row by row, as float64: integers beyond 2**53 are rounded. Of a complex value the
+        real and the imaginary part of each element follow each other.
+
+        Raises:
+          ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[parquet]"`).
+        """
+        self.collect()
+        write_parquet(self.store, path)
 
     def barrier(self, timeout: float | None = None) -> bool:
         """Wait until the effects of all calls so far have drained, at most `timeout` seconds; whether they have."""
-        drained = self.call_log.wait_until_drained(timeout)
-        self.collect()
-        return drained
+        try:
+            with self.life.waiting() if self.call_log.pending() else nullcontext():
+                return self.call_log.wait_until_drained(timeout)
+        finally:
+            self.collect()
 
     def collect(self) -> None:
         """Take in what has fired until now. Reading anything of the run does it."""
@@ -216,26 +259,36 @@ class Run:
         """What a person calls a file, see `taps.sites.NameFile`."""
         return self._session.capture.sites.name_file(file)
 
+    def watch_seen(self) -> Seen | None:
+        """What the programs compiled for this run's `watch` have shown; None where nothing is watched."""
+        watch = self.options.watch
+        return None if watch is None else self._session.watching.seen(watch)
+
     def status(self) -> Status:
         """How the run is doing."""
-        now = time.time()
         count = len(self.store)
         return Status(
-            state=self._state(),
+            state=self.life.state(self.call_log),
             title=self.title,
-            started=self.started,
-            elapsed=(self._ended_at or now) - self.started,
+            started=self.life.started,
+            elapsed=self.life.elapsed(),
             events=count,
-            rate=self._rate(now, count),
-            dropped=self.store.oldest,
+            rate=self.life.rate(count),
+            dropped=self.store.dropped,
             dropped_by_site=self.store.dropped_by_site(),
             muted=self._muted(),
-            barrier=self._barrier_status(now),
+            every=self._sampled(),
+            barrier=self.life.barrier(self.call_log),
             notes=(
                 *self.notes,
+                *self.policy.notes,
+                *self.policy.skipped_lines(),
+                *self._muted_throughout(),
                 *self.callbacks.notes(),
+                *self._session.watch_notes(self),
                 *(finding.message for finding in self._findings()),
             ),
+            **self._session.debugging_status(self),
         )
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
@@ -247,19 +300,19 @@ class Run:
             name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", "")
         )
 
+    def switched(self, site_id: int, *, plain: bool, every: int | None) -> None:
+        """From now on not all firings of a site are recorded, but one of `every`; or all are again, from the next call on."""
+        self.store.sample(site_id, every)
+        self.store.doubt(site_id, self.call_log.newest if plain else math.inf)
+
     def note(self, sentence: str) -> None:
         """Tell the user something, once."""
         if sentence not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(sentence)
 
-    def returned(self, *, failed: bool) -> None:
-        """The program has returned or raised; its effects may still be pending."""
-        self._returned_at = time.time()
-        self._error = failed
-
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
         """The automatic barrier has timed out, or was interrupted."""
-        self._gave_up = True
+        self.life.gave_up()
         pending = ", ".join(record.name for record in self.call_log.pending())
         when = "when the wait was interrupted" if interrupted else f"after {self.options.timeout:g} s"
         self.notes.append(
@@ -269,10 +322,7 @@ class Run:
 
     def is_over(self) -> bool:
         """Whether nothing more can happen: the program has returned and its effects have drained."""
-        over = self._returned_at is not None and not self.call_log.pending()
-        if over and self._ended_at is None:
-            self._ended_at = time.time()
-        return over
+        return self.life.is_over(self.call_log)
 
     def __repr__(self) -> str:
         status = self.status()
@@ -283,75 +333,40 @@ class Run:
 
     def _findings(self) -> list[Finding]:
         formatted = map(formatted_while_tracing, self.store.sites())
-        return [*(finding for finding in formatted if finding), *self.expectations.findings()]
+        return [
+            *(finding for finding in formatted if finding),
+            *self.expectations.findings(),
+            *phantoms_in(self.store),
+        ]
+
+    def _nonfinite(self) -> list[Finding]:
+        sites = {site.id: site for site in self.store.sites()}
+        told = []
+        for number, found in self.store.nonfinite().items():
+            first = self.store.range(found.first, found.first + 1)
+            told.append(nonfinite(sites[number], found, first[0] if first else None))
+        return told
 
     def _muted(self) -> tuple[int, ...]:
         muted = self._session.capture.sites.muted()
         return tuple(site.id for site in self.store.sites() if site.id in muted)
 
-    def _choices(self) -> list[Choice]:
+    def _muted_throughout(self) -> list[str]:
+        """What was dispatched and is nowhere to be seen, because somebody has switched it off."""
+        seen = {site.id for site in self.store.sites()}
+        muted = self._session.capture.sites.muted()
+        silent = [site for number, site in self.dispatched.copy().items() if number in muted and number not in seen]
+        return [
+            f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
+            for site in silent
+            if not site.watch
+        ]
+
+    def _sampled(self) -> dict[int, int]:
+        said = self._session.capture.sites.sampled()
+        sampled = {site.id: said.get(site.id, self.options.every) for site in self.store.sites()}
+        return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
+
+    def choices(self) -> list[Choice]:
+        """All values that can be asked for by name."""
         return [Choice(site, index) for site in self.sites for index in range(len(site.values))]
-
-    def _choose(self, name: str) -> Choice:
-        return choose(name, self._choices())
-
-    def _state(self) -> RunState:
-        if self._returned_at is None:
-            return "running"
-        if self.call_log.pending():
-            return "waiting"
-        return "failed" if self._error or self.call_log.has_failed else "done"
-
-    def _barrier_status(self, now: float) -> Barrier:
-        pending = self.call_log.pending()
-        waited = 0.0 if self._returned_at is None else (self._ended_at or now) - self._returned_at
-        return Barrier(
-            state=self._barrier_state(bool(pending)),
-            pending=tuple(record.name for record in pending),
-            waited=waited,
-            timeout=self.options.timeout,
-        )
-
-    def _barrier_state(self, pending: bool) -> BarrierState:
-        if pending:
-            return "timeout" if self._gave_up else "pending"
-        if not self.call_log.has_effects:
-            return "idle" if self.options.barrier else "off"
-        return "failed" if self.call_log.has_failed else "drained"
-
-    def _rate(self, now: float, count: int) -> float:
-        arrivals = self._arrivals
-        if self._ended_at is not None:
-            return count / max(self._ended_at - self.started, 1e-9)
-        arrivals.append((now, count))
-        while now - arrivals[1][0] > _RATE_OVER_S:
-            arrivals.popleft()
-        then, before = arrivals[0]
-        return (count - before) / max(now - then, 1e-3)
-
-
-_ROW = (
-    "seq", "time", "kind", "ordered", "where", "label", "step", "lane", "phase", "call", "text", "values",
-)  # fmt: skip
-
-
-def _is_scalar(values: np.ndarray) -> bool:
-    return values.ndim == 1 and len(values) > 0 and values.dtype.kind != "c"
-
-
-def _row(event: Event) -> tuple[Any, ...]:
-    values = dict(zip(event.site.values, event.values, strict=True))
-    return (
-        event.seq,
-        event.time_ns * 1e-9,
-        event.kind,
-        event.ordered,
-        event.site.where,
-        event.site.label,
-        event.occurrence,
-        event.lane,
-        event.phase,
-        event.call,
-        event.text,
-        {name: value[()] for name, value in values.items()},
-    )

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
-from jax_debug_widgets.events import Lot
-from jax_debug_widgets.session.feed import Feed
+from jax_debug_widgets._jax.stepping import run_stepwise
+from jax_debug_widgets._jax.waits import Waits
+from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper
+from jax_debug_widgets.session.cost import cost
+from jax_debug_widgets.session.cost_report import CostReport
 from jax_debug_widgets.session.inventory import Inventory, inventory
+from jax_debug_widgets.session.listing import Listing
+from jax_debug_widgets.session.observer import Observer
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.requests import answer
+from jax_debug_widgets.session.panels import Panels
+from jax_debug_widgets.session.recording import Recording
 from jax_debug_widgets.session.run import Run
-from jax_debug_widgets.session.snapshots import snapshot_of
+from jax_debug_widgets.session.stops import debugging_status
+from jax_debug_widgets.session.switches import Switches
+from jax_debug_widgets.session.verification import Verification, verify
 from jax_debug_widgets.session.waiter import Waiter
-from jax_debug_widgets.taps import Capture, Settings
-from jax_debug_widgets.transport import Pump
-from jax_debug_widgets.widgets import Channel, Panel, Snapshot
+from jax_debug_widgets.taps import Capture
+from jax_debug_widgets.watch import Watch, Watching, price
+from jax_debug_widgets.widgets import may_ask, running_kernel
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.dispatch import Execution, Stage
-    from jax_debug_widgets.events import CallSite, Firing
+    from jax_debug_widgets.events import Inbox
     from jax_debug_widgets.taps.sites import NameFile
 
 _MAX_RUNS = 50
@@ -39,25 +46,47 @@ class Session:
 
     def __init__(self) -> None:
         self.capture = Capture()
+        self.observer = Observer(self)
+        self.capture.prints.subscriber = self.observer.printed
+        self.capture.threads.inherit = self._inherited
+        self._thread = threading.local()
+        self.watching = Watching(self.capture)
+        self.debugger = Debugger(self.capture.gate, self._audience())
+        self.capture.breakpoint_recorder = self.debugger.recorder
+        self._interrupts = InterruptWatch(self._interrupted, self._ends_by_itself)
         self.waiter = Waiter()
-        self._watch = dispatch.Watch(self)
+        self._watch = dispatch.Watch(self.observer)
+        self._waits = Waits(self.observer.waited)
+        self._sees_waits = ExitStack()
         self._lock = threading.RLock()
         self._active: list[Run] = []
         self._latest: Run | None = None
+        self._latest_of: dict[int, Run] = {}
+        """Inbox -> the run that ended last of those that read it: what is late goes to it."""
         self._runs: dict[str, Run] = {}
-        self._feeds: dict[str, Feed] = {}
-        self._panels: dict[str, Panel] = {}
-        self._channel: Channel | None = None
+        self.panels = Panels(self)
+        self.switches = Switches(self)
+        self.listing = Listing(self)
 
     @property
     def current(self) -> Run | None:
-        """The run that what fires now belongs to: the innermost that is active, else the last one."""
-        return self._active[-1] if self._active else self._latest
+        """The run that what this thread dispatches belongs to: the innermost that is active, else the last one."""
+        return self.active or self._latest
 
     @property
     def active(self) -> Run | None:
-        """The innermost run that is going on."""
-        return self._active[-1] if self._active else None
+        """The innermost run of this thread that is going on; of a thread without one, the innermost of all."""
+        own = self._own
+        return own[-1] if own else self._active[-1] if self._active else None
+
+    def recording(self) -> set[Run]:
+        """The runs that go on, and the one that ended last: what is late goes to it."""
+        return {*self._active, *([self._latest] if self._latest else ())}
+
+    @property
+    def _own(self) -> list[Run]:
+        """The runs of the current thread, innermost last."""
+        return self._thread.__dict__.setdefault("runs", [])
 
     def name_files_by(self, name_file: NameFile) -> None:
         """How people call files, see `taps.sites.NameFile`; a notebook knows its cells."""
@@ -71,25 +100,36 @@ class Session:
         try:
             yield recording.run
         except BaseException as raised:
-            error = raised
-            raise
+            error = self.observer.failed(raised)
+            if error is raised:
+                raise
+            raise error from None
         finally:
             recording.finish(error)
 
     def start(self, title: str, options: Options) -> Recording:
         """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call."""
-        previous = self._latest
-        if previous is not None and not self._active and previous.call_log.pending():
+        box = self._box_of_this_thread()
+        previous = self._latest_of.get(box)
+        if previous is not None and not self._reads(box) and previous.call_log.pending():
             # Its late events must not land in the new run.
             previous.barrier(previous.options.timeout)
         self.collect()
-        run = Run(self, title, options)
-        run.notes += features.missing().values()
         with self._lock:
+            if not self._active:
+                self.capture.sites.restart()
+            run = Run(self, title, options, self._box_of_this_thread())
+            run.notes += features.missing().values()
             self._active.append(run)
+            self._own.append(run)
+            self.capture.box(run.box).firings.limit = run.store.free
             self._remember(run)
             if len(self._active) == 1 and features.available(features.CALLS):
                 self._watch.start()
+            if len(self._active) == 1:
+                self._sees_waits.enter_context(self._waits.in_place())
+        self.listing.begin(run)
+        self._interrupts.start()
         return Recording(self, run)
 
     def stop(self, run: Run) -> None:
@@ -97,76 +137,90 @@ class Session:
         self.collect()
         with self._lock:
             self._active.remove(run)
-            self._latest = run
+            if run in self._own:
+                self._own.remove(run)
+            self._latest = self._latest_of[run.box] = run
             if not self._active and features.available(features.CALLS):
                 self._watch.stop()
+            if not self._active:
+                self._sees_waits.close()
+        self._interrupts.stop()
 
     def collect(self) -> None:
-        """Move what has fired from the inbox to the run that it belongs to."""
-        inbox = self.capture.inbox
+        """Move what has fired from the boxes to the runs that read them."""
+        self.capture.gate.count()
         with self._lock:
-            run = self.current
-            if run is None:
-                return
-            # Asked first: what these calls have fired is in the inbox now, if not in the store already.
-            drained = run.call_log.take_drained()
-            self._ingest(run, inbox)
-            run.callbacks.take()
-            run.expectations.compare(drained)
+            for number, box in list(self.capture.boxes.items()):
+                run = self._reads(number) or self._latest_of.get(number)
+                if run is None:
+                    continue
+                # Asked first: what these calls have fired is in the box now, if not in the store already.
+                drained = run.call_log.take_drained()
+                self._ingest(run, box.firings)
+                box.firings.limit = run.store.free
+                run.callbacks.take()
+                run.expectations.compare(drained)
 
-    def _ingest(self, run: Run, inbox: deque[Firing]) -> None:
+    def _reads(self, box: int) -> Run | None:
+        """The innermost active run that reads this box."""
+        return next((run for run in reversed(self._active) if run.box == box), None)
+
+    def _box_of_this_thread(self) -> int:
+        """That of the runs of this thread, or else one that no run reads."""
+        if self._own:
+            return self._own[-1].box
+        taken = {run.box for run in self._active}
+        return next(number for number in itertools.count() if number not in taken)
+
+    def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
+        """For a thread that the current one starts: to be captured by the same run."""
+        own = self._own
+        return functools.partial(self._join, own[-1]) if own and is_capturing() else None
+
+    @contextmanager
+    def _join(self, run: Run) -> Iterator[None]:
+        self._own.append(run)
+        try:
+            with self.capture.on(run.options.settings(run.box)):
+                yield
+        finally:
+            self._own.remove(run)
+
+    def _ingest(self, run: Run, inbox: Inbox) -> None:
         if inbox:
-            lot = Lot.of([inbox.popleft() for _ in range(len(inbox))])
-            calls = run.call_log.attribute(lot.times_ns - run.origin_ns)
+            lot = inbox.take()
+            calls = run.call_log.attribute(lot.times_ns - run.life.origin_ns)
             run.store.ingest(lot, calls)
             run.call_log.count(calls, lot)
 
-    def executing(self, name: str, ordered: bool, recorders: Sequence[Any] | None) -> Callable[[Execution], None]:
-        """See `_jax.dispatch.Observer`."""
+    def _interrupted(self) -> None:
         run = self.active
-        if run is None:
-            return _ignore
-        if not is_capturing():
-            thread = threading.current_thread().name
-            run.note(
-                f"{name} ran in the thread {thread!r}, which does not capture: what it says is not here. "
-                "Use jax_debug_widgets.capture() in that thread."
-            )
-            return _ignore
-        if recorders is None:
-            run.note(
-                f"{name} was compiled before the capture (`.lower().compile()`), so what it says is not here: "
-                "call the jitted function, or compile it in the capture."
-            )
-            return _ignore
-        return run.call_log.executing(name, ordered, [recorder.tap for recorder in recorders])
+        # When the code of a cell is over, an interrupt ends the wait for its effects, and nothing else.
+        if run is not None and not run.life.has_returned:
+            self.debugger.halt("interrupted")
 
-    def compiled(self, stage: Stage, name: str, seconds: float) -> None:
-        """See `_jax.dispatch.Observer`."""
-        run = self.active
-        if run is not None and is_capturing():
-            run.call_log.compiled(stage, name, seconds)
+    def _ends_by_itself(self) -> bool:
+        """Whether an interrupt is told to the program alone: it runs on several devices, or has been ended already.
 
-    def known_sites(self) -> list[CallSite]:
-        """The sites that have fired in any of the runs, by number."""
-        self.collect()
-        sites = {site.id: site for run in self._runs.values() for site in run.store.sites()}
-        return [sites[number] for number in sorted(sites)]
-
-    def muted(self) -> frozenset[int]:
-        """The numbers of the sites that are switched off."""
-        return self.capture.sites.muted()
-
-    def mute(self, site_id: int, *, muted: bool) -> None:
-        """Stop or go on recording a site, from now on, in all programs that contain it. Nothing is recompiled.
-
-        Raises:
-          KeyError: no such site.
+        On several devices it must end on all of them, and not where the main thread happens to be.
         """
-        if site_id not in {site.id for site in self.known_sites()}:
-            msg = f"no site has the number {site_id}; `%jaxdebug sites` lists them"
-            raise KeyError(msg)
-        self.capture.sites.switch_of(site_id).off = muted
+        run = self.active
+        if run is None or run.life.has_returned:
+            return False
+        is_pending = run.is_on_many_devices and bool(run.call_log.pending())
+        return self.observer.in_many_devices > 0 or is_pending or run.policy.ended is not None
+
+    def watch_notes(self, run: Run) -> list[str]:
+        """What the user should know of what `run` watches: what that costs, and, once its program has returned, the rest."""
+        watch = run.options.watch
+        if watch is None:
+            return []
+        told = [self._price(run, watch)] if run.watched and (watch.everything or watch.ops) else []
+        return [*told, *(self.watching.notes(watch, run.watched) if run.life.has_returned else [])]
+
+    def _price(self, run: Run, watch: Watch) -> str:
+        sites, works = list(run.watched), self.watching.seen(watch).works
+        return price(sites, {works[site.id] for site in sites if site.id in works})
 
     def barrier(self, timeout: float | None) -> bool:
         """`jax.effects_barrier()` for this thread, giving up after `timeout` seconds; whether all has drained.
@@ -187,98 +241,69 @@ class Session:
         with self.capture.explaining():
             return inventory(function, args, kwargs, self.capture.sites.name_file)
 
-    def feed_of(self, run: Run) -> Feed:
-        """The browser's view of `run`."""
-        with self._lock:
-            return self._feeds.setdefault(run.key, Feed(run))
+    def cost(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        timeout: float | None,
+        run: bool,
+    ) -> CostReport:
+        """What the calls in `function(*args, **kwargs)` cost it, see `jax_debug_widgets.cost`."""
+        if not features.available(features.COST):
+            raise NotImplementedError(features.missing()[features.COST])
+        with self.capture.explaining():
+            return cost(function, args, kwargs, self.capture.sites.name_file, timeout=timeout, run=run)
+
+    def verify(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Verification:
+        """Whether the capture of this thread changes what a function gives, see `jax_debug_widgets.verify`.
+
+        Raises:
+          LookupError: this thread captures nothing.
+        """
+        run = self.active
+        if run is None:
+            raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
+        return verify(run, self.capture.explaining, function, args, kwargs)
+
+    def step(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.
+
+        Raises:
+          NotImplementedError: the installed JAX has not what it takes. Exception: what the function raises.
+        """
+        if not features.available(features.STEPPING):
+            raise NotImplementedError(features.missing()[features.STEPPING])
+        return run_stepwise(function, args, kwargs, Stepper(self.debugger))
 
     def find_run(self, key: str) -> Run | None:
         """The run of that key, if it is still known."""
         return self._runs.get(key)
 
-    def panel_of(self, run: Run) -> Panel:
-        """The panel of `run`, made when first asked for."""
+    def runs(self) -> list[Run]:
+        """All runs that are still known, the newest last."""
         with self._lock:
-            if run.key not in self._panels:
-                self._panels[run.key] = Panel(run.key, lambda: snapshot_of(run), self._open_channel(run))
-            return self._panels[run.key]
+            return list(self._runs.values())
 
-    def snapshot(self, run: Run) -> Snapshot:
-        """`run` as it stands now."""
-        return snapshot_of(run)
+    def debugging_status(self, run: Run) -> dict[str, Any]:
+        """What `run.status()` says of breakpoints, pause and stop."""
+        return debugging_status(run, self.debugger, self.panels.way, is_active=run in self._active)
 
-    def send_news(self, run: Run) -> None:
-        """Tell the browser what has happened in `run`, if it has a panel."""
-        panel = self._panels.get(run.key)
-        if panel is not None:
-            for content, buffer in self.feed_of(run).news():
-                panel.channel.send(content, buffer)
+    def _audience(self) -> Audience:
+        return Audience(self._place, may_ask, lambda: self.panels.way)
 
-    def refresh_panel(self, run: Run) -> None:
-        """Put the present state of `run` into the output that shows it."""
-        panel = self._panels.get(run.key)
-        if panel is not None:
-            panel.refresh()
-
-    def _open_channel(self, run: Run) -> Channel:
-        if self._channel is None or not self._channel.serves(run.key):
-            self._channel = Channel.open(run.key, functools.partial(answer, self))
-        return self._channel
+    def _place(self) -> Place:
+        run = self.current
+        if run is not None and self.panels.shows(run):
+            return "panel"
+        return "prompt" if running_kernel() is None or may_ask() else "nowhere"
 
     def _remember(self, run: Run) -> None:
         self._runs[run.key] = run
         for key in list(self._runs)[:-_MAX_RUNS]:
-            for table in (self._runs, self._feeds, self._panels):
-                table.pop(key, None)
-
-
-class Recording:
-    """A run while it is going on: what has to be undone at its end."""
-
-    def __init__(self, session: Session, run: Run) -> None:
-        self.run = run
-        self._session = session
-        self._capturing: AbstractContextManager[None] | None = None
-        if features.available(features.CAPTURE):
-            self._capturing = session.capture.on(Settings(echo=run.options.echo))
-            self._capturing.__enter__()
-        self._pump = Pump(self._tick)
-        self._pump.start()
-
-    def finish(self, error: BaseException | None = None) -> None:
-        """Capture no more, and wait until what was dispatched has drained, if the options say so."""
-        run = self.run
-        if self._capturing is not None:
-            self._capturing.__exit__(None, None, None)
-        run.call_log.abandon_all(error)
-        run.returned(failed=error is not None)
-        try:
-            if run.options.barrier and not run.barrier(run.options.timeout):
-                run.gave_up_waiting()
-        except KeyboardInterrupt:
-            run.gave_up_waiting(interrupted=True)
-            raise
-        finally:
-            self._session.stop(run)
-            if run.is_over():
-                self._pump.stop()
-                self._tick()
-            else:
-                # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
-                self._session.refresh_panel(run)
-
-    def _tick(self) -> bool:
-        # Asked before collecting: what fires until the effects have drained must be in the last batch.
-        over = self.run.is_over()
-        self._session.collect()
-        self._session.send_news(self.run)
-        if over:
-            self._session.refresh_panel(self.run)
-        return not over
-
-
-def _ignore(_execution: Execution) -> None:
-    pass
+            del self._runs[key]
+            self.panels.forget(key)
 
 
 @functools.cache

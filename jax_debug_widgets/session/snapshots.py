@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.events import told_apart
 from jax_debug_widgets.session.feed import shown
+from jax_debug_widgets.session.nonfinite import counted
 from jax_debug_widgets.widgets import Line, Series, Snapshot
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def snapshot_of(run: Run) -> Snapshot:
         ordered=ordered,
         unordered=unordered,
         series=_series(run),
+        nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
         calls=[call for call in run.call_log.calls()[0] if shown(call)],
     )
 
@@ -43,25 +46,31 @@ def _last_lines(run: Run) -> tuple[list[Line], list[Line]]:
             event = run.store.event(position)
         except IndexError:  # Dropped in the meantime: older ones are as well.
             break
+        if event.kind == "watch":
+            continue
         stream = streams[event.ordered]
         if len(stream) < _LINES:
-            stream.append(Line(event.site, event.occurrence, event.lane, event.text))
+            stream.append(Line(event.site, event.occurrence, event.lane, event.text, event.phantom))
         elif len(streams[not event.ordered]) >= _LINES:
             break
     return streams[True][::-1], streams[False][::-1]
 
 
 def _series(run: Run) -> list[Series]:
-    found = []
+    found, callers = [], told_apart(run.store.sites())
     for site in run.store.sites():
         for value, name in enumerate(site.values):
             if len(found) == _SERIES:
                 return found
+            if site.watch is not None and name not in ("value", "mean"):
+                continue
             try:
                 _, steps, values = run.store.series(site.id, value)
             except ValueError:  # Of several shapes: no line can be drawn.
                 continue
             if values.ndim == 1 and len(values) and values.dtype.kind != "c":
                 chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))
-                found.append(Series(site, name, steps[chosen], values[chosen].astype(np.float64)))
+                caller = callers.get(site.id)
+                full_name = f"{name} · {caller}" if caller else name
+                found.append(Series(site, full_name, steps[chosen], values[chosen].astype(np.float64)))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from jax_debug_widgets.events import Lot, Tap
+from jax_debug_widgets.events import Lot, Tap, joined
 
 
 class Ordinals:
@@ -18,32 +18,39 @@ class Ordinals:
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[int, int]] = {}
         """Tap, with its coordinates where it has some -> its last call, and how often it has fired in that."""
+        self.doubtful: dict[int, float] = {}
+        """Site id -> the last call in which not all of its firings may have been recorded: there counting tells nothing."""
 
     def of(self, lot: Lot, calls: np.ndarray) -> np.ndarray:
-        """For each firing int64: how often its tap had fired before in the same call, on the same device."""
+        """For each firing int64: how often its tap had fired before in the same call, on the same device; -1 in doubt."""
         ordinals = np.empty(len(lot), np.int64)
         for number, tap in enumerate(lot.taps):
-            mine = np.flatnonzero(lot.tap == number)
-            for key, chosen in self._by_device(tap, lot, mine):
-                ordinals[chosen] = self._counted(key, calls[chosen])
+            for key, chosen in self._by_device(tap, number, lot):
+                counted = self._counted(key, calls[chosen])
+                doubtful = calls[chosen] <= self.doubtful.get(tap.site.id, -2)
+                ordinals[chosen] = np.where(doubtful, -1, counted)
         return ordinals
 
-    def _by_device(self, tap: Tap, lot: Lot, mine: np.ndarray) -> Iterator[tuple[Hashable, np.ndarray]]:
+    def _by_device(self, tap: Tap, number: int, lot: Lot) -> Iterator[tuple[Hashable, np.ndarray]]:
+        mine = lot.firings_of(number)
         if not tap.nesting.axes:
             yield tap, mine
             return
-        index: dict[Hashable, list[int]] = {}
-        for position in mine.tolist():
-            index.setdefault((tap, tap.coordinates_of(lot.arrays[position])), []).append(position)
-        for key, positions in index.items():
-            yield key, np.array(positions)
+        coordinates = np.stack([joined(column) for column in lot.columns[number][tap.coordinates]])
+        devices, device = np.unique(coordinates, axis=1, return_inverse=True)
+        for place, at in enumerate(devices.T.tolist()):
+            yield (tap, *at), mine[device.ravel() == place]
 
     def _counted(self, key: Hashable, calls: np.ndarray) -> np.ndarray:
         positions = np.arange(len(calls))
+        last_call, before = self._last.get(key, (None, 0))
+        if (calls == calls[0]).all():
+            before = before if calls[0] == last_call else 0
+            self._last[key] = (int(calls[0]), before + len(calls))
+            return positions + before
         changes = np.flatnonzero(np.diff(calls, prepend=calls[0] - 1))
         starts = changes[np.searchsorted(changes, positions, side="right") - 1]
         counted = positions - starts
-        last_call, before = self._last.get(key, (None, 0))
         if calls[0] == last_call:
             counted[starts == 0] += before
         self._last[key] = (int(calls[-1]), int(counted[-1]) + 1)

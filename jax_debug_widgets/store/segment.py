@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
-from jax_debug_widgets.events import Event, Lot, Tap
+from jax_debug_widgets.events import Column, Event, Lot, Tap, joined
+from jax_debug_widgets.store.devices import Devices
 
 LARGE = 1 << 16
 """Bytes; firings above it are kept as the arrays they came in, below it they are copied into one column a site."""
 
 OVERHEAD = 48
 """Bytes that a firing costs besides its values: its row in the columns below."""
-
-Column = Sequence[np.ndarray] | np.ndarray
-"""One value of a tap over its firings: an array with a row each, or the arrays themselves."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,9 @@ class Columns:
       first: how many events of the run arrived before the first of them.
       site: int64[n]; time_ns: int64[n], since the run started; occurrence: int64[n];
       lane: int64[n], flat index over the `vmap` axes (row-major), -1 where there is none;
-      call: int64[n], -1 where it is not known.
+      call: int64[n], -1 where it is not known; phantom: bool[n];
+      step: int64[n], iteration of the outermost loop; inner: int64[n], flat index over the loops inside it; device:
+      int64[n], index into `Store.devices`; each -1 where there is none or it cannot be told.
     """
 
     first: int
@@ -37,6 +37,10 @@ class Columns:
     occurrence: np.ndarray
     lane: np.ndarray
     call: np.ndarray
+    step: np.ndarray
+    inner: np.ndarray
+    device: np.ndarray
+    phantom: np.ndarray
 
     def __len__(self) -> int:
         return len(self.site)
@@ -53,6 +57,7 @@ class Segment:
         calls: np.ndarray,
         occurrences: np.ndarray,
         ordinals: np.ndarray,
+        devices: Devices,
     ) -> None:
         self.first = first
         self.taps = lot.taps
@@ -61,11 +66,16 @@ class Segment:
         self._call, self._occurrence, self._ordinal = calls, occurrences, ordinals
         self._row = np.empty(len(lot), np.int64)
         self._columns: list[list[Column]] = []
+        self._devices = [devices.of(tap) for tap in self.taps]
         for number, tap in enumerate(self.taps):
-            mine = np.flatnonzero(self._tap == number)
+            mine = lot.firings_of(number)
             self._row[mine] = np.arange(len(mine))
-            values = zip(*(lot.arrays[position] for position in mine.tolist()), strict=True)
-            self._columns.append([_column(tap, list(arrays)) for arrays in values])
+            self._columns.append(
+                [
+                    column if tap.nbytes > LARGE and isinstance(column, list) else joined(column)
+                    for column in lot.columns[number]
+                ]
+            )
         sizes = lot.of_each([tap.size for tap in self.taps])
         costs = lot.of_each([tap.nbytes + OVERHEAD for tap in self.taps])
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -111,13 +121,14 @@ class Segment:
             seq=position,
             occurrence=int(self._occurrence[firing]),
             time_ns=int(self._time[firing]),
-            step=tap.nesting.step(int(self._ordinal[firing])),
+            step=tap.step_of(arrays, int(self._ordinal[firing])),
             mesh_coords=dict(zip(tap.nesting.axes, coordinates, strict=True)),
             device=tap.nesting.device(coordinates),
             lane=lane,
             call=int(self._call[firing]),
             values=tap.values_of(arrays, lane),
             tap=tap,
+            phantom=tap.is_phantom(arrays, lane),
         )
 
     def columns(self, start: int, stop: int) -> Columns:
@@ -125,11 +136,21 @@ class Segment:
         events = np.arange(start - self.first, stop - self.first)
         firing = np.searchsorted(self._starts, events, side="right") - 1
         numbers = self._tap[firing]
-        lane = np.full(len(events), -1)
+        lane, step, inner, device = (np.full(len(events), -1) for _ in range(4))
+        phantom = np.zeros(len(events), bool)
         for number, tap in enumerate(self.taps):
+            mine = np.flatnonzero(numbers == number)
+            rows, within = self._row[firing[mine]], (events - self._starts[firing])[mine]
             if tap.lanes:
-                mine = numbers == number
-                lane[mine] = _flat_lanes(tap)[(events - self._starts[firing])[mine]]
+                lane[mine] = _flat_lanes(tap)[within]
+            if tap.nesting.loops:
+                step[mine], inner[mine] = tap.steps_of(self._columns[number], rows, self._ordinal[firing[mine]])
+            if (phantoms := self._phantoms(number)) is not None:
+                phantom[mine] = phantoms[rows, within]
+            table = self._devices[number]
+            if table is not None:
+                coordinates = self._columns[number][tap.coordinates]
+                device[mine] = table[tuple(np.asarray(axis) for axis in coordinates)][rows]
         return Columns(
             first=start,
             site=np.array([tap.site.id for tap in self.taps], np.int64)[numbers],
@@ -137,26 +158,90 @@ class Segment:
             occurrence=self._occurrence[firing],
             lane=lane,
             call=self._call[firing],
+            step=step,
+            inner=inner,
+            device=device,
+            phantom=phantom,
         )
 
-    def numbers(self, start: int, stop: int) -> Iterator[tuple[Tap, int, np.ndarray, np.ndarray]]:
-        """The scalar values of events `start .. stop - 1`: for each tap and value, positions int64[n] and values [n]."""
+    def phantoms_by_site(self) -> dict[int, int]:
+        """Site id -> how many of its events are phantoms, for sites that may have some."""
+        counts: dict[int, int] = {}
         for number, tap in enumerate(self.taps):
-            if not tap.scalars:
+            if (phantoms := self._phantoms(number)) is not None:
+                counts[tap.site.id] = counts.get(tap.site.id, 0) + int(phantoms.sum())
+        return counts
+
+    def numbers(self, start: int, stop: int) -> Iterator[tuple[Tap, int, np.ndarray, np.ndarray]]:
+        """What is plotted of events `start .. stop - 1`: for each tap and value, positions int64[n], values [n, elements].
+
+        Phantoms are left out.
+        """
+        for number, tap in enumerate(self.taps):
+            if not tap.plotted:
                 continue
+            firings = np.flatnonzero(self._tap == number)
+            positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
+            chosen = (positions >= start) & (positions < stop)
+            if (phantoms := self._phantoms(number)) is not None:
+                chosen &= ~phantoms.ravel()
+            if not chosen.any():
+                continue
+            for value in tap.plotted:
+                column = np.asarray(self._columns[number][value])
+                values = _by_event(tap, value, column).reshape(len(positions), -1)
+                yield tap, value, positions[chosen], values[chosen]
+
+    def nonfinite(self) -> dict[int, tuple[int, int, int]]:
+        """Site id -> how many numbers are NaN, how many are infinite, and the position of the first event with one."""
+        found: dict[int, tuple[int, int, int]] = {}
+        # Nearly always all is finite, and to ask once is less than to ask of each column where there are hundreds.
+        floats = [
+            one for columns in self._columns for one in columns if isinstance(one, np.ndarray) and one.dtype.char == "f"
+        ]
+        all_finite = bool(floats) and bool(np.isfinite(np.concatenate(floats, axis=None)).all())
+        for number, tap in enumerate(self.taps):
+            columns = self._columns[number][: len(tap.dtypes)]
+            if all_finite and all(isinstance(one, np.ndarray) and one.dtype.char == "f" for one in columns):
+                continue
+            firings = np.flatnonzero(self._tap == number)
+            for value, dtype in enumerate(tap.dtypes):
+                if not (np.issubdtype(dtype, np.inexact) or "float" in dtype.name):
+                    continue
+                for rows, column in _pieces(self._columns[number][value]):
+                    odd = ~np.isfinite(column)
+                    if not odd.any():
+                        continue
+                    row = int(np.flatnonzero(odd.reshape(len(column), -1).any(axis=1))[0])
+                    first = self.first + int(self._starts[firings[rows.start + row]])
+                    nan = int(np.isnan(column).sum())
+                    before = found.get(tap.site.id, (0, 0, first))
+                    total = int(odd.sum())
+                    found[tap.site.id] = (before[0] + nan, before[1] + total - nan, min(before[2], first))
+        return found
+
+    def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:
+        """Events `start .. stop - 1`: for each tap that has some, their positions int64[n], and each value of them all."""
+        for number, tap in enumerate(self.taps):
             firings = np.flatnonzero(self._tap == number)
             positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
             chosen = (positions >= start) & (positions < stop)
             if not chosen.any():
                 continue
-            for value in tap.scalars:
-                column = np.asarray(self._columns[number][value])
-                yield tap, value, positions[chosen], _by_event(tap, value, column).ravel()[chosen]
+            columns = self._columns[number][: len(tap.shapes)]
+            if tap.lanes and any(isinstance(column, list) for column in columns):
+                rows = [self.event(position).values for position in positions[chosen].tolist()]
+                yield tap, positions[chosen], [list(column) for column in zip(*rows, strict=True)]
+            else:
+                yield tap, positions[chosen], [_kept(tap, value, one, chosen) for value, one in enumerate(columns)]
 
     def stacked(
-        self, site_id: int, value: int, start: int, stop: int
+        self, site_id: int, value: int, start: int, stop: int, *, phantoms: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Value `value` of a site over events `start .. stop - 1`: positions int64[n], occurrences int64[n], [n, ...]."""
+        """Value `value` of a site over events `start .. stop - 1`: positions int64[n], occurrences int64[n], [n, ...].
+
+        Phantoms are among them if `phantoms`.
+        """
         found = []
         require_one_shape({tap.shapes[value] for tap in self.taps if tap.site.id == site_id})
         for number, tap in enumerate(self.taps):
@@ -165,6 +250,8 @@ class Segment:
             firings = np.flatnonzero(self._tap == number)
             positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
             chosen = (positions >= start) & (positions < stop)
+            if not phantoms and (marked := self._phantoms(number)) is not None:
+                chosen &= ~marked.ravel()
             values = _by_event(tap, value, np.asarray(self._columns[number][value]))
             values = values.reshape(len(positions), *tap.shapes[value])
             found.append((positions[chosen], np.repeat(self._occurrence[firings], tap.size)[chosen], values[chosen]))
@@ -173,6 +260,14 @@ class Segment:
         positions, occurrences, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.argsort(positions, kind="stable")
         return positions[order], occurrences[order], values[order]
+
+    def _phantoms(self, number: int) -> np.ndarray | None:
+        """bool[firings, events of a firing] of a tap: which are phantoms; None where none can be."""
+        tap = self.taps[number]
+        if tap.guard is None:
+            return None
+        there = np.asarray(self._columns[number][len(tap.shapes)])
+        return ~_laid_out(tap, tap.guard, (), there)
 
     def _firing_at(self, position: int) -> int:
         return int(np.searchsorted(self._starts, position - self.first))
@@ -194,15 +289,12 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
         raise ValueError(msg)
 
 
-def _column(tap: Tap, arrays: list[np.ndarray]) -> Column:
-    if tap.nbytes > LARGE or not arrays:
-        return arrays
-    try:
-        # Ten times faster than np.stack for scalars.
-        joined = np.frombuffer(b"".join(cast("list[memoryview]", arrays)), arrays[0].dtype)
-    except (BufferError, TypeError, ValueError):  # bfloat16 and its like have no buffer; others are not contiguous.
-        return np.stack(arrays)
-    return joined.reshape(len(arrays), *arrays[0].shape)
+def _pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:
+    """The rows of a column that stand together, and which they are: arrays that are kept apart are one each."""
+    if isinstance(column, np.ndarray):
+        yield slice(0, len(column)), column
+    else:
+        yield from ((slice(row, row + 1), array[None]) for row, array in enumerate(column))
 
 
 def _flat_lanes(tap: Tap) -> np.ndarray:
@@ -210,12 +302,22 @@ def _flat_lanes(tap: Tap) -> np.ndarray:
     return np.arange(tap.size).reshape(tap.lanes).T.ravel()
 
 
+def _kept(tap: Tap, value: int, column: Column, chosen: np.ndarray) -> Column:
+    """One value of the events that are `chosen`, bool[events]; large ones are not copied."""
+    if isinstance(column, list):
+        return list(itertools.compress(column, chosen.tolist()))
+    return _by_event(tap, value, np.asarray(column)).reshape(len(chosen), *tap.shapes[value])[chosen]
+
+
 def _by_event(tap: Tap, value: int, column: np.ndarray) -> np.ndarray:
     """`[firings, *lanes that the value has, *shape]` -> `[firings, events of a firing, *shape]`."""
+    return _laid_out(tap, tap.mapped[value] if tap.lanes else (), tap.shapes[value], column)
+
+
+def _laid_out(tap: Tap, mapped: Sequence[bool], shape: tuple[int, ...], column: np.ndarray) -> np.ndarray:
     if not tap.lanes:
         return column[:, None]
-    axes = [size if present else 1 for size, present in zip(tap.lanes, tap.mapped[value], strict=True)]
-    shape = tap.shapes[value]
+    axes = [size if present else 1 for size, present in zip(tap.lanes, mapped, strict=True)]
     full = np.broadcast_to(column.reshape(len(column), *axes, *shape), (len(column), *tap.lanes, *shape))
     lane_axes = range(1, 1 + len(tap.lanes))
     ordered = full.transpose(0, *reversed(lane_axes), *range(1 + len(tap.lanes), full.ndim))

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import bisect
+import math
 import threading
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from jax_debug_widgets.events import CallSite, Event, Lot, Tap
+from jax_debug_widgets.events import COUNTED, CallSite, Event, Lot, Tap
+from jax_debug_widgets.store.axis import along_steps
+from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.ordinals import Ordinals
-from jax_debug_widgets.store.segment import LARGE, Columns, Segment, require_one_shape
+from jax_debug_widgets.store.segment import LARGE, OVERHEAD, Columns, Segment, require_one_shape
 
-_SEGMENT_FIRINGS = 4096
+_SEGMENT_FIRINGS = 16384
 _SEGMENT_BYTES = 1 << 20
 """A segment is let go of as a whole, so these bound how much longer than the budget says something is kept."""
+
+
+_WAITING_SHARE = 8
+"""One part in so many of the budget's bytes is for large values that wait to be taken in, once there have been some."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,8 @@ class Budget:
 
     Attributes:
       events: at most so many events.
-      nbytes: at most so many bytes of values and bookkeeping.
+      nbytes: at most so many bytes of values and bookkeeping. Once values of `COUNTED` bytes or more have come, an eighth of
+        it, or what the largest of them takes, is for those that wait to be taken in.
     """
 
     events: int = 2_000_000
@@ -33,6 +42,34 @@ class Budget:
         if self.events < 1 or self.nbytes < 1:
             msg = f"a budget must be positive, got {self.events} events and {self.nbytes} bytes"
             raise ValueError(msg)
+
+    def for_kept(self, largest: int) -> int:
+        """Bytes for what is kept, where one firing holds up to `largest` bytes, so that the next has room beside it."""
+        if largest < COUNTED:
+            return self.nbytes
+        return max(self.nbytes - max(self.nbytes // _WAITING_SHARE, largest), min(largest + OVERHEAD, self.nbytes))
+
+
+@dataclass(frozen=True)
+class NonFinite:
+    """How many numbers of a site were NaN and how many infinite, and the position of the first event with one."""
+
+    nan: int
+    inf: int
+    first: int
+
+
+class Piece(NamedTuple):
+    """Events `first .. stop - 1` of a run, whole firings, all in one segment."""
+
+    segment: Segment
+    first: int
+    stop: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of values and bookkeeping."""
+        return self.segment.bytes_from(self.first)
 
 
 class Store:
@@ -46,18 +83,44 @@ class Store:
         self._oldest = 0
         self._count = 0
         self._nbytes = 0
+        self._largest = 0
+        self._lost = 0
         self._fired: dict[int, int] = {}
+        self._sampled: dict[int, int] = {}
+        """Site id -> of how many of its firings one is recorded, where somebody has said so at run time."""
         self._ordinals = Ordinals()
+        self._devices = Devices()
         self._taps: dict[int, Tap] = {}
         self._seen: dict[int, int] = {}
+        self._phantoms: dict[int, int] = {}
         self._dropped: dict[int, int] = {}
+        self._nonfinite: dict[int, NonFinite] = {}
 
     def ingest(self, lot: Lot, calls: np.ndarray) -> None:
         """Take in firings, and the id of the call that each belongs to (-1 unknown): int64, one a firing."""
         with self._lock:
+            occurrences, ordinals = self._occurrences(lot), self._ordinals.of(lot, calls)
+            largest = max((tap.nbytes for tap in lot.taps), default=0)
+            if largest >= COUNTED:
+                self._largest = max(self._largest, largest)
+            if (lost := lot.lost) is not None:
+                self._count_lost(lot, lost)
+                kept = ~lost
+                lot, calls, occurrences, ordinals = lot.where(kept), calls[kept], occurrences[kept], ordinals[kept]
             start = 0
             for stop in _cuts(lot):
-                self._append(lot.part(start, stop), calls[start:stop])
+                rows = slice(start, stop)
+                self._append(
+                    Segment(
+                        self._count,
+                        lot.part(start, stop),
+                        self._origin_ns,
+                        calls[rows],
+                        occurrences[rows],
+                        ordinals[rows],
+                        self._devices,
+                    )
+                )
                 start = stop
             self._evict()
 
@@ -75,6 +138,22 @@ class Store:
         """Bytes of values and bookkeeping that are kept."""
         return self._nbytes
 
+    @property
+    def free(self) -> int:
+        """Bytes that values may take up which have not been taken in."""
+        return max(self.budget.nbytes - self._nbytes, self.budget.nbytes // _WAITING_SHARE)
+
+    @property
+    def dropped(self) -> int:
+        """How many events were let go of: the oldest, and those whose values could not wait to be taken in."""
+        return self._oldest + self._lost
+
+    @property
+    def devices(self) -> list[str]:
+        """The names of the devices that have fired, see `Columns.device`; longer names of a run only follow."""
+        with self._lock:
+            return self._devices.names
+
     def sites(self) -> list[CallSite]:
         """The sites that have fired, in the order of their first event."""
         with self._lock:
@@ -89,6 +168,29 @@ class Store:
         """Site id -> how many events of it have arrived."""
         with self._lock:
             return dict(self._seen)
+
+    def phantoms_by_site(self) -> dict[int, int]:
+        """Site id -> how many of its events were phantoms, for sites that may have some."""
+        with self._lock:
+            return dict(self._phantoms)
+
+    def doubt(self, site_id: int, last_call: float) -> None:
+        """Not all firings of a site are recorded, up to and including this call (`math.inf` for until further notice)."""
+        with self._lock:
+            self._ordinals.doubtful[site_id] = last_call
+
+    def sample(self, site_id: int, every: int | None) -> None:
+        """From now on one firing of `every` of a site is recorded; None for what its capture says."""
+        with self._lock:
+            if every is None:
+                self._sampled.pop(site_id, None)
+            else:
+                self._sampled[site_id] = every
+
+    def is_doubtful(self, site_id: int, call: int) -> bool:
+        """Whether not all firings of the site in this call may have been recorded."""
+        with self._lock:
+            return call <= self._ordinals.doubtful.get(site_id, -2)
 
     def dropped_by_site(self) -> dict[int, int]:
         """Site id -> how many of its events are no longer kept."""
@@ -125,16 +227,25 @@ class Store:
         return [segment.columns(first, end) for segment, first, end in self._between(start, stop)]
 
     def numbers(self, start: int, stop: int) -> list[tuple[Tap, int, np.ndarray, np.ndarray]]:
-        """The scalar values among these events, see `Segment.numbers`."""
+        """The numbers and small vectors among these events, see `Segment.numbers`."""
         return [part for segment, first, end in self._between(start, stop) for part in segment.numbers(first, end)]
 
-    def series(self, site_id: int, value: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def kept(self) -> list[Piece]:
+        """All events that are kept, oldest first, in pieces that do not change any more."""
+        return [Piece(*one) for one in self._between(0, self._count)]
+
+    def series(self, site_id: int, value: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
+
+        Phantoms are left out unless `phantoms`.
 
         Raises:
           ValueError: its shape is not the same in all of them.
         """
-        parts = [segment.stacked(site_id, value, first, end) for segment, first, end in self._between(0, self._count)]
+        parts = [
+            segment.stacked(site_id, value, first, end, phantoms=phantoms)
+            for segment, first, end in self._between(0, self._count)
+        ]
         kept = [part for part in parts if part is not None]
         if not kept:
             empty = np.zeros(0, np.int64)
@@ -142,6 +253,29 @@ class Store:
         positions, occurrences, values = zip(*kept, strict=True)
         require_one_shape({part.shape[1:] for part in values})
         return np.concatenate(positions), np.concatenate(occurrences), np.concatenate(values)
+
+    def places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the events of a site that are kept: x float64[n] along the steps, lane int64[n], device int64[n].
+
+        In the order of `series`, phantoms left out; lane and device are -1 where there is none, see `Columns`.
+        """
+        pieces = self.columns(0, self._count)
+        with self._lock:
+            tap = self._taps.get(site_id)
+        loops = tap.nesting.loops[1:] if tap else ()
+        inner_count = math.prod(length or 1 for length in loops)
+        mine = [(piece.site == site_id) & ~piece.phantom for piece in pieces]
+        none = np.zeros(0, np.int64)
+        step, inner, call, device, occurrence, lane = (
+            np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
+            for name in ("step", "inner", "call", "device", "occurrence", "lane")
+        )
+        return along_steps(step, inner, inner_count, call, device, occurrence), lane, device
+
+    def nonfinite(self) -> dict[int, NonFinite]:
+        """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""
+        with self._lock:
+            return dict(self._nonfinite)
 
     def firings(self, site_id: int) -> tuple[np.ndarray, np.ndarray]:
         """The events of a site that are kept: positions int64[n], occurrences int64[n]."""
@@ -163,32 +297,49 @@ class Store:
     def _segment_at(self, position: int) -> int:
         return bisect.bisect_right(self._segments, position, key=lambda segment: segment.first) - 1
 
-    def _append(self, lot: Lot, calls: np.ndarray) -> None:
-        occurrences, ordinals = self._occurrences(lot), self._ordinals.of(lot, calls)
-        segment = Segment(self._count, lot, self._origin_ns, calls, occurrences, ordinals)
+    def _append(self, segment: Segment) -> None:
         for tap in segment.taps:
             self._taps[tap.site.id] = tap
         for site, count in segment.sites_between(segment.first, segment.stop).items():
             self._seen[site] = self._seen.get(site, 0) + count
+        for site, count in segment.phantoms_by_site().items():
+            self._phantoms[site] = self._phantoms.get(site, 0) + count
+        for site, (nan, inf, first) in segment.nonfinite().items():
+            before = self._nonfinite.get(site, NonFinite(0, 0, first))
+            self._nonfinite[site] = NonFinite(before.nan + nan, before.inf + inf, before.first)
         self._segments.append(segment)
         self._count = segment.stop
         self._nbytes += segment.bytes_from(segment.first)
 
+    def _count_lost(self, lot: Lot, lost: np.ndarray) -> None:
+        for number, count in enumerate(np.bincount(lot.tap[lost], minlength=len(lot.taps)).tolist()):
+            tap = lot.taps[number]
+            if count:
+                for table in (self._seen, self._dropped):
+                    table[tap.site.id] = table.get(tap.site.id, 0) + count * tap.size
+                self._lost += count * tap.size
+
     def _occurrences(self, lot: Lot) -> np.ndarray:
         """For each firing, how many times its site had fired before."""
         site = lot.of_each([tap.site.id for tap in lot.taps])
+        stands_for = np.ones(len(lot), np.int64)
+        for number, tap in enumerate(lot.taps):
+            said = tap.stands_for(lot.columns[number], self._sampled.get(tap.site.id))
+            if np.ndim(said) or said != 1:
+                stands_for[lot.firings_of(number)] = said
         occurrences = np.empty(len(lot), np.int64)
         for number in {tap.site.id for tap in lot.taps}:
             mine = np.flatnonzero(site == number)
             before = self._fired.get(number, 0)
-            occurrences[mine] = np.arange(before, before + len(mine))
-            self._fired[number] = before + len(mine)
+            counted = before + np.cumsum(stands_for[mine])
+            occurrences[mine] = counted - stands_for[mine]
+            self._fired[number] = int(counted[-1])
         return occurrences
 
     def _evict(self) -> None:
         while self._segments:
             too_many = max(self._count - self._oldest - self.budget.events, 0)
-            too_big = max(self._nbytes - self.budget.nbytes, 0)
+            too_big = max(self._nbytes - self.budget.for_kept(self._largest), 0)
             if not (too_many or too_big):
                 return
             segment = self._segments[0]

@@ -9,5 +9,6 @@ May know: _jax, events.   Must not know: store, transport, widgets, IPython.
 from jax_debug_widgets.taps.capture import Capture, Settings
 from jax_debug_widgets.taps.fstrings import formatted_while_tracing
 from jax_debug_widgets.taps.sites import SiteBook
+from jax_debug_widgets.taps.trace_prints import Printed
 
-__all__ = ["Capture", "Settings", "SiteBook", "formatted_while_tracing"]
+__all__ = ["Capture", "Printed", "Settings", "SiteBook", "formatted_while_tracing"]

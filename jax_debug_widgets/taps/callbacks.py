@@ -19,9 +19,11 @@ RETURNING = frozenset({"pure", "io"})
 
 
 class CallbackListener:
-    """Writes into an `OutcomeBook` what `CallbackHooks` tells."""
+    """Writes into the `OutcomeBook` of the current thread what `CallbackHooks` tells."""
 
-    def __init__(self, sites: SiteBook, book: OutcomeBook, make_recorder: Callable[[Equation], Recorder]) -> None:
+    def __init__(
+        self, sites: SiteBook, book: Callable[[], OutcomeBook], make_recorder: Callable[[Equation], Recorder]
+    ) -> None:
         self._sites = sites
         self._book = book
         self._make_recorder = make_recorder
@@ -34,10 +36,10 @@ class CallbackListener:
         """See `_jax.callback_hooks.Listener`."""
         staged = Counter(self._sites.site_of(equation) for equation in traced if equation.kind in RETURNING)
         remaining = Counter(self._sites.site_of(equation) for equation in kept if equation.kind in RETURNING)
-        self._book.staged.extend(Staged(site, count, remaining[site]) for site, count in staged.items())
+        self._book().staged.extend(Staged(site, count, remaining[site]) for site, count in staged.items())
 
     def refused(self, refusal: Refusal) -> None:
         """See `_jax.callback_hooks.Listener`."""
         frame = refusal.frame
         where = f"{self._sites.name_file(frame.file)}:{frame.line}" if frame.line else ""
-        self._book.notes.append(explain(refusal, where))
+        self._book().notes.append(explain(refusal, where))

@@ -1,27 +1,31 @@
 """Record what compiled programs say: taps made at lowering, firings appended at run time.
 
 The recorder of a tap runs on the program's own threads (the caller's, or XLA's), possibly millions of times, so it
-appends one tuple to a deque and returns. Everything else is done by whoever empties the inbox.
+appends to a list and returns. Everything else is done by whoever empties the inbox.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
-from jax_debug_widgets._jax.hooks import Hooks, capturing, is_capturing
-from jax_debug_widgets.events import Firing, Nesting, Tap
+from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.watching import MakeWatcher, Watcher, WatchHooks
+from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
 from jax_debug_widgets.taps.callbacks import CallbackListener
+from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.sites import SiteBook, Switch
-from jax_debug_widgets.taps.text import can_be_formatted, renderer, unflattener
+from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener
+from jax_debug_widgets.taps.threads import ThreadWatch
+from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,64 +40,144 @@ class Settings:
 
     Attributes:
       echo: prints are also written to stdout, when they fire, as JAX writes them.
+      watch: which values are watched, as the room that watches says it; None for none.
+      debug: False to compile programs without what they say through `jax.debug`.
+      every: of how many firings of a site one is recorded.
+      box: which box is filled; captures in several threads at once have one each.
     """
 
     echo: bool = False
+    watch: Hashable = None
+    debug: bool = True
+    every: int = 1
+    box: int = 0
+
+
+class Box:
+    """What the taps of one capture have said and nobody has taken yet."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.firings = Inbox()
+        self.outcomes = OutcomeBook(gate)
+
+
+BreakpointRecorder = Callable[["Tap", "Equation", Switch, Inbox, "Recorder"], Any]
+"""Makes the recorder of a breakpoint, of the one that opens JAX's own prompt."""
 
 
 class Capture:
-    """The taps of this process and the inbox that they fill."""
+    """The taps of this process, the boxes that they fill, and the gate that they pass.
+
+    Attributes:
+      breakpoint_recorder: set by whoever can open a debugger.
+    """
 
     def __init__(self, sites: SiteBook | None = None) -> None:
         self.sites = SiteBook() if sites is None else sites
-        self.inbox: deque[Firing] = deque()
-        self.outcomes = OutcomeBook()
+        self.gate = Gate()
+        self.boxes: dict[int, Box] = {0: Box(self.gate)}
+        self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
         self._hooks = Hooks(self._make_recorder)
         listener = CallbackListener(
-            self.sites, self.outcomes, lambda equation: self._make_recorder(equation, Settings())
+            self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
         )
-        self._callback_hooks = CallbackHooks(listener, is_capturing)
+        self._callback_hooks = CallbackHooks(listener, is_capturing, leaves_out_debugging)
+        self.prints = PrintWatch(is_capturing)
+        self.threads = ThreadWatch(self._inherited)
         self._taps: dict[Hashable, Tap] = {}
+        self.make_watcher: MakeWatcher | None = None
+        watch_hooks = WatchHooks(self._watcher_of, captured_settings)
+        self._replacing = (self._hooks, self._callback_hooks, self.prints, self.threads, watch_hooks)
+
+    def box(self, number: int) -> Box:
+        """The box of that number."""
+        return self.boxes.setdefault(number, Box(self.gate))
 
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:
         """Capture what the current thread dispatches. May be nested; the inner settings hold."""
-        self._hooks.install()
-        self._callback_hooks.install()
-        try:
-            with capturing(settings):
-                yield
-        finally:
-            self._callback_hooks.remove()
-            self._hooks.remove()
+        with ExitStack() as stack:
+            for ours in self._replacing:
+                stack.enter_context(ours.in_place())
+            stack.enter_context(capturing(settings))
+            yield
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Explain what JAX refuses, in `outcomes.notes` and below the error; nothing is captured."""
-        self._hooks.install()
-        try:
-            with capturing(None), self._callback_hooks.explaining():
+        with self._hooks.in_place(), capturing(None), self._callback_hooks.explaining():
+            try:
                 yield
-        except Exception as error:
-            for _ in range(len(self.outcomes.notes)):
-                error.add_note(self.outcomes.notes.popleft())
-            raise
-        finally:
-            self._hooks.remove()
+            except Exception as error:
+                notes = self._outcomes_here().notes
+                for _ in range(len(notes)):
+                    error.add_note(notes.popleft())
+                raise
+
+    def _outcomes_here(self) -> OutcomeBook:
+        """Those of the current thread's capture."""
+        return self._box_here().outcomes
+
+    def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
+        settings: Settings | None = captured_settings()
+        return None if settings is None else partial(self.on, settings)
+
+    def _box_here(self) -> Box:
+        settings: Settings | None = captured_settings()
+        return self.box(settings.box if settings else 0)
+
+    def is_explaining(self) -> bool:
+        """Whether the current thread is inside `explaining`: what it runs then is ours."""
+        return self._callback_hooks.is_explaining()
+
+    def bundle_recorder(self, taps: Sequence[Tap]) -> BundleRecorder:
+        """The function that a compiled program calls with the watched values of one body."""
+        bundle = Bundle(tuple(taps))
+        switches = [self.sites.switch_of(tap.site.id) for tap in taps]
+        put, clock = self._box_here().firings.putter(bundle), time.perf_counter_ns
+        gate, is_on_mesh, passed = self.gate, bool(bundle.nesting.axes), self.gate.passage(bundle)
+
+        def record(*arrays: np.ndarray) -> tuple[()]:
+            if not all(switch.off for switch in switches):
+                put((clock(), *arrays))
+            if is_on_mesh:
+                passed(arrays[bundle.coordinates])
+            if gate.closed:
+                gate.may_pass(bundle, arrays)
+            return ()
+
+        chosen = cast("BundleRecorder", record)
+        chosen.taps = bundle.taps
+        return chosen
+
+    def _watcher_of(self, name: str, settings: Settings) -> Watcher | None:
+        if settings.watch is None or self.make_watcher is None:
+            return None
+        return self.make_watcher(name, settings.watch)
 
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
         # A print that must raise does what JAX does, and so raises what JAX raises.
         silent = equation.kind == "print" and not settings.echo and can_be_formatted(equation)
-        tap = self._tap_of(equation)
-        switch = self.sites.switch_of(tap.site.id)
+        # In a loop that counts, the program itself leaves out what nobody records; what calls the user's code fires as ever.
+        counted = equation.countable and settings.every > 1
+        on_device = settings.every if counted and silent else 1
+        tap = self._tap_of(equation, counted=counted, on_device=on_device, every=settings.every)
+        switch, every = self.sites.switch_of(tap.site.id), settings.every // on_device
+        box = self.box(settings.box)
         if equation.kind in CALLING:
             asked = asked_by(equation, self.sites.line_of)
-            return self.outcomes.recorder(tap, asked, switch, self.inbox, equation.run)
-        if equation.kind == "sharding":
-            return self.outcomes.sharding_recorder(tap, switch, self.inbox, equation.run)
-        return recorder(tap, switch, self.inbox, None if silent else equation.run)
+            made = box.outcomes.recorder(tap, asked, switch, box.firings, equation.run, every)
+            if equation.stop:
+                made = self.breakpoint_recorder(tap, equation, switch, box.firings, made)
+        elif equation.kind == "sharding":
+            return box.outcomes.sharding_recorder(tap, switch, box.firings, equation.run)
+        else:
+            made = recorder(tap, switch, box.firings, None if silent else equation.run, self.gate, every)
+        if counted:
+            made.every = on_device
+        return made
 
-    def _tap_of(self, equation: Equation) -> Tap:
+    def _tap_of(self, equation: Equation, *, counted: bool, on_device: int, every: int) -> Tap:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
         site = self.sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
@@ -107,14 +191,21 @@ class Capture:
             equation.types,
             equation.order,
             equation.callers,
+            equation.guard and (equation.guard.mapped, equation.guard.causes),
+            counted,
+            on_device,
+            every,
+            repr(nesting_of(equation)),
         )
         if key not in self._taps:
-            self._taps[key] = make_tap(site, equation)
+            nesting = nesting_of(equation)
+            nesting = replace(nesting, counted=nesting.counted or counted, every=on_device, one_of=every // on_device)
+            self._taps[key] = make_tap(site, equation, nesting)
         return self._taps[key]
 
 
-def make_tap(site: CallSite, equation: Equation) -> Tap:
-    """The tap of one debugging equation."""
+def make_tap(site: CallSite, equation: Equation, nesting: Nesting) -> Tap:
+    """The tap of one debugging equation with this around it."""
     lanes = equation.lanes
     sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in zip(equation.shapes, equation.dtypes, strict=True)]
     return Tap(
@@ -123,10 +214,12 @@ def make_tap(site: CallSite, equation: Equation) -> Tap:
         mapped=lanes.mapped,
         shapes=tuple(shape[sum(axes) :] for shape, axes in zip(equation.shapes, lanes.mapped, strict=True)),
         dtypes=equation.dtypes,
-        nesting=nesting_of(equation),
+        nesting=nesting,
         nbytes=sum(sizes),
         unflatten=unflattener(equation),
-        render=renderer(equation),
+        render=Renderer(equation),
+        guard=equation.guard.mapped if equation.guard else None,
+        guards=equation.guard.causes if equation.guard else (),
     )
 
 
@@ -137,37 +230,47 @@ def nesting_of(equation: Equation) -> Nesting:
         conditional=equation.conditional,
         in_condition=equation.in_condition,
         steady=equation.steady,
+        counted=equation.counted,
+        hoisted=equation.hoisted,
         axes=equation.axes,
         devices=equation.devices,
+        replicas=equation.replicas,
     )
 
 
-class TapRecorder(Protocol):
-    """A recorder that can be asked what it records."""
+class BundleRecorder(Protocol):
+    """A recorder of several taps."""
 
-    tap: Tap
+    taps: tuple[Tap, ...]
 
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
         """See `Recorder`."""
         ...
 
 
-def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., object] | None) -> TapRecorder:
+class TapRecorder(Protocol):
+    """A recorder that can be asked what it records, and how often it wants to be called, see `record_every`."""
+
+    tap: Tap
+    every: int
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        """See `Recorder`."""
+        ...
+
+
+def recorder(
+    tap: Tap, switch: Switch, inbox: Inbox, run: Callable[..., object] | None, gate: Gate, every: int = 1
+) -> TapRecorder:
     """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order.
 
-    A muted site records nothing; the user's own function still runs.
+    It records one firing of `every`, and nothing of a muted site; the user's own function still runs.
     """
-    append, clock = inbox.append, time.perf_counter_ns
-
-    def record(*arrays: np.ndarray) -> tuple[()]:
-        if not switch.off:
-            append((tap, clock(), arrays))
-        return ()
+    record = _recorder(tap, switch, inbox, gate, every)
 
     def record_and_run(*arrays: np.ndarray) -> tuple[()]:
         assert run is not None
-        if not switch.off:
-            append((tap, clock(), arrays))
+        record(*arrays)
         for lane in tap.lane_order:
             run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
         return ()
@@ -175,3 +278,29 @@ def recorder(tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[..., 
     chosen = cast("TapRecorder", record if run is None else record_and_run)
     chosen.tap = tap
     return chosen
+
+
+def _recorder(tap: Tap, switch: Switch, inbox: Inbox, gate: Gate, every: int) -> Callable[..., tuple[()]]:
+    put, clock, passed, coordinates = inbox.putter(tap), time.perf_counter_ns, gate.passage(tap), tap.coordinates
+    all_of_them = every == 1
+
+    def record(*arrays: np.ndarray) -> tuple[()]:
+        if (all_of_them and switch.is_plain) or switch.takes(every):
+            put((clock(), *arrays))
+        if gate.closed:
+            gate.may_pass(tap, arrays)
+        return ()
+
+    def record_one(array: np.ndarray) -> tuple[()]:
+        # The same without a tuple for the arguments, which takes as long as all the rest.
+        if (all_of_them and switch.is_plain) or switch.takes(every):
+            put((clock(), array))
+        if gate.closed:
+            gate.may_pass(tap, (array,))
+        return ()
+
+    def record_on_mesh(*arrays: np.ndarray) -> tuple[()]:
+        passed(arrays[coordinates])
+        return record(*arrays)
+
+    return record_on_mesh if tap.nesting.axes else record_one if tap.width == 1 else record

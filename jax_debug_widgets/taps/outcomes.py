@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.arrays import on_cpu
-from jax_debug_widgets.events import Asked, CallSite, Firing, Nesting, Outcome, Tap
+from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, Tap
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.equation import Equation, Frame
+    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.frames import Frame
+    from jax_debug_widgets.taps.gate import Gate
     from jax_debug_widgets.taps.sites import Switch
 
 CALLING = frozenset({"callback", "breakpoint", "pure", "io"})
@@ -47,7 +49,8 @@ class Staged:
 class OutcomeBook:
     """The outcomes of this process that nobody has taken yet, and what is running. Safe from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
         self.inbox: deque[Outcome] = deque()
         self.staged: deque[Staged] = deque()
         self.notes: deque[str] = deque()
@@ -64,16 +67,17 @@ class OutcomeBook:
         return self._asked.get(tap, Asked())
 
     def recorder(
-        self, tap: Tap, asked: Asked, switch: Switch, inbox: deque[Firing], run: Callable[..., Any]
-    ) -> Callable[..., Any]:
+        self, tap: Tap, asked: Asked, switch: Switch, inbox: Inbox, run: Callable[..., Any], every: int
+    ) -> Any:
         """The function that a compiled program calls when `tap` fires: `run`, once a lane, and what becomes of it.
 
-        A muted site records nothing; the user's function still runs.
+        It records one firing of `every`, and nothing of a muted site; the user's function still runs.
         """
         self._asked[tap] = asked
-        fire, end, clock, running = inbox.append, self.inbox.append, time.perf_counter_ns, self._running
+        fire, end, clock, running = inbox.putter(tap), self.inbox.append, time.perf_counter_ns, self._running
+        gate, is_on_mesh, passed = self._gate, bool(tap.nesting.axes), self._gate.passage(tap)
 
-        def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int) -> Any:
+        def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int, *, recorded: bool) -> Any:
             thread, began = threading.get_ident(), clock()
             outer = running.get(thread)
             running[thread] = Running(tap, began, thread)
@@ -84,7 +88,7 @@ class OutcomeBook:
                 error = raised
                 raise
             finally:
-                if not switch.off:
+                if recorded:
                     end((tap, fired, began, clock(), thread, lane, result, error))
                 if outer is None:
                     del running[thread]
@@ -95,11 +99,16 @@ class OutcomeBook:
 
         def record(*arrays: np.ndarray) -> Any:
             fired = clock()
-            if not switch.off:
-                fire((tap, fired, arrays))
+            recorded = switch.takes(every)
+            if recorded:
+                fire((fired, *arrays))
+            if is_on_mesh:
+                passed(arrays[tap.coordinates])
+            if gate.closed:
+                gate.may_pass(tap, arrays)
             result: Any = ()
             for lane in tap.lane_order:
-                result = call(arrays, lane, fired)
+                result = call(arrays, lane, fired, recorded=recorded)
             # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
             return () if tap.lanes or result is None else tuple(result)
 
@@ -107,17 +116,22 @@ class OutcomeBook:
         return record
 
     def sharding_recorder(
-        self, tap: Tap, switch: Switch, inbox: deque[Firing], run: Callable[[Any], object]
+        self, tap: Tap, switch: Switch, inbox: Inbox, run: Callable[[Any], object]
     ) -> Callable[..., Any]:
         """What the compiler calls with the sharding that it has chosen: an event whose text it is, then the user's function."""
         # It fires when the program is compiled: no call of it can be expected to fire it again.
         tap = replace(tap, nesting=Nesting(conditional=True))
+        told: dict[Any, Tap] = {}
+        """A tap a sharding: an inbox keeps a tray for each for good."""
 
         def record(sharding: Any) -> object:
             if not switch.off:
-                text = str(sharding)
-                told = replace(tap, unflatten=lambda _values: ((sharding,), {}), render=lambda _values: text)
-                inbox.append((told, time.perf_counter_ns(), ()))
+                if sharding not in told:
+                    text = str(sharding)
+                    told[sharding] = replace(
+                        tap, unflatten=lambda _values: ((sharding,), {}), render=lambda _values: text
+                    )
+                inbox.putter(told[sharding])((time.perf_counter_ns(),))
             return run(sharding)
 
         record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import re
@@ -16,7 +17,8 @@ from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation, Frame
+    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.frames import Frame
     from jax_debug_widgets.events import Phase
 
 _TRANSFORM = re.compile(r"(\w+)\(")
@@ -32,12 +34,45 @@ def short_name(file: str) -> str:
 
 
 class Switch:
-    """Whether a site is muted; thrown at run time, without recompiling anything."""
+    """What of a site is recorded; changed at run time, without recompiling anything.
 
-    __slots__ = ("off",)
+    Attributes:
+      off: whether it is muted.
+      every: of how many firings one is recorded; None for what the capture says.
+      is_plain: whether it is as nobody has changed it. An attribute: each event reads it.
+    """
+
+    __slots__ = ("_fired", "every", "is_plain", "off")
 
     def __init__(self) -> None:
         self.off = False
+        self.every: int | None = None
+        self.is_plain = True
+        self._fired = itertools.count()
+
+    def mute(self, *, muted: bool) -> None:
+        """Record nothing of the site, or what is asked for again."""
+        self.off = muted
+        self._look()
+
+    def sample(self, every: int | None) -> None:
+        """Record one firing of `every`; None for what the capture says."""
+        self.every = every
+        self._look()
+
+    def _look(self) -> None:
+        self.is_plain = not self.off and self.every is None
+
+    def restart(self) -> None:
+        """Count anew: of the firings that are sampled, the next is recorded."""
+        self._fired = itertools.count()
+
+    def takes(self, every: int) -> bool:
+        """Whether the firing that has just come is recorded, in a capture that records one of `every`."""
+        if self.off:
+            return False
+        wanted = self.every or every
+        return wanted == 1 or not next(self._fired) % wanted
 
 
 class SiteBook:
@@ -52,12 +87,20 @@ class SiteBook:
     def site_of(self, equation: Equation) -> CallSite:
         """The site of this equation; the one made before, if it is the same place in the same program."""
         frame = equation.frame
-        key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, equation.in_tree)
+        callers = tuple(dict.fromkeys(equation.callers))
+        key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, equation.in_tree, callers)
         with self._lock:
             site = self._sites.get(key)
             if site is None:
                 site = self._sites[key] = self._make(len(self._sites), equation)
             return site
+
+    def site_for(self, key: object, make: Callable[[int], CallSite]) -> CallSite:
+        """The site of this key; `make` is given the id of one that is not known yet."""
+        with self._lock:
+            if key not in self._sites:
+                self._sites[key] = make(len(self._sites))
+            return self._sites[key]
 
     def line_of(self, frame: Frame) -> str:
         """A frame in one line: `train.py:41 in step: jv(v - 1, z)`; the whole line where a call is not all in it."""
@@ -72,10 +115,26 @@ class SiteBook:
         with self._lock:
             return self._switches.setdefault(site_id, Switch())
 
+    def restart(self) -> None:
+        """Count the firings of all sites anew."""
+        with self._lock:
+            for switch in self._switches.values():
+                switch.restart()
+
     def muted(self) -> frozenset[int]:
         """The sites whose switch is off."""
         with self._lock:
             return frozenset(site_id for site_id, switch in self._switches.items() if switch.off)
+
+    def sampled(self) -> dict[int, int]:
+        """The sites of which every n-th firing is recorded, because somebody said so: id -> n."""
+        with self._lock:
+            return {site_id: switch.every for site_id, switch in self._switches.items() if switch.every is not None}
+
+    def changed(self) -> frozenset[int]:
+        """The sites of which not all firings are recorded, as somebody has changed their switch."""
+        with self._lock:
+            return frozenset(site_id for site_id, switch in self._switches.items() if not switch.is_plain)
 
     def _make(self, site_id: int, equation: Equation) -> CallSite:
         frame = equation.frame
@@ -93,15 +152,21 @@ class SiteBook:
             where=f"{self.name_file(frame.file)}:{frame.line}",
             function=frame.function,
             source=text.line,
-            label=values[0] if len(values) == 1 else equation.format,
+            label=values[0] if len(values) == 1 and equation.stop is None else equation.format,
             values=values,
             format=equation.format,
             name_stack=equation.name_stack,
-            transforms=tuple(_TRANSFORM.findall(equation.name_stack)),
+            transforms=transforms_of(equation.name_stack),
             phase=phase_of(equation.name_stack),
             order=equation.order,
             keywords=value_keywords(equation),
+            callers=tuple(f"{self.name_file(one.file)}:{one.line}" for one in dict.fromkeys(equation.callers)),
         )
+
+
+def transforms_of(name_stack: str) -> tuple[str, ...]:
+    """The transformations in a name stack, outermost first."""
+    return tuple(_TRANSFORM.findall(name_stack))
 
 
 def phase_of(name_stack: str) -> Phase:
@@ -116,6 +181,8 @@ def phase_of(name_stack: str) -> Phase:
 
 def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
     """The source expression of each array that the equation passes; parts of a pytree get their path: `params['w']`."""
+    if equation.stop is not None and len(equation.stop.names) == len(equation.shapes):
+        return equation.stop.names
     if equation.in_tree is None:
         return tuple(f"args[{index}]" for index in range(len(equation.shapes)))
     if equation.kind in ("pure", "io"):  # After the function come the types of its results, then what is passed.

@@ -12,11 +12,12 @@ _OPTIONS = frozenset({"ordered", "partitioned", "skip_format_check", "_use_loggi
 
 @dataclass(frozen=True)
 class CallText:
-    """A call as written: its first line, and the source of each argument after the format or the callback."""
+    """A call as written: its first line, the source of its first argument (the format, the callback), and of those after it."""
 
     line: str
     positional: tuple[str, ...]
     keywords: dict[str, str]
+    first: str = ""
 
 
 def call_text(file: str, line: int, column: int, end_line: int, end_column: int) -> CallText:
@@ -42,6 +43,7 @@ def call_text(file: str, line: int, column: int, end_line: int, end_column: int)
             for keyword in node.keywords
             if keyword.arg is not None and keyword.arg not in _OPTIONS
         },
+        _one_line(ast.get_source_segment(text, node.args[0])) if node.args else "",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -24,6 +24,16 @@ def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
     if tree is None:
         return lambda values: (tuple(values), {})
     places = [position for position in range(tree.num_leaves) if position not in static]
+    if not static and not _has_containers(equation):
+        # The structure as positions: ten times faster than asking JAX each time.
+        args, kwargs = jax.tree.unflatten(tree, range(tree.num_leaves))
+        count, names = len(args), list(kwargs)
+
+        def unflatten_flat(values: Sequence[Any]) -> Arguments:
+            return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
+
+        if [*args, *kwargs.values()] == places:
+            return unflatten_flat
 
     def unflatten(values: Sequence[Any]) -> Arguments:
         leaves: list[Any] = [static.get(position) for position in range(tree.num_leaves)]
@@ -34,32 +44,43 @@ def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
     return unflatten
 
 
-def renderer(equation: Equation) -> Callable[[Sequence[Any]], str]:
+class Renderer:
     """Values of one event -> its text: the formatted print, or a callback's arguments as they would be called.
 
     A format that raises gives the error's words, see `can_be_formatted`.
     """
-    unflatten, text = unflattener(equation), equation.text
-    if text is None:
-        return lambda values: _call_text(equation.format, *unflatten(values))
-    as_jax = (
-        needs_jax_arrays(equation.format)
-        or _has_containers(equation)
-        or any(kind.key is not None for kind in equation.types)
-    )
 
-    def render(values: Sequence[Any]) -> str:
-        if as_jax:
-            operands = restore_types([on_cpu(np.asarray(value)) for value in values], equation.types)
+    def __init__(self, equation: Equation) -> None:
+        self._equation = equation
+        self._unflatten = unflattener(equation)
+        self._as_jax = (
+            needs_jax_arrays(equation.format)
+            or _has_containers(equation)
+            or any(kind.key is not None for kind in equation.types)
+        )
+
+    def __call__(self, values: Sequence[Any]) -> str:
+        """The text of one event."""
+        return self.many([values])[0]
+
+    def many(self, rows: Iterable[Sequence[Any]]) -> list[str]:
+        """The texts of many events; NumPy's options are set once."""
+        equation, unflatten = self._equation, self._unflatten
+        if equation.text is None:
+            return [_call_text(equation.format, *unflatten(values)) for values in rows]
+        with np.printoptions(**dict(equation.text_options)):
+            return [self._printed(equation.text, values) for values in rows]
+
+    def _printed(self, text: Callable[..., str], values: Sequence[Any]) -> str:
+        if self._as_jax:
+            operands = restore_types([on_cpu(np.asarray(value)) for value in values], self._equation.types)
         else:
             operands = [_as_numpy(value) for value in values]
-        args, kwargs = unflatten(operands)
+        args, kwargs = self._unflatten(operands)
         try:
             return text(args, kwargs)
         except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
-            return f"<{type(error).__name__} while formatting {equation.format!r}: {error}>"
-
-    return render
+            return f"<{type(error).__name__} while formatting {self._equation.format!r}: {error}>"
 
 
 def can_be_formatted(equation: Equation) -> bool:
@@ -73,7 +94,8 @@ def can_be_formatted(equation: Equation) -> bool:
     zeros = [np.zeros(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
     operands = restore_types([on_cpu(value) for value in zeros], equation.types)
     try:
-        equation.text(*unflattener(equation)(operands))
+        with np.printoptions(**dict(equation.text_options)):
+            equation.text(*unflattener(equation)(operands))
     except Exception:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
         return False
     return True

@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.transport import wire
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Call, Status, Tap
+    from jax_debug_widgets.events import Breakpoint, Call, Status, Tap, ThreadSpans, Watched
 
 NANOSECOND = 1e-9
 
@@ -32,14 +32,30 @@ class EventColumns(Protocol):
     def lane(self) -> np.ndarray: ...  # noqa: D102
     @property
     def call(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def step(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def inner(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def device(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def phantom(self) -> np.ndarray: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
 class Points:
-    """Numbers to plot: `row` is the event's index in the batch, `value` the index of the number among its values."""
+    """Numbers to plot.
+
+    Attributes:
+      row: the event's index in the batch.
+      value: the index of the scalar or vector among its values.
+      element: the index in the vector, 0 of a scalar.
+      y: the number.
+    """
 
     row: np.ndarray
     value: np.ndarray
+    element: np.ndarray
     y: np.ndarray
 
 
@@ -51,8 +67,10 @@ def batch_message(
     pieces: Sequence[EventColumns],
     points: Points,
     texts: Mapping[int, str],
+    devices: Sequence[str],
     sites: Sequence[Tap],
     calls: Sequence[Call],
+    spans: ThreadSpans,
     status: Status,
 ) -> tuple[wire.BatchMessage, bytes]:
     """One batch: the events of `pieces`, the first of them at position `first` of the run.
@@ -61,7 +79,9 @@ def batch_message(
       number: how many batches of the run were made before.
       oldest: position of the oldest event that can still be asked for.
       texts: `{row of this batch: line}`.
+      devices: the names that the column `device` points to.
       sites: a tap of each site that is new or has changed.
+      spans: what threads were at since the batch before.
     """
     columns = {
         "site": _joined(pieces, "site", np.uint32),
@@ -69,9 +89,18 @@ def batch_message(
         "occurrence": _joined(pieces, "occurrence", np.uint32),
         "lane": _joined(pieces, "lane", np.int32),
         "call": _joined(pieces, "call", np.int32),
+        "step": _joined(pieces, "step", np.int32),
+        "inner": _joined(pieces, "inner", np.int32),
+        "device": _joined(pieces, "device", np.int32),
+        "phantom": _joined(pieces, "phantom", np.uint8),
         "point_row": points.row.astype(np.uint32),
         "point_value": points.value.astype(np.uint16),
+        "point_element": points.element.astype(np.uint16),
         "point_y": points.y.astype(np.float64),
+        "span_site": spans.site.astype(np.int32),
+        "span_thread": spans.thread.astype(np.int32),
+        "span_from": spans.from_ns * NANOSECOND,
+        "span_to": spans.to_ns * NANOSECOND,
         **wire.pack_texts(texts),
     }
     specs, buffer = wire.pack(columns)
@@ -84,6 +113,9 @@ def batch_message(
         "count": len(columns["site"]),
         "oldest": oldest,
         "columns": specs,
+        "devices": list(devices),
+        "threads": list(spans.threads),
+        "first_span": spans.first,
         "sites": [site_message(tap) for tap in sites],
         "calls": [call_message(call) for call in calls],
         "status": status_message(status),
@@ -110,6 +142,8 @@ def site_message(tap: Tap) -> wire.SiteMessage:
         "file": site.file,
         "line": site.line,
         "column": site.column,
+        "end_line": site.end_line,
+        "end_column": site.end_column,
         "function": site.function,
         "source": site.source,
         "label": site.label,
@@ -117,8 +151,23 @@ def site_message(tap: Tap) -> wire.SiteMessage:
         "shapes": [list(shape) for shape in tap.shapes],
         "dtypes": [dtype.name for dtype in tap.dtypes],
         "order": site.order,
+        "loops": list(tap.nesting.loops),
         "name_stack": site.name_stack,
         "transforms": list(site.transforms),
+        "callers": list(site.callers),
+        "watch": None if site.watch is None else _watch_message(site.watch),
+    }
+
+
+def _watch_message(watched: Watched) -> wire.WatchMessage:
+    return {
+        "name": watched.name,
+        "role": watched.role,
+        "shape": list(watched.shape),
+        "dtype": watched.dtype,
+        "primitive": watched.primitive,
+        "scope": watched.scope,
+        "full": watched.full,
     }
 
 
@@ -140,6 +189,8 @@ def call_message(call: Call) -> wire.CallMessage:
         "ordered": call.ordered,
         "events": call.events,
         "error": call.error,
+        "prints": list(call.prints),
+        "thread": call.thread,
     }
 
 
@@ -156,13 +207,33 @@ def status_message(status: Status) -> wire.StatusMessage:
         "dropped": status.dropped,
         "dropped_by_site": {str(site): count for site, count in status.dropped_by_site.items()},
         "muted": list(status.muted),
+        "every": {str(site): every for site, every in status.every.items()},
         "barrier": {
             "state": barrier.state,
             "pending": list(barrier.pending),
             "waited": barrier.waited,
             "timeout": barrier.timeout,
+            "waits": [list(wait) for wait in barrier.waits],
         },
         "notes": list(status.notes),
+        "breakpoints": [breakpoint_message(one) for one in status.breakpoints],
+        "paused": status.paused,
+        "stoppable": status.stoppable,
+        "commands": status.commands,
+    }
+
+
+def breakpoint_message(one: Breakpoint) -> wire.BreakpointMessage:
+    """A breakpoint as the browser knows it."""
+    return {
+        "site": one.site,
+        "name": one.name,
+        "where": one.where,
+        "condition": one.condition,
+        "enabled": one.enabled,
+        "skip": one.skip,
+        "hits": one.hits,
+        "cost": one.cost,
     }
 
 

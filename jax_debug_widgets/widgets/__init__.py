@@ -6,8 +6,10 @@ May know: events, ipywidgets, anywidget, IPython.   Must not know: JAX, taps, st
 """
 
 from jax_debug_widgets.widgets.channel import Channel
+from jax_debug_widgets.widgets.kernel import may_ask, running_kernel
+from jax_debug_widgets.widgets.listing import ListingComm
 from jax_debug_widgets.widgets.panel import Panel
 from jax_debug_widgets.widgets.snapshot import Line, Series, Snapshot
 from jax_debug_widgets.widgets.summary import summary
 
-__all__ = ["Channel", "Line", "Panel", "Series", "Snapshot", "summary"]
+__all__ = ["Channel", "Line", "ListingComm", "Panel", "Series", "Snapshot", "may_ask", "running_kernel", "summary"]

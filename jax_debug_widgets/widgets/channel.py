@@ -15,34 +15,49 @@ from typing import Any
 
 import anywidget
 import traitlets
-from IPython.core.getipython import get_ipython
 
 from jax_debug_widgets.widgets.intake import Intake
+from jax_debug_widgets.widgets.kernel import running_kernel
 
 Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
 """A request of the browser -> the messages that answer it. Must not raise. May be called from any thread."""
 
 
+PARTS = ("panel", "views")
+"""Of the front end: files of `static/`."""
+
+
 class PanelModel(anywidget.AnyWidget):
-    """The model; `run` names the run that its own view shows, empty for the shared model."""
+    """The model; `run` names the run that its own view shows, empty for the shared model.
+
+    `way` says how to reach the kernel while a cell runs, see `Channel.way`, and `comm_id` whom to write to.
+    """
 
     run = traitlets.Unicode("").tag(sync=True)
+    way = traitlets.Unicode("stdin").tag(sync=True)
+    comm_id = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, run: str) -> None:
         # As text: given a path, anywidget keeps every instance alive for ever, to reload it when the file changes.
-        super().__init__(_esm=front_end(), run=run)
+        super().__init__(_esm=front_end("panel"), run=run)
 
 
 class Channel:
-    """Sends messages to the browser and answers its requests."""
+    """Sends messages to the browser and answers its requests.
+
+    Attributes:
+      way: how requests come while a cell runs: `shell`, `control`, or `stdin` where they do not.
+    """
 
     def __init__(self, model: PanelModel, answer: Answer) -> None:
         self.model = model
         self._answer = answer
         model.on_msg(lambda _model, content, _buffers: self._on_request(content))
-        kernel = getattr(get_ipython(), "kernel", None)
-        if model.comm is not None and Intake.is_possible(kernel):
-            Intake(kernel, model.comm.comm_id, self._on_request).install()
+        intake = Intake.of(running_kernel())
+        self.way = intake.way if intake is not None else "stdin"
+        if intake is not None and model.comm is not None:
+            intake.take(model.comm.comm_id, self._on_request)
+            model.comm_id, model.way = model.comm.comm_id, self.way
 
     @classmethod
     def open(cls, run: str, answer: Answer) -> Channel:
@@ -68,13 +83,17 @@ def outputs_are_isolated() -> bool:
 
 
 @functools.cache
-def front_end() -> str:
-    """The built front end.
+def front_end(part: str) -> str:
+    """A part of the built front end: `panel`, or `views`, which the panel asks for when it first shows one of them.
 
     Raises:
+      ValueError: there is no such part.
       FileNotFoundError: it was not built; the message says how.
     """
-    bundle = resources.files("jax_debug_widgets") / "static" / "panel.js"
+    if part not in PARTS:
+        msg = f"the front end has no part {part!r}"
+        raise ValueError(msg)
+    bundle = resources.files("jax_debug_widgets") / "static" / f"{part}.js"
     try:
         return bundle.read_text(encoding="utf-8")
     except FileNotFoundError as error:

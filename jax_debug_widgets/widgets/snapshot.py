@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Call, CallSite, Status
@@ -20,6 +20,14 @@ class Line:
     step: int
     lane: tuple[int, ...]
     text: str
+    phantom: bool = False
+
+    @property
+    def tags(self) -> str:
+        """What is unusual about it, each word after a space."""
+        lane = f" lane {','.join(map(str, self.lane))}" if self.lane else ""
+        phase = "" if self.site.phase == "forward" else f" {self.site.phase}"
+        return f"{lane}{phase}{' phantom' if self.phantom else ''}"
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class Snapshot:
 
     Attributes:
       counts: site id -> events.
+      nonfinite: site id -> how many NaN and infinities its values had, in words.
     """
 
     status: Status
@@ -47,6 +56,7 @@ class Snapshot:
     unordered: Sequence[Line]
     series: Sequence[Series]
     calls: Sequence[Call]
+    nonfinite: Mapping[int, str] = field(default_factory=dict)
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream."""

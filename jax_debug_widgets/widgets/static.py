@@ -84,9 +84,9 @@ def _stream(name: str, count: int, lines: Sequence[Line]) -> str:
 
 
 def _row(line: Line, width: int) -> str:
-    lane = f" lane {','.join(map(str, line.lane))}" if line.lane else ""
-    phase = "" if line.site.phase == "forward" else f" {line.site.phase}"
-    return f"<small>{line.step:>{width}}</small>  {escape(line.text)}  <small>{escape(line.site.where)}{lane}{phase}</small>"
+    return (
+        f"<small>{line.step:>{width}}</small>  {escape(line.text)}  <small>{escape(line.site.where)}{line.tags}</small>"
+    )
 
 
 def _charts(series: Sequence[Series]) -> str:

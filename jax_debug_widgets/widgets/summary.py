@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_debug_widgets.events import Barrier, Call, Status
+from jax_debug_widgets.events import Barrier, Call, Status, told_apart
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
 _LINES = 10
@@ -15,13 +15,20 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     """The run in a screenful: how it is doing, its sites, its calls, its newest lines."""
     parts = [headline(snapshot.status)]
     parts += [f"  ! {note}" for note in snapshot.status.notes]
+    callers = told_apart(snapshot.sites)
     for site in snapshot.sites:
         stream = "ordered" if site.ordered else "unordered"
         phase = "" if site.phase == "forward" else f", {site.phase}"
+        odd = f", {snapshot.nonfinite[site.id]}" if site.id in snapshot.nonfinite else ""
+        dropped = snapshot.status.dropped_by_site.get(site.id)
+        odd += f", the oldest {dropped} dropped" if dropped else ""
+        caller = callers.get(site.id)
+        name = f"{site.label} · {caller}" if caller else site.label
         parts.append(
-            f"  {site.where}  {site.label}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase})"
+            f"  {site.where}  {name}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase}){odd}"
         )
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
+    parts += [f"  while tracing: {line}" for line in [one for call in snapshot.calls for one in call.prints][:_LINES]]
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
         if lines and stream:
             parts.append(f"  last {name}:")
@@ -100,7 +107,5 @@ def _ran(call: Call) -> float:
 
 
 def _line(line: Line) -> str:
-    lane = f" lane {','.join(map(str, line.lane))}" if line.lane else ""
-    phase = "" if line.site.phase == "forward" else f" {line.site.phase}"
     first, *more = line.text.split("\n")
-    return f"{line.site.where} [{line.step}{lane}{phase}] {first}{f' … +{len(more)} lines' if more else ''}"
+    return f"{line.site.where} [{line.step}{line.tags}] {first}{f' … +{len(more)} lines' if more else ''}"

@@ -2,6 +2,7 @@
 import { pack } from "./pack.js";
 
 export const SHAPES = { x: [4, 64, 128], picture: [48, 64, 3] };
+const ALL = { ...SHAPES, vector: [1, 1, 64] };
 const BINS = 40;
 
 const wave = (t, plane, row, column) => {
@@ -13,7 +14,7 @@ const colour = (t, row, column, channel) =>
   0.5 + 0.5 * Math.sin(column / 10 + row / (6 + channel * 4) + t / 9 + channel * 2);
 
 export function answerArray({ label }, t, { id, event, value, index, image }) {
-  const shape = SHAPES[label];
+  const shape = ALL[label];
   const isImage = shape.length === 3 && shape[2] === 3;
   const [rows, columns, channels] = isImage && image ? shape : [...shape.slice(-2), 1];
   const plane = index[0] ?? 0;

@@ -1,11 +1,14 @@
 // What the kernel side sends, made up: ordered loss and grad_norm, unordered x (an array), a backward g, a callback
 // acc, a picture, a vmapped y; three calls or many. Now and then g overtakes x.
 import { answerArray, SHAPES } from "./fake_arrays.js";
+import { FakeDebugger } from "./fake_debugger.js";
+import { FakeWatch } from "./fake_watch.js";
 import { pack } from "./pack.js";
 
 const HZ = 30;
 const NEWEST_TEXTS = 200;
 const LANES = 8;
+const DEVICES = ["cpu:0", "cpu:1", "cpu:2", "cpu:3"];
 
 const SITES = [
   { label: "loss", kind: "print", ordered: true, where: "train.py:41", function: "train.<locals>.step" },
@@ -26,6 +29,7 @@ const SITES = [
   shapes: [SHAPES[site.label] ?? []],
   dtypes: ["float32"],
   order: -1,
+  loops: i > 1 ? [null, LANES] : [null],
   name_stack: site.phase === "backward" ? "jit(train)/transpose(jvp())/while/body" : "jit(train)/while/body",
   transforms: site.phase === "backward" ? ["jit", "transpose", "jvp"] : ["jit"],
   ...site,
@@ -56,8 +60,11 @@ const LINES = [
 
 export class FakeKernel {
   /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
-  constructor(run, { rate, seconds, state, calls = 1, title = "train(params, digits, key)" }) {
+  constructor(run, { rate, seconds, state, calls = 1, watch = null, title = "train(params, digits, key)" }) {
     Object.assign(this, {
+      watch: watch && new FakeWatch(SITES.length + 1, watch),
+      watchRate: watch?.rate ?? 0,
+      prints: 0,
       run,
       rate,
       seconds,
@@ -75,6 +82,7 @@ export class FakeKernel {
     this.muted = new Set();
     this.callCount = calls;
     this.requests = [];
+    this.debugger = new FakeDebugger(this);
     this.model = {
       get: () => "",
       on: (event, listener) => this.listeners.set(event, listener),
@@ -95,9 +103,18 @@ export class FakeKernel {
     clearInterval(this.timer);
   }
 
+  end() {
+    this.seconds = this.elapsed();
+    this.state = "done";
+    this.stop();
+    this.sendBatch(this.sent);
+  }
+
   tick() {
     const end = Math.floor(this.elapsed() * this.rate);
-    while (this.events.length < end) this.fire();
+    // What is watched is not counted in the rate.
+    while (!this.debugger.stop && this.prints < end) this.fire();
+    while (!this.debugger.stop && this.watch && this.watch.step < this.elapsed() * this.watchRate) this.execute();
     this.sendBatch(this.sent);
     this.sent = this.events.length;
   }
@@ -108,7 +125,7 @@ export class FakeKernel {
   }
 
   fire() {
-    const number = this.events.length;
+    const number = this.prints++;
     let site = PATTERN[number % PATTERN.length];
     // The two first of a round change places.
     if (Math.floor(number / PATTERN.length) % 23 === 7 && number % PATTERN.length < 3)
@@ -118,12 +135,23 @@ export class FakeKernel {
     const y = VALUES[site](occurrence);
     const lane = site === Y ? occurrence % LANES : -1;
     const call = 3 + Math.floor((this.callCount * number) / Math.max(number + 1, this.rate * 4));
-    this.events.push({ site, occurrence, y, lane, call, time: number / this.rate, scalar: !SHAPES[SITES[site].label] });
+    const points = SHAPES[SITES[site].label] ? [] : [[0, y]];
+    const step = site > 1 ? Math.floor(occurrence / LANES) : occurrence;
+    const inner = site === X ? occurrence % LANES : -1;
+    const device = site === G ? occurrence % DEVICES.length : -1;
+    this.events.push({ site, occurrence, y, lane, call, step, inner, device, time: number / this.rate, points });
+  }
+
+  /** Once, the body of the loop whose values are watched. */
+  execute() {
+    const { step } = this.watch;
+    const about = { call: 3, time: step / this.watchRate, y: 0, step, inner: -1, device: -1 };
+    for (const event of this.watch.execute()) this.events.push({ ...event, ...about });
   }
 
   sendBatch(first, id) {
     const events = this.events.slice(first);
-    const points = events.map((event, row) => ({ ...event, row })).filter((event) => event.scalar);
+    const points = events.flatMap((event, row) => event.points.map(([value, y]) => ({ row, value, y })));
     const newest = Math.max(0, events.length - NEWEST_TEXTS);
     const { columns, buffer } = pack({
       site: Uint32Array.from(events, (event) => event.site + 1),
@@ -131,8 +159,11 @@ export class FakeKernel {
       occurrence: Uint32Array.from(events, (event) => event.occurrence),
       lane: Int32Array.from(events, (event) => event.lane),
       call: Int32Array.from(events, (event) => event.call),
+      step: Int32Array.from(events, (event) => event.step),
+      inner: Int32Array.from(events, (event) => event.inner),
+      device: Int32Array.from(events, (event) => event.device),
       point_row: Uint32Array.from(points, (point) => point.row),
-      point_value: new Uint16Array(points.length),
+      point_value: Uint16Array.from(points, (point) => point.value),
       point_y: Float64Array.from(points, (point) => point.y),
       ...this.texts(first + newest, this.events.length, newest),
     });
@@ -141,7 +172,8 @@ export class FakeKernel {
       {
         ...header,
         columns,
-        sites: SITES.filter((_, i) => this.fired[i] > 0),
+        devices: DEVICES,
+        sites: [...SITES.filter((_, i) => this.fired[i] > 0), ...(this.watch?.sites ?? [])],
         calls: this.callMessages(),
         status: this.status(),
       },
@@ -149,20 +181,31 @@ export class FakeKernel {
     );
   }
 
-  answer(request) {
+  async answer(request) {
     const { type, id, first, count } = request;
     if (type === "sync") this.sendBatch(first, id);
     if (type === "barrier") setTimeout(() => this.emit({ type: "done", id }), 1500);
+    if (type === "source") this.emit(this.watch.answerSource(request));
+    if (type === "module") {
+      const file = await fetch(new URL(`../../jax_debug_widgets/static/${request.name}.js`, import.meta.url));
+      this.emit({ type: "module", id, name: request.name, text: await file.text() });
+      return;
+    }
+    if (type === "watch") {
+      const sites = this.watch.sites.filter(({ watch }) => request.names.includes(watch.name)).map((site) => site.id);
+      for (const site of sites) this.muted[request.on ? "delete" : "add"](site);
+      this.emit({ type: "done", id, sites });
+    }
     if (type === "mute") {
       this.muted[request.muted ? "add" : "delete"](request.site);
       this.emit({ type: "done", id });
     }
     if (type === "array") {
       const { site, occurrence } = this.events[request.event];
-      const { content, buffer } = answerArray(SITES[site], occurrence, request);
+      const { content, buffer } = answerArray(SITES[site] ?? { label: "x" }, occurrence, request);
       this.emit(content, buffer);
     }
-    if (type !== "rows") return;
+    if (type !== "rows") return this.debugger.answer(request);
     const { columns, buffer } = pack(this.texts(first, first + Math.min(count, 2000), 0));
     this.emit({ type: "rows", id, first, count, columns }, buffer);
   }
@@ -173,7 +216,7 @@ export class FakeKernel {
   }
 
   texts(first, end, row) {
-    const lines = this.events.slice(first, end).map(({ site, y }) => new TextEncoder().encode(LINES[site](y)));
+    const lines = this.events.slice(first, end).map(({ site, y }) => new TextEncoder().encode(LINES[site]?.(y) ?? ""));
     let bytes = 0;
     const ends = lines.map((line) => (bytes += line.length));
     const text = new Uint8Array(bytes);
@@ -225,8 +268,18 @@ export class FakeKernel {
       dropped: 0,
       dropped_by_site: {},
       muted: [...this.muted],
-      barrier: { state: pending.length ? "pending" : "drained", pending, waited: 0.3, timeout: 30 },
+      barrier: {
+        state: pending.length ? "pending" : "drained",
+        pending,
+        waited: 0.3,
+        timeout: 30,
+        waits: [[3.4, 3.8]],
+      },
       notes: [],
+      breakpoints: this.debugger.breakpoints,
+      paused: this.debugger.stop !== null,
+      stoppable: this.state === "running",
+      commands: "in a thread of their own",
     };
   }
 }

@@ -1,18 +1,22 @@
 /** Small real stand-ins for what the panel is given: the model of anywidget, and the ports of a run. */
 import type { Model } from "../src/entry/panel";
 import type { SliceAnswer } from "../src/store/arrays";
+import type { DebugRequest } from "../src/store/debugger";
 import { RunStore } from "../src/store/run";
-import type { Request } from "../src/transport/wire";
+import type { Message, Request } from "../src/transport/wire";
 import { type GoldenCase, golden } from "./golden";
 
 export class FakeModel implements Model {
   readonly sent: Request[] = [];
   readonly listeners = new Map<string, (...args: never[]) => void>();
 
-  constructor(private readonly run = "") {}
+  constructor(
+    private readonly run = "",
+    private readonly traits: Record<string, string> = {},
+  ) {}
 
-  get(): string {
-    return this.run;
+  get(trait: string): string {
+    return trait === "run" ? this.run : (this.traits[trait] ?? "");
   }
 
   on(event: string, listener: (...args: never[]) => void): void {
@@ -38,6 +42,13 @@ export class TestRun {
   readonly asked: string[] = [];
   /** Answers the last request for an array. */
   answerSlice: (slice: SliceAnswer) => void = () => {};
+  /** The requests of the debugger, and what answers the last. */
+  readonly debugged: DebugRequest[] = [];
+  answerDebugger: (message: Partial<Message>) => void = () => {};
+  /** Answers the last question. */
+  answer: (answer: Message | string) => void = () => {};
+  /** Other runs of the same session. */
+  others: RunStore[] = [];
   private frames: (() => void)[] = [];
   readonly store = new RunStore("run-1", {
     sync: (first) => this.asked.push(`sync ${first}`),
@@ -46,11 +57,24 @@ export class TestRun {
       this.asked.push(`array ${event}/${value} [${index}]`);
       this.answerSlice = answer;
     },
+    debug: (request, answer) => {
+      this.debugged.push(request);
+      this.answerDebugger = (message) => answer({ version: 1, run: "run-1", id: 1, ...message } as Message);
+    },
     mute: (site, muted, answer) => {
       this.asked.push(`mute ${site} ${muted}`);
       answer("");
     },
+    every: (site, n, answer) => {
+      this.asked.push(`every ${site} ${n}`);
+      answer("");
+    },
     barrier: () => this.asked.push("barrier"),
+    ask: (body, answer) => {
+      this.asked.push(`${body.type} ${JSON.stringify(body)}`);
+      this.answer = answer;
+    },
+    runs: () => this.others,
     nextFrame: (draw) => this.frames.push(draw),
   });
 

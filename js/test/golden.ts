@@ -1,6 +1,7 @@
 /** The messages of `tests/wire_cases/`, which the Python side writes and both sides decode. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { StopBody, StopChange } from "../src/transport/stops";
 import { type ArraySlice, type Batch, decode, type Rows } from "../src/transport/wire";
 
 const FOLDER = join(import.meta.dirname, "../../tests/wire_cases");
@@ -42,4 +43,10 @@ export function goldenRows(changes: Partial<Rows> = {}): Rows {
 export function goldenArray(name = "array", changes: Partial<ArraySlice> = {}): ArraySlice {
   const { content, buffer } = golden(name);
   return { ...(decode(content, [buffer]) as ArraySlice), ...changes };
+}
+
+export function goldenStop(changes: Partial<StopBody> = {}): StopBody {
+  const { stop } = decode(golden("stop").content) as StopChange;
+  if (!stop) throw new Error("the case has a stop");
+  return { ...stop, ...changes };
 }

@@ -4,10 +4,11 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach } from "vitest";
 import { createUi, type Tab, type UiState } from "../src/store/ui";
+import type { StopBody } from "../src/transport/stops";
 import type { Batch, StatusMessage } from "../src/transport/wire";
 import { Panel } from "../src/views/panel/Panel";
 import { TestRun } from "./fakes";
-import { goldenBatch } from "./golden";
+import { goldenBatch, goldenStop } from "./golden";
 
 const host = document.createElement("div");
 document.body.append(host);
@@ -24,6 +25,21 @@ export function showTab(tab: Tab, batch: Batch): { run: TestRun; ui: UiState } {
   const ui = createUi();
   ui.tab.value = tab;
   return { run: show(batch, ui), ui };
+}
+
+/** A panel whose run goes on, or so the kernel said last, and stands at a stop. */
+export function showStop(stop: Partial<StopBody> | null = {}, changes: Partial<StatusMessage> = {}) {
+  const ui = createUi();
+  const run = show(goldenBatch("paused", { status: { ...goldenBatch("paused").status, ...changes } }), ui);
+  if (stop) stopAt(run, goldenStop(stop));
+  return { run, ui };
+}
+
+export function stopAt(run: TestRun, stop: StopBody | null): void {
+  act(() => {
+    run.store.debugger.apply(stop);
+    run.draw();
+  });
 }
 
 export function change(run: TestRun, batch: Batch): void {

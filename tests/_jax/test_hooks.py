@@ -7,6 +7,7 @@ import threading
 import jax
 import jax.numpy as jnp
 import pytest
+from jax import export
 from jax._src import debugging, shard_map  # noqa: TID251 - whether JAX's own tables are untouched is the test.
 from jax._src.interpreters import batching, mlir, pxla  # noqa: TID251
 
@@ -126,13 +127,14 @@ def test_captures_in_several_threads_lose_nothing_and_leave_nothing():
     assert same(before, tables()) == []
 
 
-def test_a_thread_beside_the_capture_prints_as_ever(capsys):
+def test_a_daemon_beside_the_capture_prints_as_ever(capsys):
     f = jax.jit(printing)
     with jdw.capture() as run:
-        beside = threading.Thread(target=lambda: (f(1.0), jax.effects_barrier()))
+        beside = threading.Thread(target=lambda: (f(1.0), jax.effects_barrier()), daemon=True)
         beside.start()
         beside.join(60)
-        vmapped = threading.Thread(target=lambda: (jax.vmap(f)(jnp.arange(2.0)), printing(9.0), jax.effects_barrier()))
+        work = lambda: (jax.vmap(f)(jnp.arange(2.0)), printing(9.0), jax.effects_barrier())  # noqa: E731
+        vmapped = threading.Thread(target=work, daemon=True)
         vmapped.start()
         vmapped.join(60)
     assert list(run.events) == []
@@ -198,3 +200,9 @@ def test_outside_a_capture_programs_keep_their_own_executables():
         captured = f.lower(1.0).as_text()
     assert f.lower(1.0).as_text() == plain
     assert "callback" in captured
+
+
+def test_a_program_without_prints_can_be_exported_in_a_capture():
+    with jdw.capture():
+        exported = export.export(jax.jit(lambda x: x * 2))(1.5)
+    assert exported.call(1.5) == 3

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import events, idle, vmap
+from tests.benchmarks import events, idle, large, peers, scale, training, vmap, watch
 
-TABLES = {"events": events.main, "vmap": vmap.main, "idle": idle.main}
+TABLES = {
+    "events": events.main,
+    "scale": scale.main,
+    "vmap": vmap.main,
+    "training": training.main,
+    "idle": idle.main,
+    "peers": peers.main,
+    "large": large.main,
+    "watch": watch.main,
+}
 
 
 def main(names: list[str]) -> None:

@@ -1,7 +1,8 @@
-"""Microseconds an event: captured, as JAX does it, and the floor below which no Python callback can be."""
+"""Microseconds of processor time an event: captured, as JAX does it, and the least that a callback which keeps it can take."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 import jax
@@ -9,15 +10,17 @@ import jax.numpy as jnp
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.equation import Lanes
-from jax_debug_widgets._jax.tap import debug_tap_p
+from jax_debug_widgets._jax.cost import tap
 from tests.benchmarks.timing import Program, interleaved, stdout_to_null, table
 
-EVENTS = 20_000
+MANY = 100_000
+FEW = 3_000
+"""Steps of programs that are slower by far."""
+
 REPEATS = 9
 
 
-def loop(say):
+def loop(say, steps: int) -> Program:
     """A compiled loop that says a scalar at every step."""
 
     @jax.jit
@@ -26,9 +29,21 @@ def loop(say):
             say(x)
             return x * 1.0001 + 1e-3
 
-        return lax.fori_loop(0, EVENTS, body, x)
+        return lax.fori_loop(0, steps, body, x)
 
     return partial(program, jnp.float32(1))
+
+
+def print_x(x) -> None:
+    jax.debug.print("x {x}", x=x)
+
+
+def print_x_ordered(x) -> None:
+    jax.debug.print("x {x}", x=x, ordered=True)
+
+
+def call_nothing(x) -> None:
+    jax.debug.callback(nothing, x)
 
 
 def nothing(*_: object) -> tuple[()]:
@@ -36,39 +51,57 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
-def floor(x):
-    """A bare Python callback: what XLA's custom call costs without anybody's argument handling."""
-    params = {"ordered": False, "partitioned": False}
-    debug_tap_p.bind(x, inner=None, params=tuple(params.items()), lanes=Lanes((), ((),)), record=nothing)
+def appending() -> Program:
+    """The floor: a callback that keeps its value in a list and does nothing else; the list is new for each run."""
+    kept: list[object] = []
+    append = kept.append
+
+    def record(*arrays: object) -> tuple[()]:
+        append(arrays)
+        return ()
+
+    program = loop(partial(tap, record), MANY)
+
+    def run():
+        kept.clear()
+        return program()
+
+    return run
 
 
-def captured(program: Program) -> Program:
+def captured(program: Program, steps: int) -> Program:
     """The same program in a capture, its events taken in by the store as they come."""
 
     def run():
         with jdw.capture() as run:
             result = program()
-        assert len(run.store) == EVENTS
+        assert len(run.store) == steps
         return result
 
     return run
 
 
+NOTHING, FLOOR, PLAIN = (
+    "a Python callback that does nothing",
+    "one that appends (the floor)",
+    "jax.debug.print to /dev/null",
+)
+
+
 def main() -> None:
     """Print the table."""
-    print_x = loop(lambda x: jax.debug.print("x {x}", x=x))
-    callback_x = loop(lambda x: jax.debug.callback(nothing, x))
     programs = {
-        "a bare Python callback (the floor)": loop(floor),
-        "jax.debug.print, captured": captured(print_x),
-        "jax.debug.print, ordered, captured": captured(loop(lambda x: jax.debug.print("x {x}", x=x, ordered=True))),
-        "jax.debug.callback, captured": captured(callback_x),
-        "jax.debug.print to /dev/null": print_x,
-        "jax.debug.callback": callback_x,
+        NOTHING: (loop(partial(tap, nothing), MANY), MANY),
+        FLOOR: (appending(), MANY),
+        "jax.debug.print, captured": (captured(loop(print_x, MANY), MANY), MANY),
+        "jax.debug.print, ordered, captured": (captured(loop(print_x_ordered, MANY), MANY), MANY),
+        "jax.debug.callback, captured": (captured(loop(call_nothing, FEW), FEW), FEW),
+        PLAIN: (loop(print_x, FEW), FEW),
+        "jax.debug.callback": (loop(call_nothing, FEW), FEW),
     }
     with stdout_to_null():
-        # The best of each: XLA calls back from this thread or from one of its own, by chance, and that costs twice as much.
-        times = {name: min(runs) / EVENTS * 1e6 for name, runs in interleaved(programs, REPEATS).items()}
-    lowest, plain = times["a bare Python callback (the floor)"], times["jax.debug.print to /dev/null"]
-    rows = [[name, f"{us:.2f}", f"{us / lowest:.2f}", f"1/{plain / us:.1f}"] for name, us in times.items()]
-    table(f"One scalar a step, {EVENTS} steps", ["", "µs an event", "× floor", "of a plain print"], rows)
+        # The best of each: XLA calls back from this thread or from one of its own, by chance, and that costs more.
+        runs = interleaved({name: program for name, (program, _) in programs.items()}, REPEATS, time.process_time)
+    times = {name: min(runs[name]) / steps * 1e6 for name, (_, steps) in programs.items()}
+    rows = [[name, f"{us:.2f}", f"{us / times[FLOOR]:.2f}", f"1/{times[PLAIN] / us:.1f}"] for name, us in times.items()]
+    table("One scalar a step (processor time)", ["", "µs an event", "× floor", "of a plain print"], rows)

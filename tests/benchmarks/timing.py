@@ -15,22 +15,28 @@ import jax
 Program = Callable[[], Any]
 
 
-def seconds(program: Program) -> float:
+Clock = Callable[[], float]
+"""`time.perf_counter`, or `time.process_time`: the processor time of all threads, in which other work hardly shows."""
+
+
+def seconds(program: Program, clock: Clock = time.perf_counter) -> float:
     """One run, to the end of its outputs and effects."""
-    start = time.perf_counter()
+    start = clock()
     jax.block_until_ready(program())
     jax.effects_barrier()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def interleaved(programs: Mapping[str, Program], repeats: int) -> dict[str, list[float]]:
+def interleaved(
+    programs: Mapping[str, Program], repeats: int, clock: Clock = time.perf_counter
+) -> dict[str, list[float]]:
     """Run the programs in turn, so that what else the machine does meets all alike; each once before, to compile."""
     for program in programs.values():
         seconds(program)
     times: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(repeats):
         for name, program in programs.items():
-            times[name].append(seconds(program))
+            times[name].append(seconds(program, clock))
     return times
 
 

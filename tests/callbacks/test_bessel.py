@@ -9,6 +9,7 @@ import pytest
 from scipy import special
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import versions
 
 Z = np.float32(2.5)
 
@@ -61,8 +62,17 @@ def test_every_host_call_and_the_derivative_that_asked_for_it(program, same_bits
     assert sorted(orders(run)) == expected
 
 
+EAGER = pytest.param(
+    lambda f: f,
+    id="eager",
+    marks=pytest.mark.xfail(
+        versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="who asked for an un-jitted call is not told apart there"
+    ),
+)
+
+
 @pytest.mark.behaviour("C5")
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("wrap", [EAGER, pytest.param(jax.jit, id="jit")])
 def test_a_call_says_which_line_of_the_rule_asked_for_it(wrap):
     with jdw.capture() as run:
         wrap(jax.grad(j1))(Z)
@@ -86,8 +96,9 @@ def test_the_second_derivative_goes_through_the_rule_twice():
 def test_what_the_compiler_leaves_of_a_derivative_is_counted():
     with jdw.capture() as run:
         jax.jit(jax.grad(j1))(Z)
-    (summary,) = run.callbacks
-    assert (summary.staged, summary.kept, summary.calls) == (3, 2, 2)
+    # One line, called from the function and from its derivative rule: a site for each caller.
+    counts = [(one.staged, one.kept, one.calls) for one in run.callbacks]
+    assert [sum(column) for column in zip(*counts, strict=True)] == [3, 2, 2], counts
 
 
 def host_cos(z):

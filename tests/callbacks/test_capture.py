@@ -159,11 +159,11 @@ def test_a_muted_site_records_nothing_and_still_answers():
     f = jax.jit(pure(None)(host))
     with jdw.capture() as run:
         f(1.0)
-        run._session.mute(run.sites[0].id, muted=True)
+        run._session.switches.mute(run.sites[0].id, muted=True)
         try:
             f(2.0)
         finally:
-            run._session.mute(run.sites[0].id, muted=False)
+            run._session.switches.mute(run.sites[0].id, muted=False)
     assert len(host.calls) == 2
     assert len(run.events) == len(run.callbacks.calls) == 1
 

@@ -14,7 +14,7 @@ from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.magics.callbacks import callbacks_of
+from jax_debug_widgets.magics.expressions import given_to
 from jax_debug_widgets.session import current_session
 from tests.callbacks.bodies import like
 
@@ -161,10 +161,10 @@ def test_what_comes_from_the_program_is_text_never_html():
 def test_the_magic_evaluates_function_and_arguments_and_calls_nothing():
     names = {"program": program, "jax": jax, "x": 1.0}
     for _ in range(2):
-        assert len(callbacks_of(current_session(), "jax.jit(program)(x)", names)) == 6
+        assert len(given_to(current_session().inventory, "callbacks", "jax.jit(program)(x)", names)) == 6
     with pytest.raises(UsageError, match="takes a call"):
-        callbacks_of(current_session(), "program", names)
+        given_to(current_session().inventory, "callbacks", "program", names)
     with pytest.raises(UsageError, match="takes a call"):
-        callbacks_of(current_session(), "program(", names)
+        given_to(current_session().inventory, "callbacks", "program(", names)
     with pytest.raises(NameError):
-        callbacks_of(current_session(), "nothing(x)", names)
+        given_to(current_session().inventory, "callbacks", "nothing(x)", names)

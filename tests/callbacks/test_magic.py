@@ -51,4 +51,15 @@ def test_status_tells_what_was_raised(ours):
 def test_help_and_options_name_it(ours):
     text = ours.run("%jaxdebug help").stdout
     assert "%jaxdebug callbacks F(X)" in text
+    assert "%jaxdebug cost F(X)" in text
     assert "--stuck-after S" in text
+
+
+@pytest.mark.behaviour("P10")
+def test_the_line_magic_gives_a_cost_report_and_calls_nothing(ours):
+    outcome = ours.run("%jaxdebug cost f(1., n=2)")
+    assert outcome.error == "None"
+    assert "f: 1 call to the host; " in outcome.value
+    assert "nothing has run" in outcome.value
+    assert "there is no program without it" in outcome.value
+    assert "takes a call, e.g. `%jaxdebug cost f(x)`" in ours.run("%jaxdebug cost f").error

@@ -103,7 +103,7 @@ def test_results_times_and_threads_are_told(call):
     calls = run.callbacks.calls
     assert len(calls) == 4
     for one, event, end in zip(calls, run.events, ended, strict=True):
-        assert event.time_ns <= one.started_ns <= end - run.origin_ns <= one.started_ns + one.duration_ns
+        assert event.time_ns <= one.started_ns <= end - run.life.origin_ns <= one.started_ns + one.duration_ns
         assert run.callbacks.call_of(event) is one
         expected = () if call == "debug" else (3 * event.values[0],)
         assert one.result == expected
@@ -143,7 +143,7 @@ def test_a_callback_that_calls_back_itself_is_told_with_both_calls():
         jax.debug.callback(outer, 1.0)
         jax.effects_barrier()
     assert sorted(summary.calls for summary in run.callbacks) == [1, 1]
-    assert run._session.capture.outcomes.running() == []
+    assert run._session.capture.box(0).outcomes.running() == []
 
 
 @pytest.mark.behaviour("C6")

@@ -14,10 +14,11 @@ from tests.e2e.notebook import Notebook
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser as PlaywrightBrowser
-    from playwright.sync_api import ConsoleMessage, Page, Playwright
+    from playwright.sync_api import ConsoleMessage, Page, Playwright, WebSocket
 
     from tests.e2e.lab import JupyterLab
 
+Theme = Literal["Light", "Dark", "Dark High Contrast"]
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts" / "e2e"
 DRIVER = (Path(__file__).parent / "driver.js").read_text()
 WAIT_S = 60
@@ -80,15 +81,17 @@ class LabPage:
         self.console: list[str] = []
         self.errors: list[str] = []
         self.requests: list[str] = []
+        self.received: list[int] = []
+        """Bytes of each message that the kernels sent."""
         page.set_default_timeout(WAIT_S * 1000)
         # "Leave the page?": yes. Without a handler a reload with unsaved changes would be refused.
         page.on("dialog", lambda dialog: dialog.accept())
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._note(f"uncaught: {error}", is_error=True))
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("websocket", lambda socket: self.requests.append(socket.url))
+        page.on("websocket", self._on_websocket)
 
-    def open_notebook(self, path: str, theme: Literal["Light", "Dark"] = "Light") -> Notebook:
+    def open_notebook(self, path: str, theme: Theme = "Light") -> Notebook:
         """Open a notebook and wait until its kernel is idle."""
         # A workspace of its own: the notebooks of other tests are not opened again.
         workspace = re.sub(r"\W", "-", self.name)
@@ -99,12 +102,29 @@ class LabPage:
         notebook.wait_until_idle()
         return notebook
 
-    def set_theme(self, theme: Literal["Light", "Dark"]) -> None:
+    def open_in_notebook_7(self, path: str) -> Notebook:
+        """The same in Jupyter Notebook, which shows one document a page."""
+        self.page.goto(f"{self.lab.url}/notebooks/{path}?token={self.lab.token}")
+        notebook = Notebook(self, path)
+        notebook.wait_until_open()
+        notebook.wait_until_idle()
+        return notebook
+
+    def open_beside(self, path: str) -> Notebook:
+        """Open one more notebook in the page, as a new tab."""
+        self.ask("open", path)
+        notebook = Notebook(self, path)
+        notebook.wait_until_open()
+        notebook.wait_until_idle()
+        return notebook
+
+    def set_theme(self, theme: Theme) -> None:
         """Have the page in this theme; JupyterLab keeps it for the pages that come after."""
         if self.ask("themeIs", f"JupyterLab {theme}"):
             return
         self.ask("setTheme", f"JupyterLab {theme}")
         self.wait_for("themeIs", f"JupyterLab {theme}")
+        self.wait_for_js("() => !document.getElementById('jupyterlab-splash')")
 
     def reload(self) -> None:
         """Load the page anew, as a person does: the kernels go on, what was not saved is gone."""
@@ -151,6 +171,10 @@ class LabPage:
             return handle.json_value()
         except Error as error:
             raise AssertionError(f"waited {timeout_s:g} s for {what}: {error.message}") from None
+
+    def _on_websocket(self, socket: WebSocket) -> None:
+        self.requests.append(socket.url)
+        socket.on("framereceived", lambda payload: self.received.append(len(payload)))
 
     def _on_console(self, message: ConsoleMessage) -> None:
         self._note(f"{message.type}: {message.text}", is_error=message.type == "error")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e import front_ends
 from tests.e2e.browser import ARTIFACTS, Browser, LabPage
+from tests.e2e.hold import Hold
 from tests.e2e.lab import JupyterLab
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
     """Serve a temporary folder with JupyterLab."""
-    with JupyterLab(tmp_path_factory.mktemp("lab"), ARTIFACTS / "jupyterlab.log") as server:
-        yield server
+    folder, log = tmp_path_factory.mktemp("lab"), ARTIFACTS / "jupyterlab.log"
+    with JupyterLab(folder, log, server=front_ends.server()) as running:
+        yield running
 
 
 @pytest.fixture(scope="package")
@@ -55,3 +58,9 @@ def lab_page(browser: Browser, lab: JupyterLab, request: pytest.FixtureRequest) 
     yield page
     page.close()
     lab.shut_down_kernels()
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Hold:
+    """A place where the test's cells wait for it."""
+    return Hold(tmp_path / "go-on")

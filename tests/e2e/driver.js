@@ -20,9 +20,22 @@ window.notebookDriver = {
     return Boolean(panel?.context.isReady && panel.content.widgets.length && panel.isVisible);
   },
 
+  async open(path) {
+    await window.jupyterapp.commands.execute("docmanager:open", { path });
+  },
+
+  activate(path) {
+    window.jupyterapp.shell.activateById(this.panel(path).id);
+  },
+
   kernelIsIdle(path) {
     const session = this.panel(path)?.sessionContext;
     return Boolean(session?.isReady && session.session?.kernel?.status === "idle");
+  },
+
+  /** What the menu's "Reconnect to Kernel" does. */
+  reconnect(path) {
+    this.panel(path).sessionContext.session.kernel.reconnect();
   },
 
   kernelIsGone(path) {
@@ -46,6 +59,15 @@ window.notebookDriver = {
       (reason) => ended(`failed: ${reason}`),
     );
     return this.runs.push(run) - 1;
+  },
+
+  // Runs a command on a cell, to its end.
+  async command(command, path, index) {
+    const panel = this.panel(path);
+    window.jupyterapp.shell.activateById(panel.id);
+    panel.content.deselectAll();
+    panel.content.activeCellIndex = index;
+    await window.jupyterapp.commands.execute(command);
   },
 
   runState(id) {
@@ -75,6 +97,10 @@ window.notebookDriver = {
 
   async shutDownKernel(path) {
     await this.panel(path).sessionContext.shutdown();
+  },
+
+  async restartKernel(path) {
+    await this.panel(path).sessionContext.session.kernel.restart();
   },
 
   async interruptKernel(path) {

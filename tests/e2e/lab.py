@@ -12,14 +12,17 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import nbformat
 
+import jax_debug_widgets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+LABEXTENSION = Path(jax_debug_widgets.__file__).parent / "labextension"
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 20
 
@@ -37,19 +40,23 @@ LAB_SETTINGS = {
 class JupyterLab:
     """A running server: `with JupyterLab(folder, log) as lab: lab.write_notebook(…)`."""
 
-    def __init__(self, folder: Path, log: Path, kernels: Mapping[str, str] | None = None) -> None:
-        """Serve `folder/notebooks`; `kernels` maps names to the interpreters that run them."""
+    def __init__(
+        self, folder: Path, log: Path, kernels: Mapping[str, str] | None = None, server: str = sys.executable
+    ) -> None:
+        """Serve `folder/notebooks`; `kernels` maps names to the interpreters that run them, `server` is the one that serves."""
         self.notebooks = folder / "notebooks"
         self.token = secrets.token_hex(16)
         self._settings = folder / "jupyter"
         self._log = log
         self._kernels = kernels or {"python3": sys.executable}
+        self._server = server
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
 
     def __enter__(self) -> Self:
         self.notebooks.mkdir(parents=True)
         self._write_settings()
+        self._install_extension()
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -83,9 +90,24 @@ class JupyterLab:
         nbformat.write(notebook, self.notebooks / name)
         return name
 
+    def add_kernel(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Offer another kernel: the contents of its `kernel.json`."""
+        _write_json(self._settings / "data" / "kernels" / name / "kernel.json", spec)
+
     def read_notebook(self, name: str) -> nbformat.NotebookNode:
         """Read what was last saved."""
         return nbformat.read(self.notebooks / name, as_version=4)
+
+    def set_settings(self, plugin: str, settings: Mapping[str, Any]) -> None:
+        """Set what the user set for a plugin of the page; the next page that is opened has it."""
+        self._request("PUT", f"/lab/api/settings/{plugin}", {"raw": json.dumps(settings)})
+
+    def wait_for_workspace(self, text: str, timeout_s: float = 60) -> None:
+        """Wait until JupyterLab has saved a layout in which `text` occurs; it does so a moment after each change."""
+        folder, deadline = self._settings / "workspaces", time.monotonic() + timeout_s
+        while not any(text in file.read_text() for file in folder.glob("*")):
+            assert time.monotonic() < deadline, f"no layout with {text} was saved"
+            time.sleep(0.05)
 
     def kernel_ids(self) -> list[str]:
         """The kernels that run now."""
@@ -96,9 +118,12 @@ class JupyterLab:
         for session in self._request("GET", "/api/sessions"):
             self._request("DELETE", f"/api/sessions/{session['id']}")
 
-    def _request(self, method: str, path: str) -> Any:
+    def _request(self, method: str, path: str, content: Any = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - our own server
-            self.url + path, method=method, headers={"Authorization": f"token {self.token}"}
+            self.url + path,
+            method=method,
+            headers={"Authorization": f"token {self.token}"},
+            data=None if content is None else json.dumps(content).encode(),
         )
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - our own server
             body = answer.read()
@@ -106,12 +131,13 @@ class JupyterLab:
 
     def _command(self, port: int) -> list[str]:
         return [
-            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            *(self._server, "-m", "jupyterlab", "--no-browser", "--allow-root"),
             *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
             f"--IdentityProvider.token={self.token}",
             f"--ServerApp.root_dir={self.notebooks}",
             # The driver asks `window.jupyterapp`; nothing asks the package registry for updates or extensions.
             "--LabApp.expose_app_in_browser=True",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
             # `python3` is the kernel named here, not the one that an environment brings.
@@ -131,6 +157,12 @@ class JupyterLab:
             "PYTHONUNBUFFERED": "1",
         }
 
+    def _install_extension(self) -> None:
+        """Show the checkout's own labextension, wherever the environment has or has not linked one."""
+        installed = self._settings / "data" / "labextensions" / "jax-debug-widgets"
+        installed.parent.mkdir(parents=True)
+        installed.symlink_to(LABEXTENSION, target_is_directory=True)
+
     def _write_settings(self) -> None:
         _write_json(self._settings / "config" / "labconfig" / "default_setting_overrides.json", LAB_SETTINGS)
         for name, interpreter in self._kernels.items():
@@ -139,7 +171,7 @@ class JupyterLab:
                 "display_name": name,
                 "language": "python",
             }
-            _write_json(self._settings / "data" / "kernels" / name / "kernel.json", spec)
+            self.add_kernel(name, spec)
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None

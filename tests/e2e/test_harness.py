@@ -35,28 +35,26 @@ counter = Counter()
 counter
 """
 SEND_WHILE_BLOCKED = """
+{define}
 def send():
     for number in range(10):
-        counter.send({"number": number})
+        counter.send({{"number": number}})
 
 sender = threading.Thread(target=send)
 sender.start()
-while not pathlib.Path("go").exists():
-    time.sleep(0.02)
+wait()
 sender.join()
 print("the cell ended")
 """
 
 
 @pytest.fixture
-def counting(lab, lab_page):
-    path = lab.write_notebook("counting.ipynb", WIDGET, SEND_WHILE_BLOCKED)
-    notebook = lab_page.open_notebook(path)
-    yield notebook
-    (lab.notebooks / "go").unlink(missing_ok=True)
+def counting(lab, lab_page, hold):
+    path = lab.write_notebook("counting.ipynb", WIDGET, SEND_WHILE_BLOCKED.format(define=hold.define))
+    return lab_page.open_notebook(path)
 
 
-def test_messages_are_seen_while_the_cell_runs(lab, lab_page, counting):
+def test_messages_are_seen_while_the_cell_runs(lab_page, counting, hold):
     counting.run_cell(0)
     counting.output(0).get_by_text("counter: 0 seen").wait_for()
     run = counting.start_cell(1)
@@ -64,11 +62,19 @@ def test_messages_are_seen_while_the_cell_runs(lab, lab_page, counting):
     assert not run.ended
     assert counting.is_running(1)
     lab_page.screenshot("harness-messages-while-the-cell-runs")
-    (lab.notebooks / "go").touch()
+    hold.go_on()
     run.wait()
     assert counting.printed(1) == "the cell ended\n"
     assert lab_page.requests_elsewhere() == []
     assert lab_page.errors == []
+
+
+def test_a_page_that_reconnects_is_answered_again(lab_page, counting):
+    counting.run_cell(0)
+    counting.reconnect()
+    lab_page.wait_for("kernelIsIdle", counting.path)
+    counting.run_cell(0)
+    counting.output(0).get_by_text("counter: 0 seen").wait_for()
 
 
 def test_the_model_is_there_again_after_a_reload(lab_page, counting):
@@ -90,8 +96,8 @@ def test_a_reload_loses_what_was_not_saved(lab_page, counting):
     assert counting.outputs(0) == []
 
 
-def test_a_saved_notebook_opens_without_its_kernel(lab, lab_page, counting):
-    (lab.notebooks / "go").touch()
+def test_a_saved_notebook_opens_without_its_kernel(lab, lab_page, counting, hold):
+    hold.go_on()
     counting.run_all()
     counting.output(0).get_by_text("counter: 10 seen").wait_for()
     counting.save()

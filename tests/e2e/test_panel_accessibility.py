@@ -21,12 +21,12 @@ THEMES = ["light", "dark"]
 SERIOUS = {"serious", "critical"}
 
 
-def violations(page: Page) -> list[str]:
-    """What axe-core finds in the panel that is serious, in words."""
+def violations(page: Page, where: str = "[data-jaxdebug-run]") -> list[str]:
+    """What axe-core finds in the panel, or elsewhere in the page, that is serious, in words."""
     if not page.evaluate("'axe' in window"):
         page.add_script_tag(path=AXE)
     # `color-contrast` needs what is scrolled away to be looked at too; it is, as far as it is drawn.
-    found = page.evaluate("axe.run('[data-jaxdebug-run]').then(({ violations }) => violations)")
+    found = page.evaluate("where => axe.run(where).then(({ violations }) => violations)", where)
     return [
         f"{violation['id']}: {node['failureSummary']} {node['html'][:160]}"
         for violation in found

@@ -76,4 +76,4 @@ def test_all_lines_are_searched_and_exported(panel, lab_page):
         panel.root.get_by_test_id("export-csv").click()
     text = download.value.path().read_text("utf-8")
     assert text.count("mean ") == 50
-    assert text.startswith("event,time,site,where,label,phase,ordered,lane,occurrence,call,text")
+    assert text.startswith("event,time,site,where,label,phase,ordered,lane,occurrence,step,device,call,text")

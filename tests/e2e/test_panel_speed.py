@@ -21,7 +21,7 @@ MOST_MS = 100
 """Within which an answer feels immediate."""
 
 IN_PANEL = """
-const panel = document.querySelector('[data-jaxdebug-run] > div').shadowRoot;
+const panel = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map((host) => host.shadowRoot).find(Boolean);
 const frame = () => new Promise(requestAnimationFrame);
 const until = async (condition) => {
   const start = performance.now();

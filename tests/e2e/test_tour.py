@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+from itertools import pairwise
+from statistics import median
 
-import nbformat
 import pytest
 
 from tests.e2e.panel import PanelOnScreen
-
-TOUR = Path(__file__).parents[2] / "notebooks" / "01_tour.ipynb"
-
-STEPS = 10_000
-COUNTS = {"ordered": STEPS, "unordered": 2 * STEPS, "events": 3 * STEPS}
-
-
-CELLS = nbformat.read(TOUR, as_version=4).cells
-WATCHED = next(index for index, cell in enumerate(CELLS) if cell.source.startswith("%%jaxdebug"))
-BEFORE = [index for index, cell in enumerate(CELLS[:WATCHED]) if cell.cell_type == "code"]
+from tests.e2e.tour import COUNTS, STEPS, TOUR, WATCHED, open_tour, prepare
 
 
 @pytest.fixture
-def tour(lab, lab_page):
-    shutil.copy(TOUR, lab.notebooks / TOUR.name)
-    notebook = lab_page.open_notebook(TOUR.name)
-    for index in BEFORE:
-        notebook.run_cell(index, timeout_s=120)
-    return notebook
+def tour(lab, lab_page, hold):
+    return open_tour(lab, lab_page, hold)
 
 
 @pytest.mark.behaviour("P9")
-def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
+def test_the_panel_is_alive_while_the_cell_runs(hold, tour, lab_page):
+    prepare(tour, held=True)
     panel = PanelOnScreen(lab_page)
     panel.record()
     run = tour.start_cell(WATCHED)
     tour.output(WATCHED)
-    lab_page.wait_for_js("() => window.recordedFrames.some(frame => frame.events > 0)", timeout_s=120)
-    assert not run.ended, "the first events were shown only when the cell had ended"
-    lab_page.wait_for_js("() => window.recordedFrames.at(-1).events > 1000", timeout_s=120)
+    lab_page.wait_for_js("() => window.recordedFrames.at(-1)?.events > 1000", timeout_s=120)
     panel.picture("tour-panel-while-running")
     panel.open_tab("Plots")
     while_running = panel.points()
-    assert not run.ended, "the plots moved only when the cell had ended"
     lab_page.screenshot("tour-plots-while-running")
+    assert not run.ended
+    hold.go_on()
     run.wait(timeout_s=120)
     panel.wait(state="done", barrier="drained", **COUNTS)
 
@@ -52,9 +38,9 @@ def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
     assert panel.points() == dict.fromkeys(while_running, STEPS)
     frames = panel.frames()
     moving = [frame for frame in frames if 0 < frame.events < COUNTS["events"]]
-    seconds = (moving[-1].at - moving[0].at) / 1000
+    pauses = [later.at - earlier.at for earlier, later in pairwise(moving)]
     assert moving[0].latency <= 1000
-    assert len(moving) / seconds >= 10, f"{len(moving)} updates in {seconds:.1f} s"
+    assert median(pauses) <= 100, f"half of the updates came more than {median(pauses):.0f} ms after the one before"
     barriers = [frame.barrier for frame in frames]
     assert barriers.index("pending") < barriers.index("drained")
     assert lab_page.requests_elsewhere() == []
@@ -63,6 +49,7 @@ def test_the_panel_is_alive_while_the_cell_runs(tour, lab_page):
 
 @pytest.mark.behaviour("P8")
 def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(tour, lab_page):
+    prepare(tour)
     tour.run_cell(WATCHED, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", **COUNTS)
@@ -84,6 +71,7 @@ def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(tour, lab_pag
 
 
 def test_a_reload_brings_all_of_it_back(tour, lab_page):
+    prepare(tour)
     tour.run_cell(WATCHED, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", **COUNTS)
@@ -99,6 +87,7 @@ def test_a_reload_brings_all_of_it_back(tour, lab_page):
 
 
 def test_the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
+    prepare(tour)
     tour.run_cell(WATCHED, timeout_s=120)
     PanelOnScreen(lab_page).wait(state="done", **COUNTS)
     tour.save()
@@ -113,29 +102,9 @@ def test_the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
     lab_page.screenshot("tour-reopened-without-a-kernel")
 
 
-SLOW = """%%jaxdebug
-import pathlib, time
-
-def wait(step):
-    while not pathlib.Path("go").exists():
-        time.sleep(0.01)
-
-@jax.jit
-def slow(x):
-    def body(i, x):
-        jax.debug.print("step {i}", i=i)
-        return x * 0.5
-    x = lax.fori_loop(0, 2000, body, x)
-    jax.debug.callback(wait, x)
-    return x
-
-slow(1.0)
-"""
-
-
-def test_the_panel_answers_while_the_main_thread_is_blocked(lab, lab_page):
+def test_the_panel_answers_while_the_main_thread_is_blocked(lab, lab_page, hold):
     setup = "%load_ext jax_debug_widgets\nimport jax\nfrom jax import lax"
-    notebook = lab_page.open_notebook(lab.write_notebook("blocked.ipynb", setup, SLOW))
+    notebook = lab_page.open_notebook(lab.write_notebook("blocked.ipynb", setup, hold.blocked_cell(2000)))
     notebook.run_cell(0)
     panel = PanelOnScreen(lab_page)
     run = notebook.start_cell(1)
@@ -148,7 +117,7 @@ def test_the_panel_answers_while_the_main_thread_is_blocked(lab, lab_page):
     lab_page.screenshot("blocked-rows-on-demand")
 
     assert not run.ended
-    (lab.notebooks / "go").touch()
+    hold.go_on()
     run.wait()
     panel.wait(state="done", barrier="drained")
     assert lab_page.errors == []

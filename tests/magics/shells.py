@@ -17,7 +17,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from traitlets.config import Config
 
-from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session import current_session, snapshot_of
 from jax_debug_widgets.widgets import summary
 
 f = jax.jit(lambda x: (jax.debug.print("x {}", x), x * 2)[1])
@@ -91,7 +91,7 @@ class Shell:
                 result = self.ip.run_cell(cell, **{"store_history": True, **options})
         printed, summaries = out.getvalue(), 0
         if (run := current_session().current) is not None and run is not before:
-            text = summary(current_session().snapshot(run), lines=0) + "\n"
+            text = summary(snapshot_of(run), lines=0) + "\n"
             summaries, printed = printed.count(text), printed.replace(text, "")
         return Outcome(
             stdout=without_hashes(printed),

@@ -255,9 +255,30 @@ def test_a_site_is_switched_off_and_on_by_its_number(ours):
     assert texts() == ["switched 3.0"]
 
 
+def test_sites_are_switched_by_label_and_place_as_well(ours):
+    ours.run("def h(x):\n    jax.debug.print('{one}', one=x)\n    jax.debug.print('{two}', two=x)\nh = jax.jit(h)")
+    ours.run("%jaxdebug --no-echo h(1.)")
+    first, second = last_run().sites
+    number, of_second = first.id, second.id
+    ours.run(f"%jaxdebug mute '{first.where}'")
+    ours.run("%jaxdebug --no-echo h(2.)")
+    assert f"is muted: `%jaxdebug unmute {number}`" in ours.run("%jaxdebug status").stdout
+    assert [event.site for event in last_run().events] == [second]
+    ours.run(f"%jaxdebug every 1000 '{second.where}'")
+    ours.run(f"%jaxdebug unmute {number}")
+    ours.run("%jaxdebug --no-echo h(3.)")
+    assert first in last_run().sites
+    assert last_run()._session.switches.sampled() == {of_second: 1000}
+    assert "is called three" in ours.run(f"%jaxdebug mute {number}, three").stderr
+    assert number not in last_run()._session.switches.muted(), "all or none"
+    ours.run(f"%jaxdebug every 1 {of_second}")
+    assert re.search(rf"^ *{of_second}  on  .*$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
+
+
 def test_a_site_that_is_none_is_refused(ours):
     assert "no site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
-    assert "say which, by number" in ours.run("%jaxdebug mute loss").stderr
+    assert "no site is called nowhere" in ours.run("%jaxdebug mute nowhere").stderr
+    assert "say which, by number" in ours.run("%jaxdebug mute").stderr
 
 
 def test_values_are_drawn_by_name(ours):
@@ -270,3 +291,6 @@ def test_values_are_drawn_by_name(ours):
     assert ours.run("plt.gca().get_title(); plt.close('all')").result.success
     assert "no captured value is called 'y'" in ours.run("%jaxdebug show y").stderr
     assert "nothing to draw" in ours.run("%jaxdebug show x.sum()").stderr
+    assert ours.run("%jaxdebug show x --step 0 --lane 0").stderr == ""
+    assert "no step 7 with lane 0" in ours.run("%jaxdebug show --step=7 x").stderr
+    assert "cannot read '--stp'" in ours.run("%jaxdebug show x --stp 7").stderr

@@ -22,34 +22,46 @@ def hatch_build():
 
 
 @pytest.fixture
+def product(hatch_build):
+    return hatch_build.Product("the panel", "built/panel.js", "js", ("js/src",))
+
+
+@pytest.fixture
 def checkout(tmp_path):
     """A panel and its source, equally old, as in an unpacked sdist."""
-    source, bundle = tmp_path / "js" / "src" / "panel.ts", tmp_path / "panel.js"
-    source.parent.mkdir(parents=True)
-    for file in (source, bundle):
+    for name in ("js/src/panel.ts", "js/package-lock.json", "built/panel.js"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("export {}")
         os.utime(file, (1000, 1000))
     return tmp_path
 
 
-def test_a_panel_as_old_as_its_sources_is_used_as_it_is(hatch_build, checkout):
-    assert not hatch_build.is_stale(checkout / "panel.js", checkout / "js")
+def test_a_panel_as_old_as_its_sources_is_used_as_it_is(hatch_build, checkout, product):
+    assert not hatch_build.is_stale(checkout, product)
 
 
-def test_a_changed_source_asks_for_a_build(hatch_build, checkout):
-    os.utime(checkout / "js" / "src" / "panel.ts", (1001, 1001))
-    assert hatch_build.is_stale(checkout / "panel.js", checkout / "js")
+@pytest.mark.parametrize("source", ["js/src/panel.ts", "js/package-lock.json"])
+def test_a_changed_source_asks_for_a_build(hatch_build, checkout, product, source):
+    os.utime(checkout / source, (1001, 1001))
+    assert hatch_build.is_stale(checkout, product)
 
 
-def test_a_missing_panel_asks_for_a_build(hatch_build, checkout):
-    (checkout / "panel.js").unlink()
-    assert hatch_build.is_stale(checkout / "panel.js", checkout / "js")
+def test_a_missing_panel_asks_for_a_build(hatch_build, checkout, product):
+    (checkout / product.target).unlink()
+    assert hatch_build.is_stale(checkout, product)
 
 
-def test_without_npm_it_says_what_to_install(hatch_build, checkout, monkeypatch):
+def test_the_sources_named_are_there(hatch_build):
+    for product in hatch_build.PRODUCTS:
+        missing = [source for source in product.sources if not (SCRIPT.parent / source).exists()]
+        assert missing == []
+
+
+def test_without_npm_it_says_what_to_install(hatch_build, checkout, product, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match=r"no npm on the PATH. Install Node"):
-        hatch_build.build_front_end(checkout / "js")
+        hatch_build.build(checkout, product)
 
 
 def test_an_npm_that_cannot_run_does_not_count(hatch_build, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PANEL = "jax_debug_widgets/static/panel.js"
 PANEL_LIMIT_BYTES = 150_000
+"""Of what a page loads at first."""
+VIEWS = "jax_debug_widgets/static/views.js"
+VIEWS_LIMIT_BYTES = 60_000
+"""Of what it loads when one of these views is first shown."""
+LABEXTENSION = "share/jupyter/labextensions/jax-debug-widgets"
+LABEXTENSION_LIMIT_BYTES = 60_000
+"""Of its programs: it brings no second copy of the panel."""
 
 
 def run(*command: str, cwd: Path, **environment: str) -> str:
@@ -32,10 +40,12 @@ def run(*command: str, cwd: Path, **environment: str) -> str:
 def wrong_with_wheel(sizes: Mapping[str, int]) -> list[str]:
     """What should not be as it is in a wheel with files of these sizes."""
     problems = []
-    if not 0 < sizes.get(PANEL, 0) <= PANEL_LIMIT_BYTES:
-        problems.append(f"{PANEL}: {sizes.get(PANEL, 'missing')}")
+    for part, limit in ((PANEL, PANEL_LIMIT_BYTES), (VIEWS, VIEWS_LIMIT_BYTES)):
+        if not 0 < sizes.get(part, 0) <= limit:
+            problems.append(f"{part}: {sizes.get(part, 'missing')}")
     if "jax_debug_widgets/py.typed" not in sizes:
         problems.append("py.typed: missing")
+    problems += wrong_with_extension({name.split(".data/data/")[-1]: size for name, size in sizes.items()})
     allowed = ("jax_debug_widgets/", "jax_debug_widgets-")
     unwanted = ("node_modules/", "__pycache__/", ".gitkeep")
     problems += [
@@ -43,6 +53,22 @@ def wrong_with_wheel(sizes: Mapping[str, int]) -> list[str]:
         for name in sizes
         if not name.startswith(allowed) or name.endswith(".map") or any(part in name for part in unwanted)
     ]
+    return problems
+
+
+def wrong_with_extension(sizes: Mapping[str, int]) -> list[str]:
+    """The same for JupyterLab's extension; names as below the environment's prefix."""
+    needed = [
+        f"{LABEXTENSION}/{name}" for name in ("package.json", "install.json", "schemas/jax-debug-widgets/plugin.json")
+    ]
+    problems = [f"{name}: missing" for name in needed if name not in sizes]
+    programs = {name: size for name, size in sizes.items() if name.startswith(LABEXTENSION) and name.endswith(".js")}
+    if not any("/remoteEntry." in name for name in programs):
+        problems.append("remoteEntry: missing")
+    if sum(programs.values()) > LABEXTENSION_LIMIT_BYTES:
+        problems.append(f"{LABEXTENSION}: {sum(programs.values())} bytes of programs")
+    if any(name.startswith("jax_debug_widgets/labextension/") for name in sizes):
+        problems.append("the extension is in the package, too")
     return problems
 
 
@@ -70,8 +96,12 @@ def test_the_sdist_holds_the_sources_of_the_panel_and_the_panel(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[-1] for name in archive.getnames()}
-    assert {PANEL, "js/package-lock.json", "js/build.mjs", "hatch_build.py", "pyproject.toml", "LICENSE"} <= names
-    assert any(name.startswith("js/src/") for name in names)
+    assert {PANEL, VIEWS, "js/package-lock.json", "js/build.mjs"} <= names
+    assert {"hatch_build.py", "pyproject.toml", "LICENSE"} <= names
+    assert {"js/lab/package-lock.json", "js/lab/install.json", "jax_debug_widgets/labextension/package.json"} <= names
+    assert all(
+        any(name.startswith(folder) for name in names) for folder in ("js/src/", "js/lab/src/", "js/lab/schema/")
+    )
     assert [name for name in names if "node_modules" in name or name.endswith(".map")] == []
 
 
@@ -85,7 +115,46 @@ def test_the_wheel_works_where_it_is_installed(wheel, tmp_path):
     assert Path(where.strip()).is_relative_to(target)
 
 
-GOOD_WHEEL = {PANEL: 1000, "jax_debug_widgets/py.typed": 0, "jax_debug_widgets-0.1.0.dist-info/METADATA": 10}
+def test_jupyterlab_finds_the_extension_of_an_installed_wheel(wheel, tmp_path):
+    """`pip install --prefix` puts shared data where an environment has it; JupyterLab is asked what it sees there."""
+    prefix = tmp_path / "prefix"
+    # Without --ignore-installed pip takes the package out of the environment that runs these tests.
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--ignore-installed",
+        "--prefix",
+        str(prefix),
+        str(wheel),
+        cwd=ROOT,
+    )
+    program = (
+        "from jupyterlab_server.config import get_federated_extensions\n"
+        "import json, sys; print(json.dumps(get_federated_extensions([sys.argv[1]])))"
+    )
+    found = json.loads(
+        run(sys.executable, "-c", program, str(prefix / "share" / "jupyter" / "labextensions"), cwd=tmp_path)
+    )
+    extension = found["jax-debug-widgets"]
+    assert extension["install"]["packageName"] == "jax-debug-widgets"
+    assert (Path(extension["ext_path"]) / extension["jupyterlab"]["_build"]["load"]).is_file()
+
+
+DATA = f"jax_debug_widgets-0.1.0.data/data/{LABEXTENSION}"
+GOOD_WHEEL = {
+    f"{DATA}/package.json": 10,
+    f"{DATA}/install.json": 10,
+    f"{DATA}/schemas/jax-debug-widgets/plugin.json": 10,
+    f"{DATA}/static/remoteEntry.abc.js": 1000,
+    PANEL: 1000,
+    VIEWS: 1000,
+    "jax_debug_widgets/py.typed": 0,
+    "jax_debug_widgets-0.1.0.dist-info/METADATA": 10,
+}
 
 
 @pytest.mark.parametrize(
@@ -94,16 +163,20 @@ GOOD_WHEEL = {PANEL: 1000, "jax_debug_widgets/py.typed": 0, "jax_debug_widgets-0
         ({}, 0),
         ({PANEL: 0}, 1),
         ({PANEL: PANEL_LIMIT_BYTES + 1}, 1),
+        ({VIEWS: 0}, 1),
+        ({VIEWS: VIEWS_LIMIT_BYTES + 1}, 1),
         ({"jax_debug_widgets/static/panel.js.map": 1}, 1),
         ({"jax_debug_widgets/static/node_modules/x.js": 1}, 1),
         ({"js/src/x.ts": 1}, 1),
+        ({f"{DATA}/static/x.js": LABEXTENSION_LIMIT_BYTES}, 1),
+        ({"jax_debug_widgets/labextension/package.json": 1}, 1),
     ],
 )
 def test_the_check_of_the_wheel_can_fail(changed, problems):
     assert len(wrong_with_wheel(GOOD_WHEEL | changed)) == problems
 
 
-@pytest.mark.parametrize("missing", [PANEL, "jax_debug_widgets/py.typed"])
+@pytest.mark.parametrize("missing", [name for name in GOOD_WHEEL if "METADATA" not in name])
 def test_the_check_of_the_wheel_misses_what_is_missing(missing):
     sizes = {name: size for name, size in GOOD_WHEEL.items() if name != missing}
     assert len(wrong_with_wheel(sizes)) == 1

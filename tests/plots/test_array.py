@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import matplotlib as mpl
@@ -72,3 +74,27 @@ def test_what_cannot_be_drawn_says_so(value):
 def test_a_step_that_is_not_kept_is_told(run, asked):
     with pytest.raises(IndexError, match="steps that are kept: 0 to 2"):
         run.show("h", **asked)
+
+
+def test_a_lane_is_shown_by_its_number():
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(lambda v: jax.debug.callback(lambda _: None, v)))(jnp.arange(12.0).reshape(3, 4))
+    shown = run.show("v", lane=2)
+    assert shown.lines[0].get_ydata().tolist() == [8, 9, 10, 11]
+    assert shown.get_title() == "v, step 0, lane 2  float32[4]"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 3, 4, 5)], ids=str)
+def test_treescope_shows_arrays_of_any_rank(shape, dtype):
+    with jdw.capture() as run:
+        jax.debug.callback(lambda _: None, a := jnp.ones(shape, dtype))
+    del a
+    html = run.tree("a := jnp.ones(shape, dtype)")._repr_html_()
+    assert "treescope" in html
+
+
+def test_without_treescope_it_is_said_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "treescope", None)
+    with pytest.raises(ImportError, match=r'pip install "jax-debug-widgets\[treescope\]"'):
+        run.tree("h")

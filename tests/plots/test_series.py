@@ -12,9 +12,15 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.plots import draw_series
+from jax_debug_widgets.plots import Series, draw_series
 
 STEPS = np.arange(5)
+
+
+def series(name, x, values, strands=None):
+    """Of one lane, or of those of `strands`."""
+    strands = np.zeros(len(x), int) if strands is None else strands
+    return Series(name, np.asarray(x, float), values, strands, [f"lane {n}" for n in range(strands.max(initial=0) + 1)])
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +43,7 @@ def drawn(ax):
 
 
 def test_a_series_is_a_line_through_its_values(ax):
-    assert draw_series([("loss", STEPS, STEPS**2.0)], ax=ax) is ax
+    assert draw_series([series("loss", STEPS, STEPS**2.0)], ax=ax) is ax
     (line,) = drawn(ax).lines
     assert line.get_xdata().tolist() == STEPS.tolist()
     assert line.get_ydata().tolist() == [0, 1, 4, 9, 16]
@@ -47,7 +53,7 @@ def test_a_series_is_a_line_through_its_values(ax):
 
 
 def test_several_series_have_a_legend(ax):
-    draw_series([("loss", STEPS, STEPS * 1.0), ("norm", STEPS[:3], STEPS[:3] * 2.0)], ax=ax)
+    draw_series([series("loss", STEPS, STEPS * 1.0), series("norm", STEPS[:3], STEPS[:3] * 2.0)], ax=ax)
     assert [text.get_text() for text in drawn(ax).get_legend().get_texts()] == ["loss", "norm"]
     assert [len(line.get_xdata()) for line in ax.lines] == [5, 3]
 
@@ -55,7 +61,7 @@ def test_several_series_have_a_legend(ax):
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_marked_where_it_happened(ax, wrong):
     values = np.array([1.0, 2.0, wrong, 4.0, wrong])
-    draw_series([("loss", STEPS, values)], ax=ax)
+    draw_series([series("loss", STEPS, values)], ax=ax)
     line, marks = drawn(ax).lines
     assert np.array_equal(line.get_ydata(), [1, 2, np.nan, 4, np.nan], equal_nan=True)
     assert marks.get_xdata().tolist() == [2, 4]
@@ -66,63 +72,83 @@ def test_what_is_not_finite_is_marked_where_it_happened(ax, wrong):
 
 
 def test_a_series_of_nothing_finite_is_all_marks(ax):
-    draw_series([("loss", STEPS, np.full(5, np.nan))], ax=ax)
+    draw_series([series("loss", STEPS, np.full(5, np.nan))], ax=ax)
     line, marks = drawn(ax).lines
     assert np.isnan(line.get_ydata()).all()
     assert marks.get_xdata().tolist() == STEPS.tolist()
 
 
-def test_lanes_are_a_median_and_a_band(ax):
+def test_few_lanes_have_a_line_each(ax):
+    draw_series([series("x", np.repeat(STEPS, 2), np.arange(10.0), np.tile([0, 1], 5))], ax=ax)
+    assert [line.get_ydata().tolist() for line in drawn(ax).lines] == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+    assert [line.get_label() for line in ax.lines] == ["x, lane 0", "x, lane 1"]
+    assert not ax.collections
+
+
+def test_many_lanes_are_their_mean_and_a_band_from_the_lowest_to_the_highest(ax):
+    lanes = np.tile(np.arange(11), 5)
     steps = np.repeat(STEPS, 11)
-    values = np.tile(np.arange(11.0), 5) + steps * 100
-    draw_series([("x", steps, values)], ax=ax)
+    draw_series([series("x", steps, lanes + steps * 100.0, lanes)], ax=ax)
     (line,) = drawn(ax).lines
     assert line.get_xdata().tolist() == STEPS.tolist()
     assert line.get_ydata().tolist() == [5, 105, 205, 305, 405]
+    assert ax.get_ylabel() == "x, mean and range over 11 lanes"
     (band,) = ax.collections
     assert isinstance(band, PolyCollection)
     edges = band.get_paths()[0].vertices
-    assert edges[:, 1].min() == pytest.approx(0.5)
-    assert edges[:, 1].max() == pytest.approx(409.5)
+    assert (edges[:, 1].min(), edges[:, 1].max()) == (0, 410)
 
 
-def test_lanes_that_are_not_finite_leave_the_others_their_median(ax):
-    values = np.array([1.0, np.nan, 3.0, np.inf, 5.0, 7.0])
-    draw_series([("x", np.repeat([0, 1], 3), values)], ax=ax)
-    line, marks = drawn(ax).lines
-    assert line.get_ydata().tolist() == [2, 6]
-    assert marks.get_xdata().tolist() == [0, 1]
+def test_lanes_that_are_not_finite_leave_the_others_their_mean(ax):
+    values = np.array([1.0, np.nan, 3.0, 4.0, np.inf, 5.0, 7.0, -np.inf])
+    draw_series([series("x", np.repeat([0, 1], 4), values, np.tile(np.arange(4), 2))], ax=ax)
+    line, *marks = drawn(ax).lines
+    assert line.get_ydata().tolist() == [pytest.approx(8 / 3), 6]
+    assert [mark.get_xdata().tolist() for mark in marks] == [[0], [1], [1]]
+    assert [mark.get_marker() for mark in marks] == ["x", "^", "v"]
 
 
 def test_steps_need_not_have_the_same_number_of_lanes(ax):
-    draw_series([("x", np.array([0, 0, 0, 1, 4]), np.array([1.0, 2.0, 9.0, 5.0, 6.0]))], ax=ax)
+    steps, lanes = np.array([0, 0, 0, 0, 1, 4]), np.array([0, 1, 2, 3, 0, 3])
+    draw_series([series("x", steps, np.array([1.0, 2.0, 9.0, 4.0, 5.0, 6.0]), lanes)], ax=ax)
     (line,) = drawn(ax).lines
     assert line.get_xdata().tolist() == [0, 1, 4]
-    assert line.get_ydata().tolist() == [2, 5, 6]
+    assert line.get_ydata().tolist() == [4, 5, 6]
 
 
-def test_arrays_spread_over_their_elements(ax):
+def test_small_arrays_have_a_line_for_each_element_unless_a_band_is_asked_for(ax):
     values = np.arange(30.0).reshape(5, 2, 3)
-    draw_series([("w", STEPS, values)], ax=ax)
-    (line,) = drawn(ax).lines
+    draw_series([series("w", STEPS, values)], ax=ax)
+    assert [line.get_ydata().tolist() for line in drawn(ax).lines] == values.reshape(5, 6).T.tolist()
+    assert [line.get_label() for line in ax.lines][:2] == ["w[0, 0]", "w[0, 1]"]
+    other = Figure().subplots()
+    draw_series([series("w", STEPS, values)], ax=other, band=True)
+    (line,) = drawn(other).lines
     assert line.get_ydata().tolist() == [2.5, 8.5, 14.5, 20.5, 26.5]
-    assert len(ax.collections) == 1
+    assert len(other.collections) == 1
+
+
+def test_large_arrays_are_a_band_over_elements(ax):
+    values = np.arange(5 * 17.0).reshape(5, 17)
+    draw_series([series("w", STEPS, values)], ax=ax)
+    (line,) = drawn(ax).lines
+    assert line.get_ydata().tolist() == values.mean(axis=1).tolist()
+    assert ax.get_ylabel() == "w, mean and range over elements"
 
 
 def test_a_logarithmic_axis_takes_zero_and_negative_values(ax):
-    draw_series([("x", STEPS, np.array([0.0, -1.0, 1.0, 10.0, np.inf]))], ax=ax, log=True)
+    draw_series([series("x", STEPS, np.array([0.0, -1.0, 1.0, 10.0, np.inf]))], ax=ax, log=True)
     assert drawn(ax).get_yscale() == "log"
 
 
 @pytest.mark.parametrize("values", [np.zeros(0), np.zeros((0, 3)), np.zeros((5, 0))], ids=lambda v: str(v.shape))
 def test_no_values_are_an_empty_line(ax, values):
-    draw_series([("x", np.arange(len(values)), values)], ax=ax)
-    (line,) = drawn(ax).lines
-    assert not np.isfinite(line.get_ydata()).any()
+    draw_series([series("x", np.arange(len(values)), values)], ax=ax)
+    assert not any(np.isfinite(line.get_ydata()).any() for line in drawn(ax).lines)
 
 
 def test_without_axes_a_figure_is_made():
-    assert isinstance(drawn(draw_series([("x", STEPS, STEPS * 1.0)])), Axes)
+    assert isinstance(drawn(draw_series([series("x", STEPS, STEPS * 1.0)])), Axes)
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +193,50 @@ def test_run_plot_marks_where_a_value_is_not_finite(run, ax):
     assert marks.get_xdata().tolist() == [2]
 
 
+def test_run_plot_is_against_the_true_step_and_counts_on_from_call_to_call(ax):
+    @jax.jit
+    def f(x):
+        def outer(x, _):
+            def inner(x, _):
+                jax.debug.print("{x}", x=x)
+                return x + 1, None
+
+            return jax.lax.scan(inner, x, length=2)
+
+        return jax.lax.scan(outer, x, length=3)[0]
+
+    with jdw.capture() as run:
+        f(f(0.0))
+    (line,) = drawn(run.plot("x", ax=ax)).lines
+    assert line.get_xdata().tolist() == [i / 2 for i in range(12)]
+    assert line.get_ydata().tolist() == list(range(12))
+
+
+def test_run_plot_has_a_line_for_each_of_few_lanes_and_a_band_of_many_devices(ax):
+    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    @jax.jit
+    @jax.shard_map(mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P("d"))
+    def f(x):
+        def step(x, i):
+            jax.debug.callback(lambda *_: None, x[0])
+            jax.vmap(lambda k: jax.debug.print("{y}", y=k * i))(jnp.arange(2))
+            return x + 1, None
+
+        return jax.lax.scan(step, x, jnp.arange(3))[0]
+
+    with jdw.capture() as run:
+        f(jnp.arange(4.0))
+    (line,) = drawn(run.plot("x[0]", ax=ax)).lines
+    assert ax.get_ylabel() == "x[0], mean and range over 4 devices"
+    assert line.get_xdata().tolist() == [0, 1, 2]
+    assert line.get_ydata().tolist() == [1.5, 2.5, 3.5]
+    assert len(ax.collections) == 1
+    lanes = Figure().subplots()
+    run.plot("k * i", ax=lanes)
+    assert "over 8 lanes" in lanes.get_ylabel()
+
+
 def test_run_plot_says_what_there_is_for_a_name_that_is_not(run):
     with pytest.raises(KeyError, match="loss"):
         run.plot("los")
@@ -189,5 +259,5 @@ def test_complex_values_are_drawn_by_their_magnitude(ax):
 
 
 def test_a_name_is_shown_letter_by_letter(ax):
-    draw_series([("a['$x'] + b['$']", STEPS, STEPS * 1.0)], ax=ax)
+    draw_series([series("a['$x'] + b['$']", STEPS, STEPS * 1.0)], ax=ax)
     assert drawn(ax).get_ylabel() == r"a['\$x'] + b['\$']"

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.arrays import MAX_SIDE, array_message
+from jax_debug_widgets.session.arrays import array_message
 from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.arrays import MAX_SIDE
 
 
 @pytest.fixture(scope="module")

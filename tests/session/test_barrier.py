@@ -10,6 +10,8 @@ import threading
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
@@ -28,6 +30,7 @@ def test_effects_are_pending_until_the_callback_returns(slow):
         barrier = run.status().barrier
         assert barrier.state == "pending"
         assert len(barrier.pending) == 1
+        assert barrier.waits == ()
     assert run.status().state == "waiting"
     slow.release()
     assert run.barrier(PATIENCE)
@@ -44,6 +47,9 @@ def test_the_barrier_at_the_end_waits(slow):
         threading.Timer(0.05, slow.release).start()
     assert run.status().barrier.state == "drained"
     assert run.status().barrier.waited > 0
+    ((start, end),) = run.status().barrier.waits
+    assert end is not None and 0.04 < end - start <= run.status().elapsed
+    assert start >= run.calls[0].started_ns * 1e-9
     assert len(run.events) == 4
     assert run.notes == []
 
@@ -208,3 +214,29 @@ def test_a_failure_on_many_devices_does_not_fail_the_runs_after_it(caplog):
     # Leave nothing failed behind for JAX's own barrier: a good program on the same devices takes its place.
     jax.block_until_ready(jax.pmap(lambda x: (jax.debug.print("{}", x), x)[1])(jnp.arange(4.0)))
     jax.effects_barrier()
+
+
+@pytest.mark.behaviour("P9")
+def test_a_program_with_nothing_but_a_pure_callback_is_waited_for():
+    entered, go_on = threading.Event(), threading.Event()
+
+    def host(x):
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        return x
+
+    mesh = jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(AxisType.Auto,))
+    each = jax.shard_map(
+        lambda x: jax.pure_callback(host, x, x), mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False
+    )
+    program, argument = jax.jit(each), jax.device_put(jnp.ones(2), NamedSharding(mesh, P("d")))
+    with jdw.capture(timeout=PATIENCE, barrier=False) as run:
+        program(argument)
+        assert entered.wait(PATIENCE)
+        assert run.status().barrier.state == "pending"
+    assert run.status().state == "waiting"
+    go_on.set()
+    assert run.barrier(PATIENCE)
+    assert run.status().barrier.state == "drained"
+    assert [event.kind for event in run.events] == ["pure", "pure"]
+    assert {event.call for event in run.events} == {0}

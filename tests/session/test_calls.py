@@ -173,7 +173,7 @@ def test_wrapping_gives_the_same_values(ours, code):
     assert ours.run("%%jaxdebug\n" + code).value == plain
 
 
-def test_only_this_threads_calls_are_captured():
+def test_the_calls_of_a_daemon_are_not_captured():
     h, done = fresh(), threading.Event()
 
     def elsewhere():
@@ -181,7 +181,7 @@ def test_only_this_threads_calls_are_captured():
         done.set()
 
     with jdw.capture() as run:
-        thread = threading.Thread(target=elsewhere)
+        thread = threading.Thread(target=elsewhere, daemon=True)
         thread.start()
         assert done.wait(20)
         thread.join()
@@ -225,3 +225,19 @@ def test_nothing_is_kept_of_the_outputs():
     del y
     gc.collect()
     assert alive() is None
+
+
+def test_a_program_that_returns_typed_keys_is_a_call_like_another():
+    @jax.jit
+    def step(key):
+        key, now = jax.random.split(key)
+        jax.debug.print("{x}", x=jax.random.uniform(now))
+        return key
+
+    key = jax.random.key(0)
+    with jdw.capture() as run:
+        for _ in range(3):
+            key = step(key)
+    assert len(run.events) == 3
+    assert [call.name for call in run.calls] == ["step"] * 3
+    assert run.status().barrier.state == "drained"

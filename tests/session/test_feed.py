@@ -11,6 +11,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session, feed
 from jax_debug_widgets.session.requests import answer
+from jax_debug_widgets.widgets.channel import front_end
 from tests.fakes import Browser
 
 
@@ -67,7 +68,7 @@ def test_a_browser_that_loses_batches_and_asks_again_ends_with_the_state_of_the_
                 deliver(ask(run, type="sync", first=browser.next))
 
     with jdw.capture(max_events=max_events) as run:
-        news = current_session().feed_of(run).news
+        news = current_session().panels.feed_of(run).news
         for _ in range(12):
             for _ in range(chance.randrange(6)):
                 step(chance.random())
@@ -85,16 +86,16 @@ def test_a_browser_that_loses_batches_and_asks_again_ends_with_the_state_of_the_
 def test_news_are_told_once():
     with jdw.capture() as run:
         step(1.0)
-    messages = current_session().feed_of(run).news()
+    messages = current_session().panels.feed_of(run).news()
     assert sum(content["count"] for content, _ in messages) == 2
-    assert current_session().feed_of(run).news() == []
+    assert current_session().panels.feed_of(run).news() == []
 
 
 def test_a_change_without_events_is_told():
     with jdw.capture() as run:
-        assert len(current_session().feed_of(run).news()) == 1
-        assert current_session().feed_of(run).news() == []
-    (message,) = current_session().feed_of(run).news()
+        assert len(current_session().panels.feed_of(run).news()) == 1
+        assert current_session().panels.feed_of(run).news() == []
+    (message,) = current_session().panels.feed_of(run).news()
     assert message[0]["count"] == 0
     assert message[0]["status"]["state"] == "done"
 
@@ -104,7 +105,7 @@ def test_batches_are_numbered_and_bounded(monkeypatch):
     with jdw.capture() as run:
         for i in range(5):
             step(float(i))
-    messages = [content for content, _ in current_session().feed_of(run).news()]
+    messages = [content for content, _ in current_session().panels.feed_of(run).news()]
     assert [content["batch"] for content in messages] == [0, 1, 2]
     assert [(content["first"], content["count"]) for content in messages] == [(0, 4), (4, 4), (8, 2)]
     assert [len(content["sites"]) for content in messages] == [2, 0, 0]
@@ -114,7 +115,7 @@ def test_sync_from_the_middle_sends_sites_and_calls_again():
     with jdw.capture() as run:
         for i in range(5):
             step(float(i))
-    current_session().feed_of(run).news()
+    current_session().panels.feed_of(run).news()
     (message,) = [content for content, _ in ask(run, type="sync", first=6)]
     assert (message["first"], message["count"]) == (6, 4)
     assert len(message["sites"]) == 2
@@ -156,7 +157,7 @@ def test_the_newest_lines_of_each_stream_come_with_their_text(monkeypatch):
         for i in range(5):
             step(float(i))
     browser = Browser()
-    for message in current_session().feed_of(run).news():
+    for message in current_session().panels.feed_of(run).news():
         browser.receive(*message)
     assert sorted(browser.texts) == [6, 7, 8, 9]
 
@@ -192,6 +193,19 @@ def test_an_unknown_run_is_answered_with_what_to_do():
     ((content, _),) = answer(current_session(), {"type": "sync", "run": "nobody", "id": 3})
     assert (content["type"], content["id"], content["run"]) == ("error", 3, "nobody")
     assert "run the cell again" in content["message"]
+
+
+@pytest.mark.parametrize("run", ["run-1", "nobody"])
+def test_a_part_of_the_front_end_is_sent_whether_or_not_the_run_is_known(run):
+    ((content, buffer),) = answer(current_session(), {"type": "module", "run": run, "id": 3, "name": "views"})
+    assert (content["type"], content["id"], content["run"], content["name"]) == ("module", 3, run, "views")
+    assert content["text"] == front_end("views")
+    assert buffer == b""
+
+
+def test_an_unknown_part_of_the_front_end_is_an_error():
+    ((content, _),) = answer(current_session(), {"type": "module", "run": "run-1", "id": 3, "name": "poem"})
+    assert (content["type"], content["message"]) == ("error", "the front end has no part 'poem'")
 
 
 @pytest.mark.parametrize("request_", [{"first": -5, "count": 3}, {"first": 0, "count": -1}, {"first": 99, "count": 9}])

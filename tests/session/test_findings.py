@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import jax
 import jax.numpy as jnp
 import pytest
@@ -13,6 +11,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.events import CallSite, Nesting, Tap
 from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.record import Record
+from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.taps.fstrings import corrected
 
 
@@ -89,24 +88,15 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     site = CallSite(0, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
     nesting = Nesting(loops=(3,), steady=steady)
     tap = Tap(site, (), ((),), ((),), (jnp.dtype("float32"),), nesting, 4, lambda values: (tuple(values), {}), str)
-    expectations = Expectations()
+    expectations = Expectations(Store(Budget(), 0))
     for _ in range(2):
-        record = Record(0, "f", "f", "cell", 0)
+        record = Record(0, "f", "f", "cell", 0, "main")
         record.taps = [tap]
         record.fired[tap] = 1
         expectations.compare([record])
     [finding] = expectations.findings()
     assert (finding.kind, finding.expected, finding.seen, finding.calls) == (kind, 6, 2, 2)
     assert "expected 6, saw 2" in finding.message
-
-
-def test_a_thread_that_does_not_capture_is_told():
-    f = jax.jit(lambda x: jax.debug.print("x {x}", x=x))
-    with jdw.capture() as run, ThreadPoolExecutor(1, thread_name_prefix="loader") as pool:
-        list(pool.map(f, [1.0, 2.0]))
-        jax.effects_barrier()
-    [note] = run.status().notes
-    assert note.startswith("jit(<lambda>) ran in the thread 'loader_0', which does not capture")
 
 
 def test_a_program_compiled_before_the_capture_is_told():
@@ -122,3 +112,41 @@ def test_a_program_compiled_in_the_capture_is_seen():
         jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()(2.0)
     assert [event.text for event in run.events] == ["x 2.0"]
     assert run.status().notes == ()
+
+
+def test_a_loop_of_another_length_is_expected_to_fire_as_often_as_that():
+    def step(c, _):
+        jax.debug.print("c {}", c)
+        return c + 1, None
+
+    program = jax.jit(lambda x, length: lax.scan(step, x, None, length=length)[0], static_argnums=1)
+    for length in (5, 3):
+        with jdw.capture() as run:
+            program(jnp.float32(0), length)
+        assert len(run.events) == length
+        assert run.findings == []
+
+
+@pytest.mark.behaviour("P11")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.checkpoint, jax.jit], ids=["plain", "checkpoint", "jit"])
+def test_what_jax_moves_out_of_a_loop_that_it_differentiates_is_told(wrap):
+    def loss(x, w):
+        def body(x, _):
+            jax.debug.print("w {w}", w=w)
+            jax.debug.print("x {x}", x=x)
+            return jnp.sin(x) * w, None
+
+        return lax.scan(body, x, None, length=3)[0]
+
+    def train(x, w):
+        """The scan that is differentiated lies in another one, which goes round its forward and backward pass."""
+        return lax.scan(lambda x, _: (x - jax.grad(wrap(loss))(x, w), None), x, None, length=5)[0]
+
+    for program, outer in ((jax.grad(wrap(loss)), 1), (train, 5)):
+        with jdw.capture() as run:
+            jax.jit(program)(1.0, 2.0)
+        moved = {finding.site.phase: finding for finding in run.findings}
+        assert all(finding.site.label == "w" for finding in run.findings)
+        assert (moved["forward"].kind, moved["forward"].expected) == ("hoisted", 3 * outer)
+        assert moved["forward"].seen in (1, outer), "XLA may move it further"
+        assert "JAX has moved it out of the loop when it differentiated it" in moved["forward"].message

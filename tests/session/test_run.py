@@ -112,7 +112,7 @@ def test_a_series_has_steps_and_values(run):
     steps, values = run.series("loss")
     np.testing.assert_array_equal(steps, np.arange(8))
     np.testing.assert_array_equal(values, 0.5 ** np.arange(1, 9))
-    assert values.dtype == np.float64
+    assert values.dtype == np.float32, "that of the program"
 
 
 def test_a_series_can_be_named_by_its_place(run):
@@ -174,7 +174,8 @@ def test_a_frame_has_one_row_an_event(run):
     frame = run.to_pandas()
     assert len(frame) == 8
     assert frame["text"].tolist()[:2] == ["loss 0.5", "loss 0.25"]
-    assert frame["step"].tolist() == list(range(8))
+    assert frame["occurrence"].tolist() == list(range(8))
+    assert frame["step"].tolist() == [event.step for event in run.events]
     assert frame["kind"].unique().tolist() == ["print"]
     assert frame["ordered"].unique().tolist() == [False]
     assert float(frame["values"][0]["loss"]) == 0.5
@@ -183,6 +184,32 @@ def test_a_frame_has_one_row_an_event(run):
     with jdw.capture() as empty:
         pass
     assert empty.to_pandas().columns.tolist() == frame.columns.tolist()
+
+
+@pytest.mark.parametrize("max_events", [2_000_000, 40])
+def test_a_frame_says_of_every_kind_of_event_what_the_event_says(max_events):
+    @jax.jit
+    def program(xs):
+        jax.vmap(lambda x: jax.debug.print("lane {x} {} {}", x.sum(), jnp.ones(20_000), x=x))(xs)
+        jax.debug.print("nothing"), jax.debug.print("{b!r} {}", {"c": xs}, b=xs.astype(jnp.bfloat16))
+        jax.debug.callback(lambda *_, **__: None, xs, key=jax.random.key_data(jax.random.key(0)))
+        jax.vmap(jax.vmap(lambda x, y: jax.debug.print("{:.2f} {y}", x, y=y)), (0, None))(xs, xs[0])
+        return xs.sum()
+
+    with jdw.capture(max_events=max_events) as run:
+        for _ in range(3):
+            program(jnp.arange(6.0).reshape(2, 3) / 7)
+        jax.effects_barrier()
+    frame = run.to_pandas()
+    assert len(frame) == len(run.events) <= max_events
+    for row, event in zip(frame.itertuples(), run.events, strict=True):
+        assert (row.seq, row.text, row.lane, row.occurrence) == (event.seq, event.text, event.lane, event.occurrence)
+        assert (row.step, row.device, row.phantom) == (event.step, event.device, event.phantom)
+        assert (row.kind, row.where, row.label) == (event.kind, event.site.where, event.site.label)
+        assert (row.call, row.phase, row.ordered) == (event.call, event.phase, event.ordered)
+        assert row.time == event.time_ns * 1e-9
+        assert list(row.values) == list(event.site.values)
+        assert all(np.array_equal(one, two) for one, two in zip(row.values.values(), event.values, strict=True))
 
 
 def test_without_pandas_a_frame_is_refused_with_what_to_install(run, monkeypatch):

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jax_debug_widgets.events import CallSite, Firing, Nesting, Tap
+from jax_debug_widgets.events import CallSite, Nesting, Tap
+from tests.store.lots import Fired
 
 FLOAT32 = np.dtype(np.float32)
 UNNESTED = Nesting()
@@ -68,10 +69,10 @@ def make_tap() -> Callable[..., Tap]:
 
 
 @pytest.fixture
-def fire() -> Callable[..., Firing]:
+def fire() -> Callable[..., Fired]:
     """Give a maker of firings with random values."""
 
-    def make(tap, time_ns, rng) -> Firing:
+    def make(tap, time_ns, rng) -> Fired:
         shapes = zip(shapes_with_lanes(tap), tap.dtypes, strict=True)
         values = [np.asarray(rng.standard_normal(s) * 9).astype(d) for s, d in shapes]
         coordinates = [np.asarray(rng.integers(2), np.int32) for _ in tap.nesting.axes]

@@ -10,9 +10,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jax_debug_widgets.events import Lot, Nesting
+from jax_debug_widgets.events import COUNTED, Nesting
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.store.segment import LARGE, OVERHEAD
+from tests.store.lots import lot_of
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -29,6 +30,7 @@ class Expected:
     values: list
     step: tuple
     coordinates: dict
+    device: str
     last_of_firing: bool
     first_of_firing: bool
 
@@ -65,6 +67,7 @@ class PlainList:
                         values=values,
                         step=step,
                         coordinates=coordinates,
+                        device=device_of(tap.nesting, coordinates),
                         last_of_firing=number == len(lanes) - 1,
                         first_of_firing=number == 0,
                     )
@@ -81,7 +84,7 @@ class PlainList:
 
     def forget(self):
         while self.events[self.oldest :] and (
-            len(self.events) - self.oldest > self.budget.events or self.nbytes > self.budget.nbytes
+            len(self.events) - self.oldest > self.budget.events or self.nbytes > self.room
         ):
             while not self.events[self.oldest].last_of_firing:
                 self.oldest += 1
@@ -90,6 +93,12 @@ class PlainList:
     @property
     def nbytes(self):
         return sum(e.tap.nbytes + OVERHEAD for e in self.events[self.oldest :] if e.first_of_firing)
+
+    @property
+    def room(self):
+        """Once a firing was large, an eighth of the bytes, or as much as it takes, is for what waits."""
+        largest, whole = max((e.tap.nbytes for e in self.events), default=0), self.budget.nbytes
+        return whole if largest < COUNTED else max(whole - max(whole // 8, largest), min(largest + OVERHEAD, whole))
 
     def dropped(self):
         return Counter(e.tap.site.id for e in self.events[: self.oldest])
@@ -104,6 +113,18 @@ def step_of(nesting, ordinal):
         return ()
     inside = list(itertools.product(*map(range, inner)))
     return ordinal // len(inside), *inside[ordinal % len(inside)]
+
+
+def flat_step(e):
+    """The outermost iteration, and the index over the inner loops, row by row; -1 for what there is not."""
+    inner = 0
+    for length, iteration in zip(e.tap.nesting.loops[1:], e.step[1:], strict=False):
+        inner = inner * length + iteration
+    return e.step[0] if e.step else -1, inner if e.step[1:] else -1
+
+
+def device_of(nesting, coordinates):
+    return "" if nesting.devices is None else nesting.devices[coordinates["a"]][coordinates["b"]]
 
 
 def taps_of(make_tap):
@@ -123,6 +144,7 @@ def taps_of(make_tap):
         make_tap(11, lanes=(2,), nesting=Nesting(loops=(None, 2, 3), axes=("a", "b"))),
         make_tap(12, shapes=((), (2,)), nesting=Nesting(loops=(4,), conditional=True, axes=("a",))),
         make_tap(13, nesting=Nesting(loops=(2, None))),
+        make_tap(14, lanes=(3,), nesting=Nesting(axes=("a", "b"), devices=[["cpu:1", "cpu:0"], ["cpu:2", "cpu:3"]])),
     ]
 
 
@@ -147,10 +169,10 @@ def filled(request, make_tap, fire):
         for _ in range(12):
             firings = []
             for _ in range(rng.integers(0, 40)):
-                clock += int(rng.integers(0, 5))
+                clock += int(rng.integers(1, 5))
                 firings.append(fire(taps[rng.integers(len(taps))], clock, rng))
             calls = np.sort(rng.integers(-1, 4, len(firings)))
-            store.ingest(Lot.of(firings), calls)
+            store.ingest(lot_of(firings), calls)
             twin.ingest(firings, calls)
             yield store, twin, rng
 
@@ -163,6 +185,7 @@ def agree(event, position, expected):
     assert (event.time_ns, event.occurrence) == (expected.time_ns, expected.occurrence)
     assert (event.lane, event.call) == (expected.lane, expected.call)
     assert (event.step, event.mesh_coords) == (expected.step, expected.coordinates)
+    assert event.device == expected.device
     assert len(event.values) == len(expected.values)
     for value, wanted in zip(event.values, expected.values, strict=True):
         assert (value.dtype, value.shape, value.tobytes()) == (wanted.dtype, wanted.shape, wanted.tobytes())
@@ -206,11 +229,13 @@ def test_columns_agree(filled, seed):
         position = max(start, twin.oldest)
         for piece in store.columns(start, stop):
             assert piece.first == position
-            rows = zip(piece.site, piece.time_ns, piece.occurrence, piece.lane, piece.call, strict=True)
-            for row in rows:
+            steps = zip(piece.step, piece.inner, piece.device, strict=True)
+            rows = zip(piece.site, piece.time_ns, piece.occurrence, piece.lane, piece.call, steps, strict=True)
+            for *row, told in rows:
                 e = twin.events[position]
                 lane = np.ravel_multi_index(e.lane, e.tap.lanes) if e.tap.lanes else -1
-                assert row == (e.tap.site.id, e.time_ns, e.occurrence, lane, e.call)
+                assert row == [e.tap.site.id, e.time_ns, e.occurrence, lane, e.call]
+                assert told == (*flat_step(e), store.devices.index(e.device) if e.device else -1)
                 position += 1
         assert position == max(start, twin.oldest, min(stop, len(twin.events)))
 
@@ -220,14 +245,14 @@ def test_numbers_agree(filled, seed):
     for store, twin, rng in filled(seed):
         start, stop = sorted(rng.integers(-3, len(store) + 3, 2).tolist())
         found = {
-            (int(position), index): value
+            (int(position), index): value.reshape(twin.events[position].values[index].shape)
             for _, index, positions, values in store.numbers(start, stop)
             for position, value in zip(positions, values, strict=True)
         }
         wanted = {
             (position, index): twin.events[position].values[index]
             for position in range(max(start, twin.oldest), min(stop, len(twin.events)))
-            for index in twin.events[position].tap.scalars
+            for index in twin.events[position].tap.plotted
         }
         assert found.keys() == wanted.keys()
         assert all(found[key].tobytes() == wanted[key].tobytes() for key in wanted)

@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from jax_debug_widgets.events import Lot
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.store.segment import LARGE
+from tests.store.lots import lot_of
 
 ORIGIN = 0
 UNKNOWN = -1
 
 
 def ingest(store, firings):
-    store.ingest(Lot.of(firings), np.full(len(firings), UNKNOWN))
+    store.ingest(lot_of(firings), np.full(len(firings), UNKNOWN))
 
 
 def test_a_million_scalars_would_be_tens_of_megabytes(make_tap):

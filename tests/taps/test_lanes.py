@@ -71,8 +71,8 @@ def test_each_value_carries_the_lanes_that_it_has():
 def test_vmap_and_map_show_the_same_values_by_lane_and_by_step():
     def f(x):
         y = jnp.sin(x)
-        jax.debug.print(ordered=True)("x: {}", x)
-        jax.debug.print(ordered=True)("y: {}", y)
+        jax.debug.print("x: {}", x, ordered=True)
+        jax.debug.print("y: {}", y, ordered=True)
         return y
 
     xs = jnp.arange(3.0)
@@ -102,7 +102,7 @@ def test_series_share_the_step_between_lanes():
     steps, values = run.series("x")
     assert steps.tolist() == [0, 0, 1, 1, 2, 2]
     assert values.tolist() == [0, 10, 1, 11, 2, 12]
-    assert values.dtype == np.float64
+    assert values.dtype == np.float32
 
 
 def test_no_lanes_are_no_event():

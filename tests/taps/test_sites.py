@@ -15,6 +15,7 @@ from jax import debug, lax
 from jax.debug import print as jprint
 
 import jax_debug_widgets as jdw
+from tests.conftest import CURRIED
 
 HERE = Path(__file__)
 LINES = HERE.read_text().splitlines()
@@ -59,6 +60,7 @@ def test_a_site_is_the_call_as_it_stands_in_the_source(wrap, x):
     assert (site.kind, site.ordered, site.format, site.label) == ("print", False, "é={x}", "loss")
 
 
+@CURRIED
 def test_every_way_of_writing_a_call_names_its_values():
     w = {"b": jnp.ones(2), "a": [jnp.zeros(1), "static"]}
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from tests.conftest import LOG, UNPACKED_INT4
 
 F32 = np.float32(-1234.5678)
 LONG = np.arange(2000, dtype=np.float32) / 7
@@ -48,7 +49,18 @@ CASES = {
 }
 USERS_OPTIONS = {"precision": 2, "threshold": 8, "edgeitems": 1, "linewidth": 40, "suppress": True, "sign": "+"}
 DTYPES = (
-    *("bool", "int4", "int8", "int32", "uint8", "uint32", "float16", "bfloat16", "float32", "float8_e4m3fn"),
+    *(
+        "bool",
+        pytest.param("int4", marks=UNPACKED_INT4),
+        "int8",
+        "int32",
+        "uint8",
+        "uint32",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float8_e4m3fn",
+    ),
     "complex64",
 )
 
@@ -177,6 +189,7 @@ def test_a_format_that_the_value_cannot_take_raises_as_without_us(wrap):
     assert run.events[0].text.startswith("<TypeError while formatting '{x:.3f}': unsupported format string")
 
 
+@LOG
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, jax.vmap], ids=["eager", "jit", "vmap"])
 def test_a_log_still_reaches_the_handlers(wrap, caplog, capsys):
     f = wrap(lambda x: jax.debug.log("value {x}", x=x))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +30,7 @@ def captured():
     with jdw.capture(title="program(x)") as run:
         for x in (1.0, float("nan"), -2.0):
             program(x)
-    ((content, buffer),) = current_session().feed_of(run).again(0)
+    ((content, buffer),) = current_session().panels.feed_of(run).again(0)
     return run, content, wire.unpack(content["columns"], buffer)
 
 
@@ -42,6 +44,39 @@ def test_every_event_has_its_row(captured):
     np.testing.assert_allclose(columns["time"], [event.time_ns * 1e-9 for event in events])
 
 
+def test_steps_and_devices_are_told():
+    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("d")
+
+    @jax.jit
+    @partial(jax.shard_map, mesh=mesh, in_specs=spec, out_specs=spec)
+    def nested(x):
+        def outer(x, i):
+            def inner(x, j):
+                jax.debug.print("x {} {}", x, i * 10 + j)
+                return x + 1, None
+
+            return jax.lax.scan(inner, x, jnp.arange(3))
+
+        jax.debug.callback(lambda *_: None, x)
+        return jax.lax.scan(outer, x, jnp.arange(2))[0]
+
+    with jdw.capture() as run:
+        nested(jnp.arange(4.0))
+    ((content, buffer),) = current_session().panels.feed_of(run).again(0)
+    columns = wire.unpack(content["columns"], buffer)
+    steps = [event.step for event in run.events]
+    assert columns["step"].tolist() == [step[0] if step else -1 for step in steps]
+    assert columns["inner"].tolist() == [step[1] if step else -1 for step in steps]
+    assert [content["devices"][device] for device in columns["device"]] == [event.device for event in run.events]
+    assert sorted(content["devices"]) == [f"cpu:{number}" for number in range(4)]
+    assert [site["loops"] for site in sorted(content["sites"], key=lambda site: site["kind"])] == [[], [2, 3]]
+    assert set(zip(*(columns[name].tolist() for name in ("step", "inner", "device")), strict=True)) == {
+        *itertools.product(range(2), range(3), range(4)),
+        *((-1, -1, device) for device in range(4)),
+    }
+
+
 def test_lanes_are_flat_indices(captured):
     run, _, columns = captured
     wanted = [np.ravel_multi_index(event.lane, (2, 3)) if event.lane else -1 for event in run.events]
@@ -49,17 +84,20 @@ def test_lanes_are_flat_indices(captured):
     assert set(wanted) == {-1, *range(6)}
 
 
-def test_points_are_the_real_scalars(captured):
+def test_points_are_the_real_scalars_and_the_elements_of_small_vectors(captured):
     run, _, columns = captured
     wanted = [
-        (row, index, float(value))
+        (row, index, element, float(number))
         for row, event in enumerate(run.events)
         for index, value in enumerate(event.values)
-        if value.ndim == 0 and value.dtype.kind != "c"
+        if value.ndim <= 1 and value.dtype.kind != "c"
+        for element, number in enumerate(value.ravel())
     ]
+    assert {element for _, _, element, _ in wanted} == {0, 1, 2}
     rows = columns["point_row"].tolist()
     assert rows == sorted(rows)
-    found = sorted(zip(rows, columns["point_value"].tolist(), columns["point_y"].tolist(), strict=True))
+    names = ("point_row", "point_value", "point_element", "point_y")
+    found = sorted(zip(*(columns[name].tolist() for name in names), strict=True))
     np.testing.assert_array_equal(np.array(found), np.array(sorted(wanted)))
 
 
@@ -73,9 +111,9 @@ def test_sites_calls_and_status_are_told_in_full(captured):
     assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
     for told, site in zip(content["sites"], run.sites, strict=True):
         assert set(told) == set(wire.SiteMessage.__annotations__)
-        of_values = {"shapes", "dtypes"}
+        of_values = {"loops", "shapes", "dtypes"}
         wanted = {name: getattr(site, name) for name in set(told) - of_values}
-        wanted |= {"values": list(site.values), "transforms": list(site.transforms)}
+        wanted |= {name: list(getattr(site, name)) for name in ("values", "transforms", "callers")}
         assert {name: told[name] for name in wanted} == wanted
         (first, *_) = [event for event in run.events if event.site == site]
         assert told["shapes"] == [list(value.shape) for value in first.values]

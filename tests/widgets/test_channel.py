@@ -27,8 +27,8 @@ def program(x):
 def session(comms, monkeypatch):  # noqa: ARG001 - the comm must be there before the channel
     """This process's session, its channel opened anew on a recording comm."""
     session = current_session()
-    monkeypatch.setattr(session, "_channel", None)
-    monkeypatch.setattr(session, "_panels", {})
+    monkeypatch.setattr(session.panels, "_channel", None)
+    monkeypatch.setattr(session.panels, "_panels", {})
     return session
 
 
@@ -82,8 +82,14 @@ def test_a_closed_model_is_let_go_of():
     assert alive() is None
 
 
-def test_the_front_end_is_in_the_package():
-    assert "export" in front_end()
+@pytest.mark.parametrize("part", ["panel", "views"])
+def test_the_front_end_is_in_the_package(part):
+    assert "export" in front_end(part)
+
+
+def test_nothing_else_is_a_part_of_the_front_end():
+    with pytest.raises(ValueError, match=r"no part '\.\./panel'"):
+        front_end("../panel")
 
 
 def test_a_run_with_a_panel_sends_batches_while_it_goes_on(session, comms):
@@ -92,7 +98,7 @@ def test_a_run_with_a_panel_sends_batches_while_it_goes_on(session, comms):
         program(1.0)
         jax.effects_barrier()
         session.collect()
-        session.send_news(run)
+        session.panels.send_news(run)
         assert sum(content["count"] for content, _ in comms[-1].messages) == 1
     browser = Browser()
     for content, buffer in comms[-1].messages:
@@ -106,7 +112,7 @@ def test_a_run_with_a_panel_sends_batches_while_it_goes_on(session, comms):
 def test_a_run_without_a_panel_sends_nothing(session, comms):
     with jdw.capture() as run:
         program(1.0)
-    session.send_news(run)
+    session.panels.send_news(run)
     assert comms == []
 
 

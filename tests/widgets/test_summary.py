@@ -52,8 +52,9 @@ def test_lanes_phases_and_further_lines_are_told(snapshot):
 
 
 def test_notes_and_drops_are_told(snapshot):
-    shown = summary(snapshot(notes=("Something is off.",), dropped=7))
+    shown = summary(snapshot(notes=("Something is off.",), dropped=7, dropped_by_site={SITE.id: 7}))
     assert "3 events, 7 dropped" in shown
+    assert "(ordered print), the oldest 7 dropped" in shown
     assert "  ! Something is off." in shown
 
 

@@ -27,8 +27,22 @@ _SPEC.loader.exec_module(wire)  # by path: the cases need the format alone, not 
 RUN = "run-1"
 STARTED = 1_790_000_000.25
 
-EVENT_DTYPES = {"site": "uint32", "time": "float64", "occurrence": "uint32", "lane": "int32", "call": "int32"}
-POINT_DTYPES = {"point_row": "uint32", "point_value": "uint16", "point_y": "float64"}
+EVENT_DTYPES = {
+    "site": "uint32",
+    "time": "float64",
+    "occurrence": "uint32",
+    "lane": "int32",
+    "call": "int32",
+    "step": "int32",
+    "inner": "int32",
+    "device": "int32",
+    "phantom": "uint8",
+}
+UNTOLD = {"step": -1, "inner": -1, "device": -1, "phantom": 0}
+"""What the cases that do not say otherwise have in these columns."""
+
+SPAN_DTYPES = {"span_site": "int32", "span_thread": "int32", "span_from": "float64", "span_to": "float64"}
+POINT_DTYPES = {"point_row": "uint32", "point_value": "uint16", "point_element": "uint16", "point_y": "float64"}
 
 
 def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -> dict[str, Any]:
@@ -41,6 +55,8 @@ def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -
         "file": "train.py",
         "line": line,
         "column": 4,
+        "end_line": line,
+        "end_column": 60,
         "function": "step",
         "source": f'jax.debug.print("{label} {{}}", {label}, ordered={ordered})',
         "label": label,
@@ -48,8 +64,11 @@ def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -
         "shapes": [[]],
         "dtypes": ["float32"],
         "order": number - 1,
+        "loops": [],
         "name_stack": "jit(step)",
         "transforms": ["jit"],
+        "callers": [],
+        "watch": None,
         **changes,
     }
 
@@ -71,6 +90,8 @@ def call(number: int, **changes: Any) -> dict[str, Any]:
         "ordered": True,
         "events": 5,
         "error": "",
+        "prints": [],
+        "thread": "main",
         **changes,
     }
 
@@ -86,8 +107,13 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "dropped": 0,
         "dropped_by_site": {},
         "muted": [],
-        "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0},
+        "every": {},
+        "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0, "waits": [[2.1, 2.15]]},
         "notes": [],
+        "breakpoints": [],
+        "paused": False,
+        "stoppable": True,
+        "commands": "in the shell channel's thread",
         **changes,
     }
 
@@ -100,11 +126,19 @@ def batch(
     events: Mapping[str, Any],
     *,
     points: Mapping[str, Any] | None = None,
+    spans: Mapping[str, Any] | None = None,
     texts: Mapping[int, str] | None = None,
     first: int = 0,
     **fields: Any,
 ) -> tuple[dict[str, Any], bytes]:
-    columns = columns_of(EVENT_DTYPES, events) | columns_of(POINT_DTYPES, points or {}) | wire.pack_texts(texts or {})
+    untold = {name: [value] * len(events.get("site", ())) for name, value in UNTOLD.items()}
+    scalars = {"point_element": [0] * len((points or {}).get("point_row", ()))}
+    columns = (
+        columns_of(EVENT_DTYPES, untold | events)
+        | columns_of(POINT_DTYPES, scalars | (points or {}))
+        | columns_of(SPAN_DTYPES, spans or {})
+        | wire.pack_texts(texts or {})
+    )
     specs, buffer = wire.pack(columns)
     count = len(columns["site"])
     content = {
@@ -116,6 +150,9 @@ def batch(
         "count": count,
         "oldest": 0,
         "columns": specs,
+        "devices": [],
+        "threads": [],
+        "first_span": 0,
         "sites": [],
         "calls": [],
         "status": status(first + count),
@@ -137,7 +174,7 @@ def small() -> tuple[dict[str, Any], bytes]:
         points={"point_row": [0, 2, 4], "point_value": [0, 0, 0], "point_y": [2.5, 1.25, 0.625]},
         texts={0: "loss 2.5", 1: "x [1. 2.]\n  [3. 4.]", 2: "loss 1.25", 3: "x [0. 0.]", 4: "loss 0.625"},
         sites=[site(1, "loss", ordered=True, line=41), site(2, "x", ordered=False, line=17, shapes=[[2, 2]])],
-        calls=[call(1)],
+        calls=[call(1, prints=["train.py:12 in step: <x> Traced (traced: its first call here)"])],
     )
 
 
@@ -170,17 +207,47 @@ def lanes() -> tuple[dict[str, Any], bytes]:
         {
             "site": [1] * 6 + [2] * 20,
             "time": np.arange(n) / 16,
-            "occurrence": [*range(6), *range(20)],
+            "occurrence": [0, 0, 0, 1, 1, 1, *[0] * 20],
             "lane": lane,
             "call": [1] * n,
+            "phantom": [0, 1, 0, 0, 1, 1, *[0] * 18, 1, 1],
         },
         points={"point_row": range(n), "point_value": [0] * n, "point_y": np.arange(n) * 0.5},
         texts={0: "y 0.0", 25: "z 12.5"},
         sites=[
-            site(1, "y", ordered=False, line=8, transforms=["jit", "vmap"]),
+            site(1, "y", ordered=False, line=8, transforms=["jit", "vmap"], callers=["train.py:20", "train.py:31"]),
             site(2, "z", ordered=False, line=9, transforms=["jit", "vmap"]),
         ],
         calls=[call(1, events=n)],
+    )
+
+
+def steps() -> tuple[dict[str, Any], bytes]:
+    """Two calls of a scan of 2 with a scan of 2 inside, on two devices; the second device comes later. `v` is a vector."""
+    n = 16
+    step, inner, device = [0, 0, 1, 1] * 4, [0, 1] * 8, [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
+    values = np.arange(2.0 * n)
+    return batch(
+        {
+            "site": [1] * n,
+            "time": np.arange(n) / 8,
+            "occurrence": range(n),
+            "lane": [-1] * n,
+            "call": [1] * 8 + [2] * 8,
+            "step": step,
+            "inner": inner,
+            "device": device,
+        },
+        points={
+            "point_row": np.repeat(np.arange(n), 2),
+            "point_value": [0] * 2 * n,
+            "point_element": [0, 1] * n,
+            "point_y": values,
+        },
+        texts={i: f"v [{values[2 * i]} {values[2 * i + 1]}]" for i in range(n)},
+        devices=["cpu:0", "cpu:1"],
+        sites=[site(1, "v", ordered=False, line=8, shapes=[[2]], loops=[2, 2], transforms=["jit", "shard_map"])],
+        calls=[call(1, events=8), call(2, events=8, trace=None, lower=None, compile=None)],
     )
 
 
@@ -205,7 +272,24 @@ def dropped() -> tuple[dict[str, Any], bytes]:
         oldest=1000,
         batch=7,
         sites=[site(1, "loss", ordered=True, line=41)],
-        status=status(1002, dropped=1000, dropped_by_site={"1": 1000}, state="running"),
+        status=status(1002, every={"1": 10}, dropped=1000, dropped_by_site={"1": 1000}, state="running"),
+    )
+
+
+def threads() -> tuple[dict[str, Any], bytes]:
+    """Calls of two Python threads, a host function on two others, and a wait of each kind."""
+    return batch(
+        {"site": [1, 1], "time": [0.5, 0.75], "occurrence": [0, 1], "lane": [-1] * 2, "call": [0, 1]},
+        spans={
+            "span_site": [1, 1, -2, -1],
+            "span_thread": [0, 1, 2, 2],
+            "span_from": [0.5, 0.75, 0.5, 1.25],
+            "span_to": [0.625, 1.0, 1.125, 1.5],
+        },
+        texts={0: "host 1", 1: "host 2"},
+        threads=["XLA 140", "XLA 141", "main"],
+        sites=[site(1, "host", ordered=False, line=9, kind="callback")],
+        calls=[call(0, started=0.25, trace=None), call(1, started=0.5, thread="loader-0")],
     )
 
 
@@ -245,6 +329,82 @@ def large() -> tuple[dict[str, Any], bytes]:
     )
 
 
+STATISTICS = ["min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf"]
+
+
+def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> dict[str, Any]:
+    """A watched array: its value, or its gradient in the backward pass of a scan over layers."""
+    is_gradient = role == "gradient"
+    about = {"name": name, "role": role, "shape": [128, 10], "dtype": "float32", "primitive": "add"} | {
+        "scope": "head",
+        "full": False,
+    }
+    values = changes.pop("values", STATISTICS)
+    return site(
+        number,
+        f"grad/{name}" if is_gradient else name,
+        ordered=False,
+        line=line,
+        kind="watch",
+        column=13,
+        end_column=25,
+        phase="backward" if is_gradient else "forward",
+        source=f"{name} = w.dot(x) + b",
+        values=values,
+        shapes=[[] for _ in values],
+        dtypes=["float32"] * len(values),
+        name_stack="jit(step)/transpose(jvp(head))" if is_gradient else "jit(step)/jvp(head)",
+        transforms=["jit", "transpose", "jvp"] if is_gradient else ["jit", "jvp"],
+        watch=about | {key: value for key, value in changes.items() if key in about},
+        **{key: value for key, value in changes.items() if key not in about},
+    )
+
+
+def watch() -> tuple[dict[str, Any], bytes]:
+    """Two steps of `logits`, its gradient and the scalar `loss`; the second gradient has NaNs. No event has a text."""
+    logits = [[-2.5, 3.0, 0.125, 1.5, 53.75, 4, 0, 0, 0], [-2.25, 2.75, 0.25, 1.25, 45.5, 0, 0, 0, 0]]
+    gradients = [[-0.5, 0.25, 0.0, 0.125, 4.5, 0, 0, 0, 0], [math.nan] * 5 + [0, 1280, 0, 0]]
+    events = [logits[0], [2.25], gradients[0], logits[1], [2.125], gradients[1]]
+    rows = [row for row, values in enumerate(events) for _ in values]
+    numbers = [number for values in events for number in range(len(values))]
+    n = len(events)
+    return batch(
+        {
+            "site": [1, 2, 3] * 2,
+            "time": np.arange(n) / 8,
+            "occurrence": [0, 0, 0, 1, 1, 1],
+            "lane": [-1] * n,
+            "call": [1, 1, 1, 2, 2, 2],
+        },
+        points={"point_row": rows, "point_value": numbers, "point_y": [y for values in events for y in values]},
+        sites=[
+            watched(1, "logits", "value", line=21),
+            watched(2, "loss", "value", line=22, shape=[], primitive="reduce_sum", scope="", values=["value"]),
+            watched(3, "logits", "gradient", line=21, order=5),
+        ],
+        calls=[call(1, events=3), call(2, events=3)],
+    )
+
+
+def source() -> tuple[dict[str, Any], bytes]:
+    lines = ["def step(params, x):", "    größe = x.shape[0]", "    logits = params @ x  # <b>", "    return logits"]
+    place = {"end_line": 3, "end_column": 23}
+    return wire.reply(
+        "source",
+        RUN,
+        15,
+        file="train.py",
+        where="train.py",
+        first_line=1,
+        lines=lines,
+        functions=[{"name": "step", "first": 1, "last": 4}],
+        names=[
+            {"line": 2, "column": 13, "end_line": 2, "end_column": 23, "name": "größe", "why": "known while tracing"},
+            {"line": 3, "column": 13, **place, "name": "logits", "why": ""},
+        ],
+    ), b""
+
+
 def rows() -> tuple[dict[str, Any], bytes]:
     texts = {0: "loss 2.3", 1: "loss 2.2\nsecond line", 3: "損失"}
     specs, buffer = wire.pack(wire.pack_texts(texts))
@@ -253,6 +413,10 @@ def rows() -> tuple[dict[str, Any], bytes]:
 
 def error() -> tuple[dict[str, Any], bytes]:
     return wire.reply("error", RUN, 13, message="This kernel does not know the run: run the cell again."), b""
+
+
+def module() -> tuple[dict[str, Any], bytes]:
+    return wire.reply("module", RUN, 14, name="views", text="export default(shared)=>({})"), b""
 
 
 def array(value: np.ndarray, rows: np.ndarray, stride: list[int], **fields: Any) -> tuple[dict[str, Any], bytes]:
@@ -289,6 +453,106 @@ def array(value: np.ndarray, rows: np.ndarray, stride: list[int], **fields: Any)
     return content, buffer
 
 
+def local(name: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "Array",
+        "text": "Array([1., nan, inf], dtype=float32)",
+        "shape": [3],
+        "dtype": "float32",
+        "device": "cpu:0",
+        "stats": {"size": 3, "nan": 1, "inf": 1, "zero": 0, "min": 1.0, "max": 1.0, "mean": 1.0, "std": 0.0},
+        **changes,
+    }
+
+
+def stop_message(stop: dict[str, Any] | None) -> tuple[dict[str, Any], bytes]:
+    return {"type": "stop", "version": wire.VERSION, "run": RUN, "stop": stop}, b""
+
+
+def stop() -> tuple[dict[str, Any], bytes]:
+    """At a breakpoint with a value to replace, in a `vmap` of 4 in a loop, two of whose lanes are not finite."""
+    plain = {"shape": None, "dtype": None, "device": "", "stats": None}
+    frames = [
+        {
+            "index": 0,
+            "file": "/work/train.py",
+            "where": "train.py:41",
+            "function": "loss_fn",
+            "line": 41,
+            "first_line": 40,
+            "source": ["def loss_fn(params, x):", "    h = jdw.breakpoint(h, when=~jnp.isfinite(h).all())", ""],
+            "locals": [local("h"), local("name", type="str", text="'größe <b>'", **plain)],
+        },
+        {
+            "index": 1,
+            "file": "<ipython-input-7>",
+            "where": "In [7]:12",
+            "function": "<module>",
+            "line": 12,
+            "first_line": 12,
+            "source": ["train(params)"],
+            "locals": [],
+        },
+    ]
+    body = {
+        "id": 3,
+        "kind": "breakpoint",
+        "site": 5,
+        "name": "h",
+        "reason": "h is not finite: 1 NaN, 1 infinite",
+        "since": 0.25,
+        "timeout": None,
+        "thread": "MainThread",
+        "way": "shell",
+        "phase": "forward",
+        "step": [12],
+        "lanes": {"sizes": [4], "chosen": [1], "stopped": [[1], [3]]},
+        "device": "cpu:0",
+        "hits": 13,
+        "warning": "",
+        "replaceable": {"name": "h", "shape": [3], "dtype": "float32"},
+        "frame": 0,
+        "frames": frames,
+    }
+    return stop_message(body)
+
+
+def paused() -> tuple[dict[str, Any], bytes]:
+    """A batch of a run that stands at a breakpoint and has another one that is switched off."""
+    first = {
+        "site": 5,
+        "name": "h",
+        "where": "train.py:41",
+        "condition": "nonfinite",
+        "enabled": True,
+        "skip": 0,
+        "hits": 13,
+        "cost": "3 values, 4.1 kB: whole until here, and to the host where the condition holds",
+    }
+    second = {
+        **first,
+        "site": 6,
+        "name": "",
+        "where": "train.py:50",
+        "condition": "",
+        "enabled": False,
+        "skip": 2,
+        "hits": 0,
+        "cost": "",
+    }
+    return batch({}, status=status(0, state="running", paused=True, breakpoints=[first, second]))
+
+
+def console() -> tuple[dict[str, Any], bytes]:
+    text = "Array(nan, dtype=float32)\n größe 🙂"
+    return wire.reply("console", RUN, 15, stop=3, text=text, error=False), b""
+
+
+def completions() -> tuple[dict[str, Any], bytes]:
+    return wire.reply("completions", RUN, 16, start=4, matches=["isfinite", "isnan"]), b""
+
+
 def matrices() -> tuple[dict[str, Any], bytes]:
     """The second of two 4x6 matrices, every second column of it, with values that are not finite."""
     value = np.arange(48, dtype="float32").reshape(2, 4, 6) / 4 - 6
@@ -310,12 +574,22 @@ CASES = {
     "dtypes": dtypes,
     "unicode": unicode_text,
     "lanes": lanes,
+    "steps": steps,
     "nonfinite": nonfinite,
     "dropped": dropped,
+    "threads": threads,
     "out_of_order": out_of_order,
     "large": large,
+    "watch": watch,
+    "source": source,
     "rows": rows,
     "error": error,
+    "module": module,
+    "stop": stop,
+    "stop_ended": lambda: stop_message(None),
+    "paused": paused,
+    "console": console,
+    "completions": completions,
 }
 
 

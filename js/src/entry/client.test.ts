@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { golden } from "../../test/golden";
 import type { Request } from "../transport/wire";
 import { Client } from "./client";
@@ -52,4 +52,47 @@ it("does not ask a kernel that is gone", () => {
   client.lose();
   vi.advanceTimersByTime(60_000);
   expect(sent).toEqual([]);
+});
+
+describe("a stop", () => {
+  const stop = (changes: Record<string, unknown> = {}) => {
+    const { content } = golden("stop");
+    client.receive({ ...content, stop: { ...(content.stop as object), ...changes } });
+  };
+  const here = () => sent.filter(({ type }) => type === "here");
+
+  it("is answered at once, and for as long as it stands", () => {
+    receive("running");
+    stop();
+    expect(here()).toMatchObject([{ type: "here", run: "run-1", stop: 3 }]);
+    stop({ frame: 1 });
+    expect(here()).toHaveLength(1);
+    vi.advanceTimersByTime(31_000);
+    expect(here()).toHaveLength(3);
+    stop({ id: 4 });
+    expect(here().at(-1)).toMatchObject({ stop: 4 });
+    client.receive(golden("stop_ended").content);
+    vi.advanceTimersByTime(60_000);
+    expect(here()).toHaveLength(4);
+  });
+
+  it("may come before all else of a run, which is shown once its state is here", () => {
+    stop();
+    expect(sent.map(({ type }) => type)).toEqual(["sync", "here"]);
+    expect(client.find("run-1")).toBeUndefined();
+    receive("running");
+    expect(client.find("run-1")?.debugger.stop?.id).toBe(3);
+  });
+
+  it("that ended in a run that nobody asked about is nothing", () => {
+    client.receive(golden("stop_ended").content);
+    expect(sent).toEqual([]);
+  });
+
+  it("is no longer vouched for when the kernel is gone", () => {
+    stop();
+    client.lose();
+    vi.advanceTimersByTime(60_000);
+    expect(here()).toHaveLength(1);
+  });
 });

@@ -1,7 +1,9 @@
 /** Serves one anywidget model, that is one kernel session: routes its messages to the runs they belong to. */
 import { RunStore } from "../store/run";
 import { Channel, problemOf } from "../transport/channel";
-import { decode, type Request } from "../transport/wire";
+import type { StopChange } from "../transport/stops";
+import { decode, type Request, type RequestBody } from "../transport/wire";
+import { Presence } from "./presence";
 import type { RunSource } from "./registry";
 
 /** After so long without news of a run that goes on we ask: its last batch may have been lost on the way. */
@@ -15,6 +17,7 @@ export class Client implements RunSource {
   private readonly forgotten = new Set<string>();
   private readonly silences = new Map<string, ReturnType<typeof setTimeout>>();
   private readonly channel: Channel;
+  private readonly presence: Presence;
 
   /** `onRun` is told of each run when its first batch is here. */
   constructor(
@@ -22,6 +25,7 @@ export class Client implements RunSource {
     private readonly onRun: () => void,
   ) {
     this.channel = new Channel(send);
+    this.presence = new Presence((run, stop) => this.channel.request({ type: "here", run, stop }));
   }
 
   find(key: string): RunStore | undefined {
@@ -31,15 +35,15 @@ export class Client implements RunSource {
       this.forgotten.delete(key);
       this.channel.request({ type: "sync", run: key, first: 0 });
     }
-    return run;
+    return run?.status && run;
   }
 
   forget(key: string): void {
     const run = this.runs.get(key);
-    const isOver = run?.status?.state === "done" || run?.status?.state === "failed";
-    if (!run || run.gone || !isOver) return;
+    if (!run?.status || run.gone || run.active) return;
     this.runs.delete(key);
     this.asked.delete(key);
+    this.silences.delete(key);
     this.forgotten.add(key);
   }
 
@@ -47,12 +51,14 @@ export class Client implements RunSource {
     try {
       const message = decode(content, buffers);
       if (message.type === "batch" && !this.forgotten.has(message.run)) {
-        const known = this.runs.get(message.run);
-        const run = known ?? this.open(message.run);
+        const run = this.runs.get(message.run) ?? this.open(message.run);
+        const isNew = !run.status;
         run.apply(message);
         this.expectMore(run);
-        if (!known) this.onRun();
+        if (isNew) this.onRun();
       }
+      if (message.type === "stop") this.stopped(message);
+      if (message.type === "typed") this.runs.get(message.run)?.debugger.recall(message.typed);
       this.channel.settle(message);
     } catch (error) {
       this.complain(content, error);
@@ -62,6 +68,7 @@ export class Client implements RunSource {
   /** The kernel, or our way to it, is gone; a message that still comes takes it back. */
   lose(): void {
     for (const silence of this.silences.values()) clearTimeout(silence);
+    this.presence.end();
     for (const run of this.runs.values()) run.lose();
   }
 
@@ -74,10 +81,17 @@ export class Client implements RunSource {
     }
   }
 
+  /** A run may stop before anything else is known of it. */
+  private stopped({ run: key, stop }: StopChange): void {
+    if (stop) this.find(key);
+    const run = this.runs.get(key) ?? (stop && this.open(key));
+    run?.debugger.apply(stop);
+    this.presence.tell(key, stop?.id);
+  }
+
   private expectMore(run: RunStore): void {
     clearTimeout(this.silences.get(run.key));
-    const state = run.status?.state;
-    if (state !== "running" && state !== "waiting") return;
+    if (!run.active) return;
     const ask = () => this.channel.request({ type: "sync", run: run.key, first: run.next });
     this.silences.set(run.key, setTimeout(ask, SILENCE_MS));
   }
@@ -94,10 +108,16 @@ export class Client implements RunSource {
         this.channel.request({ type: "array", run: key, ...wanted, ...(image ? { image } : {}) }, (answer) =>
           settle(answer.type === "array" ? answer : problemOf(answer)),
         ),
+      debug: (request, answer) => this.channel.request({ ...request, run: key } as RequestBody, answer),
       mute: (site, muted, settle) =>
         this.channel.request({ type: "mute", run: key, site, muted }, (answer) => settle(problemOf(answer))),
+      every: (site, n, settle) =>
+        this.channel.request({ type: "every", run: key, site, n }, (answer) => settle(problemOf(answer))),
       barrier: () =>
         this.channel.request({ type: "barrier", run: key }, (answer) => run.settleBarrier(problemOf(answer))),
+      ask: (body, answer) =>
+        this.channel.request({ ...body, run: key }, (message) => answer(problemOf(message) || message)),
+      runs: () => this.runs.values(),
       nextFrame: (draw) => requestAnimationFrame(draw),
     });
     this.runs.set(key, run);

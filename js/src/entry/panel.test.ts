@@ -174,6 +174,22 @@ describe("a model", () => {
     expect(error).toHaveBeenCalledOnce();
   });
 
+  it("asks by the control channel where the kernel says so", () => {
+    const sendControlMessage = vi.fn();
+    const kernel = { clientId: "page", username: "me", sendControlMessage };
+    const model = Object.assign(new FakeModel("", { way: "control", comm_id: "comm-1" }), {
+      widget_manager: { kernel },
+    });
+    addOutput("run-1");
+    start(model);
+    expect(model.sent).toEqual([]);
+    expect(sendControlMessage.mock.calls[0]?.[0]).toMatchObject({
+      channel: "control",
+      header: { msg_type: "comm_msg", session: "page" },
+      content: { comm_id: "comm-1", data: { method: "custom", content: { type: "sync", run: "run-1" } } },
+    });
+  });
+
   it("renders its own run where the host keeps outputs apart", async () => {
     const model = start(new FakeModel("run-1"));
     const el = document.createElement("div");

@@ -7,14 +7,16 @@ import type { UiState } from "../store/ui";
 import type { Request } from "../transport/wire";
 import { mountPanel } from "../views/panel/mount";
 import { Client } from "./client";
+import { type ControlKernel, sendControl } from "./control";
 import { pageRegistry, RUN_ATTRIBUTE } from "./registry";
 
-/** What we use of anywidget's model. */
+/** What we use of anywidget's model; `comm_id` and `way` say how to reach a kernel that is busy. */
 export interface Model {
-  get(trait: "run"): string;
+  get(trait: "run" | "comm_id" | "way"): string;
   on(event: string, listener: (...args: never[]) => void): void;
   off(event: string, listener: (...args: never[]) => void): void;
   send(content: Request): void;
+  readonly widget_manager?: { readonly kernel?: ControlKernel };
 }
 
 const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host, run, ui);
@@ -22,7 +24,7 @@ const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host
 function initialize({ model }: { model: Model }): () => void {
   const registry = pageRegistry(mount);
   const client = new Client(
-    (request) => model.send(request),
+    (request) => send(model, request),
     () => registry.sweep(),
   );
   const receive = (content: unknown, buffers: DataView[]) => client.receive(content, buffers);
@@ -43,6 +45,13 @@ function initialize({ model }: { model: Model }): () => void {
     registry.remove(client);
     client.lose();
   };
+}
+
+/** ipykernel 6 reads what comes the usual way only between cells. */
+function send(model: Model, request: Request): void {
+  const kernel = model.widget_manager?.kernel;
+  if (kernel?.sendControlMessage && model.get("way") === "control") sendControl(kernel, model.get("comm_id"), request);
+  else model.send(request);
 }
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {

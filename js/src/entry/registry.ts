@@ -30,8 +30,8 @@ export interface RunSource {
   forget(key: string): void;
 }
 
-/** So many events are kept of runs that no output shows: a cell that is run again leaves its old run behind. */
-const MOST_HIDDEN_EVENTS = 1_000_000;
+/** So many events are kept of runs that no output shows: what a cell that is run again is compared with. */
+const MOST_HIDDEN_EVENTS = 200_000;
 
 export type Mount = (host: HTMLElement, run: RunStore, ui: UiState) => () => void;
 
@@ -108,6 +108,7 @@ export class Registry {
       if (events <= MOST_HIDDEN_EVENTS) return;
       events -= run.log.length;
       this.hidden.delete(key);
+      this.lastUi.delete(key);
       for (const source of this.sources) source.forget(key);
     }
   }

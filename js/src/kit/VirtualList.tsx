@@ -20,15 +20,23 @@ interface Props {
   /** The row to scroll to whenever `revealKey` changes, -1 for none. */
   reveal: number;
   revealKey: string;
+  /** Stands below a row, as high as so many rows. */
+  opened: { below: number; rows: number; content: ComponentChildren } | null;
 }
 
-export function VirtualList({ count, label, row, onDraw, selected, select, reveal, revealKey }: Props) {
+export function VirtualList({ count, label, row, onDraw, selected, select, reveal, revealKey, opened }: Props) {
   const viewport = useRef<HTMLElement>(null);
   const [height, setHeight] = useState(0);
   const [top, setTop] = useState(0);
   const [leftAt, setLeftAt] = useState<number | null>(null);
   const following = leftAt === null;
-  const slice = sliceAt(count, ROW_HEIGHT, height, following ? Number.MAX_SAFE_INTEGER : top);
+  const more = opened?.rows ?? 0;
+  const below = opened?.below ?? count;
+  const total = count + more;
+  /** Where a row stands among what is drawn, and which row stands there: that above what is opened. */
+  const placeOf = (index: number) => (index > below ? index + more : index);
+  const indexAt = (place: number) => (place > below ? Math.max(below, place - more) : place);
+  const slice = sliceAt(total, ROW_HEIGHT, height, following ? Number.MAX_SAFE_INTEGER : top);
 
   useEffect(() => {
     const element = viewport.current;
@@ -40,16 +48,18 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
   useLayoutEffect(() => {
     if (following && viewport.current) viewport.current.scrollTop = slice.height;
   });
-  useEffect(() => onDraw(slice.first, slice.end));
+  useEffect(() => onDraw(indexAt(slice.first), indexAt(slice.end)));
   useLayoutEffect(() => {
     if (reveal >= 0) bringIntoView(reveal);
-  }, [revealKey, height]);
+  }, [revealKey, height, more]);
 
   const bringIntoView = (index: number) => {
     const element = viewport.current;
-    const inView = index >= slice.first + SPARE_ROWS && index < slice.end - SPARE_ROWS;
+    const place = placeOf(index);
+    const last = index === below ? place + more : place;
+    const inView = place >= slice.first + SPARE_ROWS && last < slice.end - SPARE_ROWS;
     if (inView || !element) return;
-    const wanted = scrollTo(index, count, ROW_HEIGHT, height);
+    const wanted = scrollTo(Math.round((place + last) / 2), total, ROW_HEIGHT, height);
     element.scrollTop = wanted;
     setTop(wanted);
     setLeftAt((before) => before ?? count);
@@ -77,7 +87,22 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
   };
 
   const rows: ComponentChildren[] = [];
-  for (let i = slice.first; i < slice.end; i++) rows.push(row(i));
+  for (let place = slice.first; place < slice.end; place++) {
+    if (place <= below || place > below + more) {
+      rows.push(row(indexAt(place)));
+      continue;
+    }
+    const hidden = place - below - 1;
+    const end = Math.min(slice.end, below + more + 1);
+    rows.push(
+      <div key="opened" class="opened" style={{ height: `${(end - place) * ROW_HEIGHT}px` }}>
+        <div style={{ height: `${more * ROW_HEIGHT}px`, marginTop: `${-hidden * ROW_HEIGHT}px` }}>
+          {opened?.content}
+        </div>
+      </div>,
+    );
+    place = end - 1;
+  }
   return (
     <div class="list">
       <section

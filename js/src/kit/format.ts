@@ -35,3 +35,10 @@ export function value(y: number): string {
   const size = Math.abs(y);
   return size >= 1e6 || size < 1e-4 ? y.toExponential(3) : String(Number(y.toPrecision(5)));
 }
+
+/** A value where there is little room. */
+export function brief(y: number): string {
+  if (!Number.isFinite(y) || Number.isInteger(y)) return value(y);
+  const size = Math.abs(y);
+  return size >= 1e4 || size < 1e-3 ? y.toExponential(1) : String(Number(y.toPrecision(3)));
+}

@@ -21,8 +21,12 @@ export function clearCanvas(canvas: HTMLCanvasElement | null, width: number, hei
   const context = canvas?.getContext("2d");
   if (!canvas || !context || width === 0) return null;
   const scale = window.devicePixelRatio || 1;
-  canvas.width = width * scale;
-  canvas.height = height * scale;
-  context.scale(scale, scale);
+  const [across, down] = [Math.round(width * scale), Math.round(height * scale)];
+  // To set a size, even the same, is to lay out the page again.
+  if (canvas.width !== across) canvas.width = across;
+  if (canvas.height !== down) canvas.height = down;
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.globalAlpha = 1;
+  context.clearRect(0, 0, width, height);
   return context;
 }

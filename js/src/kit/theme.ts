@@ -26,6 +26,7 @@ export interface Theme {
 export function watchTheme(): Theme {
   const dark = signal(isDark());
   const update = () => {
+    worth.clear();
     dark.value = isDark();
   };
   const observer = new MutationObserver(update);
@@ -39,8 +40,18 @@ export function watchTheme(): Theme {
   return { dark, stop };
 }
 
-/** What the custom property `name` is worth at `element`. */
+/** By light or dark and name: to ask the browser is to make it compute styles and layout, many times a frame. */
+const worth = new Map<string, string>();
+
+/** What the custom property `name` is worth at `element` of a panel. */
 export function colourAt(element: Element, name: string): string {
+  const key = (element.closest(".dark") ? "dark" : "") + name;
+  const known = worth.get(key) ?? asked(element, name);
+  worth.set(key, known);
+  return known;
+}
+
+function asked(element: Element, name: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
   element.append(probe);

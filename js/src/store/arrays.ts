@@ -16,23 +16,23 @@ export interface WantedSlice {
 
 /** A slice, or why there is none. */
 export type SliceAnswer = ArraySlice | string;
-export type AskForSlice = (wanted: WantedSlice, answer: (slice: SliceAnswer) => void) => void;
+export type AskForSlice<Wanted> = (wanted: Wanted, answer: (slice: SliceAnswer) => void) => void;
 
-export class ArraySlices {
+export class ArraySlices<Wanted extends { image: boolean } = WantedSlice> {
   private readonly kept = new Map<string, SliceAnswer>();
-  private wanted: WantedSlice | null = null;
+  private wanted: Wanted | null = null;
   private asking = false;
   /** A kernel may answer with a plain slice where a picture was asked for. */
   sendsImages = true;
 
   constructor(
-    private readonly ask: AskForSlice,
+    private readonly ask: AskForSlice<Wanted>,
     private readonly changed: () => void,
   ) {}
 
   /** The slice, if it is here; else it is asked for. */
-  get(wanted: WantedSlice): SliceAnswer | undefined {
-    const found = this.kept.get(keyOf(wanted));
+  get(wanted: Wanted): SliceAnswer | undefined {
+    const found = this.kept.get(JSON.stringify(wanted));
     if (found === undefined) {
       this.wanted = wanted;
       this.askNext();
@@ -47,6 +47,11 @@ export class ArraySlices {
     for (const [key, answer] of this.kept) if (typeof answer === "string") this.kept.delete(key);
   }
 
+  /** The values have changed. */
+  clear(): void {
+    this.kept.clear();
+  }
+
   private askNext(): void {
     const { wanted } = this;
     if (this.asking || !wanted) return;
@@ -55,8 +60,8 @@ export class ArraySlices {
     this.ask(wanted, (answer) => {
       this.asking = false;
       if (wanted.image && typeof answer === "object") this.sendsImages = answer.channels !== undefined;
-      this.keep(keyOf(wanted), answer);
-      if (this.wanted && this.kept.has(keyOf(this.wanted))) this.wanted = null;
+      this.keep(JSON.stringify(wanted), answer);
+      if (this.wanted && this.kept.has(JSON.stringify(this.wanted))) this.wanted = null;
       this.askNext();
       this.changed();
     });
@@ -67,8 +72,4 @@ export class ArraySlices {
     const [oldest] = this.kept.keys();
     if (this.kept.size > MOST_KEPT && oldest !== undefined) this.kept.delete(oldest);
   }
-}
-
-function keyOf({ event, value, index, image }: WantedSlice): string {
-  return `${event}/${value}/${index}/${image}`;
 }

@@ -9,34 +9,41 @@ import { Growable } from "./growable";
 
 const GAP = 0xffff_ffff;
 
+type Columns = { [Name in keyof EventColumns]: Growable<EventColumns[Name]> };
+
 export class EventLog {
-  private readonly sites = new Growable<Uint32Array>(Uint32Array);
-  private readonly times = new Growable<Float64Array>(Float64Array);
-  /** Of a gap: how many events it stands for. */
-  private readonly occurrences = new Growable<Uint32Array>(Uint32Array);
-  private readonly lanes = new Growable<Int32Array>(Int32Array);
-  private readonly calls = new Growable<Int32Array>(Int32Array);
+  private readonly columns: Columns = {
+    site: new Growable(Uint32Array),
+    time: new Growable(Float64Array),
+    /** Of a gap: how many events it stands for. */
+    occurrence: new Growable(Uint32Array),
+    lane: new Growable(Int32Array),
+    call: new Growable(Int32Array),
+    step: new Growable(Int32Array),
+    inner: new Growable(Int32Array),
+    device: new Growable(Int32Array),
+    phantom: new Growable(Uint8Array),
+  };
   private readonly numbers = new Growable<Uint32Array>(Uint32Array);
 
   /** Appends events `first + from ..` and returns the position of the first one. */
   append(events: EventColumns, first: number, from: number): number {
     const position = this.length;
-    this.sites.append(events.site.subarray(from));
-    this.times.append(events.time.subarray(from));
-    this.occurrences.append(events.occurrence.subarray(from));
-    this.lanes.append(events.lane.subarray(from));
-    this.calls.append(events.call.subarray(from));
+    for (const [name, column] of Object.entries(this.columns) as [keyof Columns, Growable<Int32Array>][]) {
+      column.append((events[name] as Int32Array).subarray(from));
+    }
     for (let i = from; i < events.site.length; i++) this.numbers.push(first + i);
     return position;
   }
 
   /** Appends the gap in place of events `first .. first + count - 1` and returns its position. */
   appendGap(first: number, count: number): number {
-    this.sites.push(GAP);
-    this.times.push(this.times.at(-1));
-    this.occurrences.push(count);
-    this.lanes.push(-1);
-    this.calls.push(-1);
+    const { site, time, occurrence, phantom, ...others } = this.columns;
+    site.push(GAP);
+    time.push(time.at(-1));
+    occurrence.push(count);
+    phantom.push(0);
+    for (const column of Object.values(others)) column.push(-1);
     this.numbers.push(first);
     return this.length - 1;
   }
@@ -44,20 +51,19 @@ export class EventLog {
   /** Replaces the oldest `count` entries by one gap. */
   trim(count: number): void {
     const missing = this.number(count);
-    const columns = [this.sites, this.times, this.occurrences, this.lanes, this.calls, this.numbers];
-    for (const column of columns) column.dropFirst(count - 1);
-    this.sites.view()[0] = GAP;
-    this.occurrences.view()[0] = missing;
+    for (const column of [...Object.values(this.columns), this.numbers]) column.dropFirst(count - 1);
+    this.columns.site.view()[0] = GAP;
+    this.columns.occurrence.view()[0] = missing;
     this.numbers.view()[0] = 0;
   }
 
   get length(): number {
-    return this.sites.length;
+    return this.numbers.length;
   }
 
   /** 0 where the entry is an event. */
   gapCount(position: number): number {
-    return this.sites.at(position) === GAP ? this.occurrences.at(position) : 0;
+    return this.site(position) === GAP ? this.occurrence(position) : 0;
   }
 
   number(position: number): number {
@@ -77,26 +83,54 @@ export class EventLog {
 
   /** The position of the first entry at `time` or later; of the last where there is none. */
   atTime(time: number): number {
-    return Math.min(this.times.lowerBound(time), Math.max(0, this.length - 1));
+    return Math.min(this.columns.time.lowerBound(time), Math.max(0, this.length - 1));
+  }
+
+  /** The last event that came in one go with event `number`: what one execution told together. */
+  endOf(number: number): number {
+    let position = this.find(number);
+    if (position < 0) return number;
+    const time = this.time(position);
+    while (position + 1 < this.length && this.time(position + 1) === time) position++;
+    return this.number(position);
   }
 
   site(position: number): number {
-    return this.sites.at(position);
+    return this.columns.site.at(position);
   }
 
   time(position: number): number {
-    return this.times.at(position);
+    return this.columns.time.at(position);
   }
 
   occurrence(position: number): number {
-    return this.occurrences.at(position);
+    return this.columns.occurrence.at(position);
   }
 
   lane(position: number): number {
-    return this.lanes.at(position);
+    return this.columns.lane.at(position);
   }
 
   call(position: number): number {
-    return this.calls.at(position);
+    return this.columns.call.at(position);
+  }
+
+  /** The iteration of the outermost loop, -1 where it is not known. */
+  step(position: number): number {
+    return this.columns.step.at(position);
+  }
+
+  /** Flat, over the loops inside that; -1 where there is none. */
+  inner(position: number): number {
+    return this.columns.inner.at(position);
+  }
+
+  /** Its place in `RunStore.devices`, -1 where it is not known. */
+  device(position: number): number {
+    return this.columns.device.at(position);
+  }
+
+  phantom(position: number): boolean {
+    return this.columns.phantom.at(position) > 0;
   }
 }

@@ -13,6 +13,7 @@ export interface Only {
   call: number | null;
   /** Gaps are left out; else they tell that something is missing. */
   noGaps?: true;
+  noPhantoms?: boolean;
 }
 
 /** The entries of one stream that pass; brought up to date by looking at the new ones only. */
@@ -33,7 +34,8 @@ export class FilteredStream {
     private readonly queries: Query[],
     private readonly only: Only,
   ) {
-    this.passesAll = queries.every((query) => query.isEmpty) && only.site === null && only.call === null;
+    const any = only.site === null && only.call === null && !only.noPhantoms;
+    this.passesAll = queries.every((query) => query.isEmpty) && any;
     this.hasTerms = queries.some((query) => query.hasTerms);
     this.lines = queries.map((query) => query.line).filter((line): line is RegExp => line !== null);
   }
@@ -64,15 +66,23 @@ export class FilteredStream {
   }
 
   private passes(position: number): boolean {
-    const { run, only, queries } = this;
+    const { run, only } = this;
     const { log } = run;
     if (log.gapCount(position) > 0) return this.lines.length === 0 && !only.noGaps;
     if (!this.wantedSites.has(log.site(position))) return false;
+    if (only.noPhantoms && log.phantom(position)) return false;
     const call = log.call(position);
     if (only.call !== null && call !== only.call) return false;
     if (this.hasTerms && !this.wantsCall(call)) return false;
-    if (this.hasTerms && !queries.every((query) => query.wantsLane(log.lane(position)))) return false;
+    if (this.hasTerms && !this.wantsPlace(position)) return false;
     return this.lines.length === 0 || this.matches(run.texts.get(log.number(position)));
+  }
+
+  private wantsPlace(position: number): boolean {
+    const { log, devices } = this.run;
+    const device = devices[log.device(position)] ?? "";
+    const [lane, step] = [log.lane(position), log.step(position)];
+    return this.queries.every((query) => query.wantsPlace(lane, step, device));
   }
 
   private matches(text: string | undefined): boolean {

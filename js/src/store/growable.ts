@@ -1,6 +1,6 @@
 /** A typed array that grows by doubling: the columns of everything that the panel keeps. */
 
-export type TypedArray = Uint32Array | Int32Array | Float64Array;
+export type TypedArray = Uint8Array | Uint32Array | Int32Array | Float64Array;
 
 export class Growable<T extends TypedArray> {
   length = 0;
@@ -16,6 +16,10 @@ export class Growable<T extends TypedArray> {
   push(value: number): void {
     this.reserve(1);
     this.data[this.length++] = value;
+  }
+
+  set(i: number, value: number): void {
+    this.data[i] = value;
   }
 
   append(values: T): void {

@@ -3,7 +3,7 @@ import { goldenBatch } from "../../test/golden";
 import type { BarrierMessage, CallMessage } from "../transport/wire";
 import { stagesOf } from "./life";
 
-const BARRIER: BarrierMessage = { state: "pending", pending: ["step"], waited: 1, timeout: 30 };
+const BARRIER: BarrierMessage = { state: "pending", pending: ["step"], waited: 1, timeout: 30, waits: [] };
 const [CALL] = goldenBatch("small").calls as [CallMessage];
 
 function words(changes: Partial<CallMessage>, barrier: Partial<BarrierMessage> = {}, now = 3): string[] {
@@ -18,6 +18,7 @@ describe("the life of a call", () => {
       "traced [done] 0.21 s",
       "lowered [done] 40 ms",
       "compiled [done] 0.83 s",
+      "dispatched [done]",
       "ran [done] 0.52 s",
       "outputs ready [done]",
       "effects [done] drained 50 ms later",
@@ -27,19 +28,20 @@ describe("the life of a call", () => {
   it("shows how long effects are pending after the outputs", () => {
     expect(words({ drained: null }).at(-1)).toBe("effects [wait] pending 0.90 s");
     const two = words({ drained: null }, { pending: ["step", "step"] });
-    expect(two.at(-1)).toBe("effects [wait] 2 calls pending 0.90 s");
+    expect(two.at(-1)).toBe("effects [wait] 2 calls pending (step, step) 0.90 s");
     expect(words({ drained: null }, { state: "timeout" }).at(-1)).toBe("effects [bad] not drained after 30.0 s");
   });
 
   it("says that a call needed no compiling", () => {
     const stages = words({ trace: null, lower: null, compile: null, ready: null, drained: null });
-    expect(stages.slice(0, 2)).toEqual(["compiled [done] cached", "running [now] 2.50 s"]);
+    expect(stages.slice(0, 3)).toEqual(["compiled [done] cached", "dispatched [done]", "running [now] 2.50 s"]);
   });
 
   it("knows that a call which has not returned may be running", () => {
     const stages = words({ state: "dispatched", dispatched: null, ready: null, drained: null });
     expect(stages.slice(2)).toEqual([
       "compiled [done] 0.83 s",
+      "dispatched [done]",
       "running [now] 1.42 s",
       "outputs ready [todo]",
       "effects [wait] pending",
@@ -55,12 +57,17 @@ describe("the life of a call", () => {
       ready: null,
       drained: null,
     });
-    expect(stages.slice(0, 4)).toEqual(["traced [done] 0.21 s", "lowering [now]", "compiled [todo]", "running [todo]"]);
+    expect(stages.slice(0, 4)).toEqual([
+      "traced [done] 0.21 s",
+      "lowering [now]",
+      "compiled [todo]",
+      "dispatched [todo]",
+    ]);
   });
 
   it("stops where the call failed", () => {
     const stages = words({ ready: null, drained: null, error: "ValueError: no\nmore" });
-    expect(stages.slice(3)).toEqual(["running [bad] ValueError: no", "outputs ready [todo]", "effects [todo]"]);
+    expect(stages.slice(4)).toEqual(["running [bad] ValueError: no", "outputs ready [todo]", "effects [todo]"]);
   });
 
   it("knows calls without effects", () => {

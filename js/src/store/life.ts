@@ -12,7 +12,7 @@ export interface Stage {
 
 /** `now` is in seconds since the run started. */
 export function stagesOf(call: CallMessage, barrier: BarrierMessage, now: number): Stage[] {
-  const stages = [...preparation(call), running(call, now), ready(call), effects(call, barrier, now)];
+  const stages = [...preparation(call), dispatched(call), running(call, now), ready(call), effects(call, barrier, now)];
   return failed(call) ? withFailure(stages, call) : stages;
 }
 
@@ -46,6 +46,10 @@ function preparation(call: CallMessage): Stage[] {
   });
 }
 
+function dispatched(call: CallMessage): Stage {
+  return { name: "dispatched", detail: "", state: launched(call) ? "done" : "todo" };
+}
+
 function running(call: CallMessage, now: number): Stage {
   if (!launched(call)) return { name: "running", detail: "", state: "todo" };
   if (call.ready === null) return { name: "running", detail: seconds(now - runStart(call)), state: "now" };
@@ -69,7 +73,11 @@ function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage
     return { name, detail: `not drained after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };
   }
   if (barrier.state === "failed") return { name, detail: "barrier failed", state: "bad" };
-  const count = barrier.pending.length > 1 ? `${barrier.pending.length} calls pending` : "pending";
+  const { length } = barrier.pending;
+  const count =
+    length > 1
+      ? `${length} calls pending (${barrier.pending.slice(0, 3).join(", ")}${length > 3 ? ", …" : ""})`
+      : "pending";
   return { name, detail: call.ready === null ? count : `${count} ${seconds(now - since)}`, state: "wait" };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../test/golden";
 import type { CallMessage, SiteMessage } from "../transport/wire";
-import { Query } from "./query";
+import { Query, toggleTerm } from "./query";
 
 const [LOSS, X] = goldenBatch("small").sites as [SiteMessage, SiteMessage];
 const [CALL] = goldenBatch("small").calls as [CallMessage];
@@ -27,7 +27,7 @@ describe("a query", () => {
     expect(query.line?.source).toBe("2\\.5");
     expect(query.wantsSite(LOSS)).toBe(true);
     expect(query.wantsSite(X)).toBe(false);
-    expect([query.wantsLane(3), query.wantsLane(-1)]).toEqual([true, false]);
+    expect([query.wantsPlace(3, -1, ""), query.wantsPlace(-1, 3, "")]).toEqual([true, false]);
     expect(new Query("  ").isEmpty).toBe(true);
   });
 
@@ -41,6 +41,32 @@ describe("a query", () => {
       true,
       false,
     ]);
+  });
+
+  it("asks for steps and devices", () => {
+    const steps = (text: string) => [-1, 0, 9, 10, 20].filter((step) => new Query(text).wantsPlace(-1, step, ""));
+    expect(["step:9", "step:9-10", "step:10-", "step:-9", "-step:9", "step:"].map(steps)).toEqual([
+      [9],
+      [9, 10],
+      [10, 20],
+      [0, 9],
+      [-1, 0, 10, 20],
+      [0, 9, 10, 20],
+    ]);
+    const devices = (text: string) =>
+      ["", "cpu:1", "cpu:11"].filter((name) => new Query(text).wantsPlace(-1, -1, name));
+    expect(["device:cpu:1", "device:1", "device:", "device:cpu:1 device:11", "-device:1"].map(devices)).toEqual([
+      ["cpu:1"],
+      ["cpu:1"],
+      ["cpu:1", "cpu:11"],
+      ["cpu:1", "cpu:11"],
+      ["", "cpu:11"],
+    ]);
+  });
+
+  it("takes a term, or gives it back", () => {
+    expect(toggleTerm("loss", "lane:3")).toBe("loss lane:3");
+    expect(toggleTerm("lane:3 loss lane:31", "lane:3")).toBe("loss lane:31");
   });
 
   it("leaves out what a minus is put before", () => {

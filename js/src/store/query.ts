@@ -1,7 +1,7 @@
 /** What is typed into the filter: words, `/regex/`, and terms such as `site:loss` or `-phase:backward`. */
 import type { CallMessage, SiteMessage } from "../transport/wire";
 
-export const FIELDS = ["site", "phase", "kind", "lane", "call", "in"] as const;
+export const FIELDS = ["site", "phase", "kind", "step", "lane", "device", "call", "in"] as const;
 type Field = (typeof FIELDS)[number];
 
 interface Term {
@@ -59,17 +59,44 @@ export class Query {
     );
   }
 
-  wantsLane(lane: number): boolean {
-    return this.all("lane", (wanted) => (wanted === "" ? lane >= 0 : String(lane) === wanted));
+  /** By its lane, its step, and the name of its device; -1 and "" where there is none. */
+  wantsPlace(lane: number, step: number, device: string): boolean {
+    return (
+      this.all("lane", (wanted) => isIn(lane, wanted)) &&
+      this.all("step", (wanted) => isIn(step, wanted)) &&
+      this.all("device", (wanted) => (wanted === "" ? device !== "" : `:${device}`.endsWith(`:${wanted}`)))
+    );
   }
 
   wantsCall(id: number, call: CallMessage | undefined): boolean {
     return this.all("call", (wanted) => String(id) === wanted || (call?.name.toLowerCase().includes(wanted) ?? false));
   }
 
+  /** One of the wanted, where several of a field are; and none that is not. */
   private all(field: Field, matches: (wanted: string) => boolean): boolean {
-    return this.terms.every((term) => term.field !== field || matches(term.wanted) !== term.negated);
+    let [asked, found] = [false, false];
+    for (const { field: own, wanted, negated } of this.terms) {
+      if (own !== field) continue;
+      const matched = matches(wanted);
+      if (negated && matched) return false;
+      asked ||= !negated;
+      found ||= !negated && matched;
+    }
+    return found || !asked;
   }
+}
+
+/** `12`, `10-20`, `10-` or `-20`; nothing for any. */
+function isIn(n: number, wanted: string): boolean {
+  const [from = "", to = from] = wanted.split("-");
+  return n >= Number(from) && n <= (to === "" ? Number.POSITIVE_INFINITY : Number(to));
+}
+
+/** The words of a filter with `term` in them, or without it if it was. */
+export function toggleTerm(filter: string, term: string): string {
+  const words = filter.split(/\s+/).filter(Boolean);
+  const others = words.filter((word) => word !== term);
+  return (others.length < words.length ? others : [...words, term]).join(" ");
 }
 
 function textOf(site: SiteMessage): string {

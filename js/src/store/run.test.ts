@@ -68,21 +68,51 @@ describe("a run", () => {
   it("keeps NaN and infinities apart from the line", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("nonfinite"));
-    const line = run.store.series.ofSite(3)?.first;
-    expect([...(line?.y.view() ?? [])]).toEqual([1, 5e-324, -0]);
-    expect([...(line?.marks.view() ?? [])]).toEqual([1, 2, 3]);
-    expect(line?.total).toBe(6);
+    const series = run.store.series.ofSite(3);
+    expect([...(series?.first?.y.view() ?? [])]).toEqual([1, 5e-324, -0]);
+    expect([...(series?.marks.x.view() ?? [])]).toEqual([1, 2, 3]);
+    expect([...(series?.marks.y.view() ?? [])]).toEqual([
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      Number.NEGATIVE_INFINITY,
+    ]);
+    expect(series?.total).toBe(6);
   });
 
-  it("has a line for each lane, but only the first of too many", () => {
+  it("has a line for each lane, and a band of many", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("lanes"));
     const [few, many] = run.store.series.all();
-    expect([...(few?.lines.keys() ?? [])]).toEqual([0, 1, 2]);
-    expect([...(few?.lines.get(1)?.x.view() ?? [])]).toEqual([0, 1]);
-    expect([...(many?.lines.keys() ?? [])]).toEqual([0]);
-    expect(many?.onlyFirstLane).toBe(true);
-    expect(many?.total).toBe(20);
+    expect([few?.strands, few?.traces.length]).toEqual([3, 3]);
+    expect(few?.elements.get(0)?.traces.map(({ x }) => [...x.view()])).toEqual([
+      [0, 1],
+      [0, 1],
+      [0, 1],
+    ]);
+    expect([many?.strands, many?.traces.length, many?.total]).toEqual([20, 1, 20]);
+    const band = many?.elements.get(0)?.band;
+    expect([band?.x, band?.low, band?.high, band?.y].map((column) => [...(column?.view() ?? [])])).toEqual([
+      [0],
+      [3],
+      [12.5],
+      [7.75],
+    ]);
+  });
+
+  it("draws by the true step, on from call to call, each device for itself", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("steps"));
+    const [series] = run.store.series.all();
+    expect([...(series?.elements.keys() ?? [])]).toEqual([0, 1]);
+    const [first, second] = series?.elements.get(1)?.traces ?? [];
+    expect([...(first?.x.view() ?? [])]).toEqual([0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5]);
+    expect([...(second?.x.view() ?? [])]).toEqual([...(first?.x.view() ?? [])]);
+    expect([...(second?.y.view() ?? [])]).toEqual([9, 11, 13, 15, 25, 27, 29, 31]);
+    expect([run.store.log.step(3), run.store.log.inner(3), run.store.devices[run.store.log.device(4)]]).toEqual([
+      1,
+      1,
+      "cpu:1",
+    ]);
   });
 
   it("fills in rows that come later", () => {
@@ -103,6 +133,15 @@ describe("a run", () => {
     expect(run.store.status?.muted).toEqual([2]);
     run.store.askMute(2, false);
     expect(run.store.status?.muted).toEqual([]);
+  });
+
+  it("records every n-th firing of a site", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("dropped"));
+    expect(run.store.status?.every).toEqual({ 1: 10 });
+    run.store.askEvery(2, 5);
+    expect(run.asked).toContain("every 2 5");
+    expect(run.store.status?.every).toEqual({ 1: 10, 2: 5 });
   });
 
   it("draws once per frame however many batches come", () => {
@@ -127,7 +166,7 @@ describe("a run", () => {
     expect(ordered.positions.at(0)).toBe(0);
     expect(log.number(ordered.positions.at(-1))).toBe(2_009_998);
     expect(ordered.received).toBe(1_005_000);
-  });
+  }, 30_000);
 });
 
 function cut<T extends object>(columns: T, count: number): T {

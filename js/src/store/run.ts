@@ -3,27 +3,47 @@
  * promise), the views read, and those that called `watch` are drawn again, at most once per animation frame.
  * What only concerns one view of the run is in `ui.ts`.
  */
+
 import { signal } from "@preact/signals";
-import type { Batch, CallMessage, Rows, SiteMessage, StatusMessage } from "../transport/wire";
-import { ArraySlices, type AskForSlice } from "./arrays";
+import type { Batch, CallMessage, Message, RequestBody, Rows, SiteMessage, StatusMessage } from "../transport/wire";
+import { tellApart } from "./apart";
+import { ArraySlices, type AskForSlice, type WantedSlice } from "./arrays";
+import { type AskDebugger, Debugger } from "./debugger";
+import { earlierRuns } from "./earlier";
 import { EventLog } from "./events";
 import { ProgramOrder } from "./order";
 import { SeriesSet } from "./series";
-import { MergedStream, OneStream } from "./stream";
+import { Sources } from "./sources";
+import { OneStream, WholeLog } from "./stream";
 import { Texts } from "./texts";
+import { Threads } from "./threads";
+import { isWatched, Watched } from "./watched";
 
 const MOST_EVENTS = 2_000_000;
 const ASK_AGAIN_FROM = 64;
 const RATE_HOLDS_MS = 1500;
 
+type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, Key> : never;
+/** What is asked for one place of a view only. */
+export type Question = Without<
+  Extract<RequestBody, { type: "values" | "histograms" | "file" | "source" | "watch" | "module" }>,
+  "run"
+>;
+
 /** What a run may ask of the kernel, and how it waits for the next frame. */
 export interface RunPorts {
   sync(first: number): void;
   rows(first: number, count: number): void;
-  array: AskForSlice;
+  array: AskForSlice<WantedSlice>;
+  debug: AskDebugger;
   /** `answer` is told what went wrong, "" for nothing. */
   mute(site: number, muted: boolean, answer: (problem: string) => void): void;
+  every(site: number, n: number, answer: (problem: string) => void): void;
   barrier(): void;
+  /** `answer` is given the answer, or told what went wrong. */
+  ask(body: Question, answer: (answer: Message | string) => void): void;
+  /** All runs of this kernel session. */
+  runs(): Iterable<RunStore>;
   nextFrame(draw: () => void): void;
 }
 
@@ -38,13 +58,26 @@ export class RunStore {
   readonly fired = new Map<number, number>();
   /** By site, how many lanes it has fired in, where there are any. */
   readonly lanes = new Map<number, number>();
+  /** By site, the caller that tells it from others of its line. */
+  apart = new Map<number, string>();
+  /** Names, by what `EventLog.device` says. */
+  devices: string[] = [];
+  /** Events that only a `vmap` made fire. */
+  phantoms = 0;
   /** By site, its place in the order of arrival: what its colour is chosen by. */
   readonly rank = new Map<number, number>();
   readonly ordered = new OneStream();
   readonly unordered = new OneStream();
-  readonly merged = new MergedStream(this.log, [this.ordered, this.unordered]);
+  /** Both, by arrival. */
+  readonly merged = new OneStream();
+  readonly whole = new WholeLog(this.log);
+  /** What is watched is in none of the streams. */
+  readonly watched = new Watched(this.sites);
+  readonly sources: Sources;
   readonly order = new ProgramOrder();
+  readonly threads = new Threads();
   readonly arrays: ArraySlices;
+  readonly debugger: Debugger;
   status: StatusMessage | undefined;
   /** `performance.now()` at the newest status. */
   statusAt = 0;
@@ -66,7 +99,10 @@ export class RunStore {
     private readonly ports: RunPorts,
   ) {
     this.texts = new Texts((first, count) => ports.rows(first, count));
-    this.arrays = new ArraySlices(ports.array, () => this.changed());
+    const changed = () => this.changed();
+    this.arrays = new ArraySlices(ports.array, changed);
+    this.sources = new Sources((file, answer) => this.ask({ type: "source", file }, answer), changed);
+    this.debugger = new Debugger(ports.debug, changed, (problem) => this.complain(problem));
   }
 
   apply(batch: Batch): void {
@@ -93,14 +129,36 @@ export class RunStore {
 
   /** Stops or goes on recording a site, from now on. */
   askMute(site: number, muted: boolean): void {
-    this.ports.mute(site, muted, (problem) => {
+    this.ports.mute(site, muted, (problem) => this.noteMuted(problem ? [] : [site], muted, problem));
+  }
+
+  /** Stops or goes on watching the values of these names, from now on. */
+  askWatch(names: readonly string[], on: boolean): void {
+    this.ask({ type: "watch", names: [...names], on }, (answer) => {
+      if (typeof answer === "string") this.complain(answer);
+      else if (answer.type === "done") this.noteMuted(answer.sites ?? [], !on, answer.message ?? "");
+    });
+  }
+
+  /** Records every n-th firing of a site, from now on. */
+  askEvery(site: number, n: number): void {
+    this.ports.every(site, n, (problem) => {
       if (this.status && !problem) {
-        const others = this.status.muted.filter((other) => other !== site);
-        this.status = { ...this.status, muted: muted ? [...others, site] : others };
+        this.status = { ...this.status, every: { ...this.status.every, [site]: n } };
       }
       this.problem = problem;
       this.changed();
     });
+  }
+
+  /** Earlier runs of the same program that are still here. */
+  get earlier(): RunStore[] {
+    return earlierRuns(this, this.ports.runs());
+  }
+
+  ask(body: Question, answer: (answer: Message | string) => void): void {
+    if (this.gone) answer("The kernel is gone, and with it what it kept.");
+    else this.ports.ask(body, answer);
   }
 
   askBarrier(): void {
@@ -120,12 +178,24 @@ export class RunStore {
     this.barrierAsked = false;
     this.texts.forget();
     this.arrays.forget();
+    this.sources.forget();
+    this.debugger.lose();
     this.changed();
   }
 
   complain(problem: string): void {
     this.problem = problem;
     this.changed();
+  }
+
+  /** Those of the streams: what is watched has views of its own. */
+  get streamSites(): SiteMessage[] {
+    return [...this.sites.values()].filter((site) => !isWatched(site));
+  }
+
+  /** It goes on, as far as the kernel has told. */
+  get active(): boolean {
+    return this.status?.state === "running" || this.status?.state === "waiting";
   }
 
   /** Events per second; no batch comes where there are no events. */
@@ -148,17 +218,30 @@ export class RunStore {
     });
   }
 
+  private noteMuted(sites: readonly number[], muted: boolean, problem: string): void {
+    if (this.status) {
+      const others = this.status.muted.filter((other) => !sites.includes(other));
+      this.status = { ...this.status, muted: muted ? [...others, ...sites] : others };
+    }
+    this.complain(problem);
+  }
+
   private applyState(batch: Batch): void {
     for (const site of batch.sites) {
       if (!this.rank.has(site.id)) this.rank.set(site.id, this.rank.size);
       this.sites.set(site.id, site);
+      this.watched.addSite(site);
     }
+    if (batch.sites.length > 0) this.apart = tellApart(this.sites.values());
     for (const call of batch.calls) this.calls.set(call.id, call);
     this.status = batch.status;
+    this.devices = batch.devices;
+    if (!this.threads.append(batch)) this.ports.sync(this.next);
     this.statusAt = performance.now();
     this.oldest = batch.oldest;
     this.batches++;
     this.gone = false;
+    if (!this.active) this.debugger.wanted = "";
   }
 
   /** Once, and again only after many more batches: while the kernel is busy the answer may take as long as the cell. */
@@ -171,8 +254,7 @@ export class RunStore {
   private applyEvents(batch: Batch): void {
     if (batch.first > this.next) {
       const gap = this.log.appendGap(this.next, batch.first - this.next);
-      this.ordered.positions.push(gap);
-      this.unordered.positions.push(gap);
+      for (const { positions } of this.streams) positions.push(gap);
       this.next = batch.first;
     }
     this.texts.add(batch.texts, batch.first);
@@ -180,7 +262,8 @@ export class RunStore {
     if (from >= batch.count) return;
     const position = this.log.append(batch.events, batch.first, from);
     this.distribute(position);
-    this.series.append(batch, from);
+    this.watched.append(batch, from);
+    this.series.append(batch, from, this.sites);
     this.next = batch.first + batch.count;
     if (this.log.length > MOST_EVENTS) this.trim(Math.floor(MOST_EVENTS / 4));
   }
@@ -189,20 +272,25 @@ export class RunStore {
     for (let position = start; position < this.log.length; position++) {
       const id = this.log.site(position);
       const site = this.sites.get(id);
-      const stream = site?.ordered ? this.ordered : this.unordered;
-      stream.positions.push(position);
-      stream.received++;
       const lane = this.log.lane(position);
+      if (this.log.phantom(position)) this.phantoms++;
       if (lane >= 0) this.lanes.set(id, Math.max(this.lanes.get(id) ?? 0, lane + 1));
-      if (site && !site.ordered) this.order.note(this.log.number(position), site, this.log.call(position), lane);
       this.fired.set(id, Math.max(this.fired.get(id) ?? 0, this.log.occurrence(position) + 1));
+      if (site && isWatched(site)) continue;
+      (site?.ordered ? this.ordered : this.unordered).take(position);
+      this.merged.take(position);
+      if (site && !site.ordered) this.order.note(this.log.number(position), site, this.log.call(position), lane);
     }
+  }
+
+  private get streams(): OneStream[] {
+    return [this.ordered, this.unordered, this.merged];
   }
 
   private trim(count: number): void {
     this.log.trim(count);
     const shift = count - 1;
-    for (const { positions } of [this.ordered, this.unordered]) {
+    for (const { positions } of this.streams) {
       const kept = positions.view().filter((position) => position > shift);
       positions.replace([0]);
       positions.append(kept.map((position) => position - shift));

@@ -1,35 +1,30 @@
 /**
- * The numbers to plot: one `Series` for each value of a site, with one `Line` for each vmap lane.
+ * The numbers to plot: one `Series` for each value of a site, with one `Line` for each element, device and vmap lane.
  *
- * `x` is the occurrence; of a lane, how often that lane has fired. A long line is thinned to its lows and highs.
+ * `x` is the step of the outermost loop, inner loops as its fractions; it counts on from one call to the next. Where the
+ * step is not known it is how often the site had fired, on that device. A long line is thinned to its lows and highs.
  */
-import type { Batch } from "../transport/wire";
+import type { Batch, SiteMessage } from "../transport/wire";
+import { Band } from "./band";
 import { decimate } from "./decimate";
 import { Growable } from "./growable";
+import { innerCount } from "./steps";
 
-const MOST_LANES = 16;
+/** Of each element; of more lanes and devices only the band that they span is kept. */
+export const MOST_LINES = 3;
 const MOST_POINTS = 131_072;
 const MOST_MARKS = 4096;
+const LANES = 0x1_0000;
 
 export class Line {
   readonly x = new Growable<Float64Array>(Float64Array, 64);
   readonly time = new Growable<Float64Array>(Float64Array, 64);
   readonly y = new Growable<Float64Array>(Float64Array, 64);
-  /** Where it was NaN or infinite. */
-  readonly marks = new Growable<Float64Array>(Float64Array, 8);
-  readonly markTimes = new Growable<Float64Array>(Float64Array, 8);
   total = 0;
-  last = Number.NaN;
 
   push(x: number, time: number, y: number): void {
     this.total++;
-    this.last = y;
-    if (!Number.isFinite(y)) {
-      if (this.marks.length >= MOST_MARKS) return;
-      this.marks.push(x);
-      this.markTimes.push(time);
-      return;
-    }
+    if (!Number.isFinite(y)) return;
     this.x.push(x);
     this.time.push(time);
     this.y.push(y);
@@ -45,37 +40,129 @@ export class Line {
   }
 }
 
-export class Series {
-  /** By lane; -1 where there are no lanes. */
+/** One element of a value. */
+export class Element {
+  /** Of each lane and device, while they are few. */
   readonly lines = new Map<number, Line>();
-  /** The lanes are too many: only lane 0 is kept. */
-  onlyFirstLane = false;
+  /** What they span, once they are more. */
+  band: Band | null = null;
+  /** The lanes and devices. */
+  readonly strands = new Set<number>();
+
+  push(strand: number, x: number, time: number, y: number): void {
+    if (!this.strands.has(strand)) this.begin(strand);
+    (this.band ?? this.lines.get(strand))?.push(x, time, y);
+  }
+
+  /** What is drawn. */
+  get traces(): (Line | Band)[] {
+    return this.band ? [this.band] : [...this.lines.values()];
+  }
+
+  private begin(strand: number): void {
+    this.strands.add(strand);
+    if (this.strands.size <= MOST_LINES) {
+      this.lines.set(strand, new Line());
+    } else if (!this.band) {
+      this.band = new Band();
+      for (const { x, time, y } of this.lines.values()) {
+        for (let i = 0; i < y.length; i++) this.band.push(x.at(i), time.at(i), y.at(i));
+      }
+      this.lines.clear();
+    }
+  }
+}
+
+/** Where a device has come to. */
+interface Cursor {
+  x: number;
+  call: number;
+  /** The step within the call, and where that began. */
+  at: number;
+  base: number;
+  occurrence: number;
+}
+
+/** Where a value was not finite. */
+export interface Marks {
+  readonly x: Growable<Float64Array>;
+  readonly time: Growable<Float64Array>;
+  readonly y: Growable<Float64Array>;
+}
+
+export class Series {
+  readonly elements = new Map<number, Element>();
+  readonly marks: Marks = {
+    x: new Growable(Float64Array, 8),
+    time: new Growable(Float64Array, 8),
+    y: new Growable(Float64Array, 8),
+  };
+  private readonly cursors = new Map<number, Cursor>();
+  /** It is vmapped; else what is more than one is devices. */
+  hasLanes = false;
   total = 0;
+  last = Number.NaN;
 
   constructor(
     readonly site: number,
     readonly value: number,
   ) {}
 
-  push(lane: number, occurrence: number, time: number, y: number): void {
+  /** Takes in the number of one event; `row` is its place in `events`. */
+  push({ events }: Pick<Batch, "events">, row: number, element: number, y: number, inner: number): void {
+    const device = events.device[row] as number;
+    const time = events.time[row] as number;
+    const x = this.move(events, row, device, inner);
     this.total++;
-    if (lane >= MOST_LANES && !this.onlyFirstLane) this.dropOtherLanes();
-    if (lane > 0 && this.onlyFirstLane) return;
-    let line = this.lines.get(lane);
-    if (!line) {
-      line = new Line();
-      this.lines.set(lane, line);
+    this.last = y;
+    this.hasLanes ||= (events.lane[row] as number) >= 0;
+    let strands = this.elements.get(element);
+    if (!strands) {
+      strands = new Element();
+      this.elements.set(element, strands);
     }
-    line.push(lane < 0 ? occurrence : line.total, time, y);
+    strands.push((device + 1) * LANES + (events.lane[row] as number) + 1, x, time, y);
+    if (Number.isFinite(y) || this.marks.x.length >= MOST_MARKS) return;
+    this.marks.x.push(x);
+    this.marks.time.push(time);
+    this.marks.y.push(y);
   }
 
-  private dropOtherLanes(): void {
-    this.onlyFirstLane = true;
-    for (const lane of this.lines.keys()) if (lane > 0) this.lines.delete(lane);
+  /** What is drawn: each has a colour of its own. */
+  get traces(): (Line | Band)[] {
+    return [...this.elements.values()].flatMap(({ traces }) => traces);
   }
 
-  get first(): Line | undefined {
-    return this.lines.get(-1) ?? this.lines.get(0) ?? this.lines.values().next().value;
+  get first(): Line | Band | undefined {
+    return this.elements.values().next().value?.traces[0];
+  }
+
+  /** How many lanes and devices an element has. */
+  get strands(): number {
+    return this.elements.values().next().value?.strands.size ?? 0;
+  }
+
+  private move(events: Batch["events"], row: number, device: number, inner: number): number {
+    const [step, occurrence] = [events.step[row] as number, events.occurrence[row] as number];
+    const call = events.call[row] as number;
+    let cursor = this.cursors.get(device);
+    if (!cursor) {
+      cursor = { x: -1, call, at: -1, base: 0, occurrence: -1 };
+      this.cursors.set(device, cursor);
+    }
+    if (step >= 0) {
+      const at = step + Math.max(0, events.inner[row] as number) / inner;
+      if (call !== cursor.call || at < cursor.at) cursor.base = Math.floor(cursor.x) + 1;
+      cursor.call = call;
+      cursor.at = at;
+      cursor.x = cursor.base + at;
+    } else if (device < 0) {
+      cursor.x = occurrence;
+    } else if (occurrence !== cursor.occurrence) {
+      cursor.x++;
+    }
+    cursor.occurrence = occurrence;
+    return cursor.x;
   }
 }
 
@@ -83,19 +170,17 @@ export class SeriesSet {
   private readonly byKey = new Map<number, Series>();
   private readonly bySite = new Map<number, Series>();
 
-  /** Takes the points of the rows from `from` on. */
-  append(batch: Batch, from: number): void {
+  /** Takes the points of the rows from `from` on; those of watched values are kept in `watched.ts`. */
+  append(batch: Batch, from: number, sites: ReadonlyMap<number, SiteMessage>): void {
     const { points, events } = batch;
+    const inner = new Map([...sites].map(([id, site]) => [id, innerCount(site)]));
     for (let i = 0; i < points.row.length; i++) {
       const row = points.row[i] as number;
       if (row < from) continue;
-      const series = this.ensure(events.site[row] as number, points.value[i] as number);
-      series.push(
-        events.lane[row] as number,
-        events.occurrence[row] as number,
-        events.time[row] as number,
-        points.y[i] as number,
-      );
+      const site = events.site[row] as number;
+      if (sites.get(site)?.watch) continue;
+      const series = this.ensure(site, points.value[i] as number);
+      series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, inner.get(site) ?? 1);
     }
   }
 
@@ -106,6 +191,10 @@ export class SeriesSet {
   /** By site, then by value. */
   all(): Series[] {
     return [...this.byKey.values()].sort((a, b) => a.site - b.site || a.value - b.value);
+  }
+
+  get(site: number, value: number): Series | undefined {
+    return this.byKey.get(site * 0x1_0000 + value);
   }
 
   /** The first of a site. */

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { goldenBatch } from "../../test/golden";
 import type { CallMessage } from "../transport/wire";
-import { barrierWait, barsOf, spansOf } from "./spans";
+import { barsOf, spansOf, waitsOf } from "./spans";
+import { Threads } from "./threads";
 
 const [CALL] = goldenBatch("small").calls as [CallMessage];
 const { status } = goldenBatch("small");
@@ -36,9 +37,14 @@ it("puts calls that overlap below each other", () => {
   expect(bars.map(({ row }) => row)).toEqual([0, 1, 0]);
 });
 
-it("knows how long the barrier waited", () => {
-  expect(barrierWait([CALL], status, 9)).toEqual({ stage: "drain", from: 2.1, to: 2.15 });
-  const pending = { ...status, barrier: { ...status.barrier, state: "pending", waited: 2 } };
-  expect(barrierWait([CALL], pending, 9)).toEqual({ stage: "drain", from: 7, to: 9 });
-  expect(barrierWait([CALL], { ...status, barrier: { ...status.barrier, waited: 0 } }, 9)).toBeNull();
+it("knows when the barrier waited, also while it does", () => {
+  expect(waitsOf(status, new Threads(), 9)).toEqual([{ from: 2.1, to: 2.15, what: "effects", thread: "" }]);
+  const waits: [number, number | null][] = [
+    [1, 2],
+    [7, null],
+  ];
+  expect(waitsOf({ ...status, barrier: { ...status.barrier, waits } }, new Threads(), 9)[1]).toMatchObject({
+    from: 7,
+    to: 9,
+  });
 });

@@ -2,6 +2,7 @@
 
 import type { CallMessage, StatusMessage } from "../transport/wire";
 import { failed, launched, runStart } from "./life";
+import type { Threads } from "./threads";
 
 export interface Span {
   stage: "trace" | "lower" | "compile" | "run" | "drain";
@@ -36,6 +37,28 @@ export function spansOf(call: CallMessage, now: number): Span[] {
   return spans;
 }
 
+/** The calls of one Python thread. */
+export interface ThreadOfCalls {
+  name: string;
+  bars: Bar[];
+  rows: number;
+}
+
+/** The calls by the thread that made them, that of the first call at the top. */
+export function byThread(calls: Iterable<CallMessage>, now: number): ThreadOfCalls[] {
+  const found = new Map<string, CallMessage[]>();
+  for (const call of calls) {
+    const own = found.get(call.thread);
+    if (own) own.push(call);
+    else found.set(call.thread, [call]);
+  }
+  if (found.size === 0) found.set("", []);
+  return [...found].map(([name, own]) => {
+    const bars = barsOf(own, now);
+    return { name, bars, rows: Math.max(1, ...bars.map(({ row }) => row + 1)) };
+  });
+}
+
 export function barsOf(calls: Iterable<CallMessage>, now: number): Bar[] {
   const ends: number[] = [];
   const sorted = [...calls].sort((a, b) => a.started - b.started);
@@ -49,12 +72,28 @@ export function barsOf(calls: Iterable<CallMessage>, now: number): Bar[] {
   });
 }
 
-/** When a barrier waited, last; null where none did. The kernel tells only for how long. */
-export function barrierWait(calls: Iterable<CallMessage>, { barrier }: StatusMessage, now: number): Span | null {
-  if (barrier.waited <= 0) return null;
-  const drained = [...calls].map((call) => call.drained ?? 0);
-  const to = barrier.state === "drained" ? Math.max(0, ...drained) : now;
-  return { stage: "drain", from: Math.max(0, to - barrier.waited), to };
+export interface WaitSpan {
+  from: number;
+  to: number;
+  /** What was waited for. */
+  what: "effects" | "outputs";
+  thread: string;
+}
+
+/** When somebody waited: the run itself at its end, or the program. */
+export function waitsOf({ barrier }: StatusMessage, threads: Threads, now: number): WaitSpan[] {
+  const own = barrier.waits.map(
+    ([from, to]): WaitSpan => ({ from, to: to ?? Math.max(from, now), what: "effects", thread: "" }),
+  );
+  const others = threads.waits().map(
+    ({ site, thread, from, to }): WaitSpan => ({
+      from,
+      to,
+      what: site === -1 ? "effects" : "outputs",
+      thread: threads.nameOf(thread),
+    }),
+  );
+  return [...own, ...others];
 }
 
 /** The stretch of time in which a call can have fired events. */

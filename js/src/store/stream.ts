@@ -21,19 +21,21 @@ export interface Stream {
 export class OneStream implements Stream {
   readonly positions = new Growable<Uint32Array>(Uint32Array);
   received = 0;
+
+  take(position: number): void {
+    this.positions.push(position);
+    this.received++;
+  }
 }
 
-/** As they arrived: each entry stands at its own position. */
-export class MergedStream implements Stream, Positions {
+/** All that arrived, also what is in none of the streams: each entry stands at its own position. */
+export class WholeLog implements Stream, Positions {
   readonly positions: Positions = this;
 
-  constructor(
-    private readonly log: EventLog,
-    private readonly parts: readonly Stream[],
-  ) {}
+  constructor(private readonly log: EventLog) {}
 
   get received(): number {
-    return this.parts.reduce((sum, part) => sum + part.received, 0);
+    return this.length;
   }
 
   get length(): number {

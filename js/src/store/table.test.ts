@@ -7,9 +7,9 @@ it("writes events as CSV, with quotes where they are needed", () => {
   const { store } = new TestRun();
   store.apply(goldenBatch("small"));
   expect(toCsv(records(store, store.unordered.positions)).split("\r\n")).toEqual([
-    "event,time,site,where,label,phase,ordered,lane,occurrence,call,text",
-    '1,1.62,2,train.py:17,x,forward,false,,0,step,"x [1. 2.]\n  [3. 4.]"',
-    "3,1.71,2,train.py:17,x,forward,false,,1,step,x [0. 0.]",
+    "event,time,site,where,label,phase,ordered,lane,occurrence,step,device,call,text",
+    '1,1.62,2,train.py:17,x,forward,false,,0,,,step,"x [1. 2.]\n  [3. 4.]"',
+    "3,1.71,2,train.py:17,x,forward,false,,1,,,step,x [0. 0.]",
     "",
   ]);
 });
@@ -17,7 +17,7 @@ it("writes events as CSV, with quotes where they are needed", () => {
 it("leaves out gaps", () => {
   const { store } = new TestRun();
   store.apply(goldenBatch("dropped"));
-  expect([...records(store, store.merged)].map(({ event }) => event)).toEqual([1000, 1001]);
+  expect([...records(store, store.merged.positions)].map(({ event }) => event)).toEqual([1000, 1001]);
 });
 
 it("says how events are had in Python", () => {

@@ -1,5 +1,6 @@
 /** Events as they are copied and exported. */
 import type { RunStore } from "./run";
+import { stepsOf } from "./steps";
 import type { Positions } from "./stream";
 
 export interface EventRecord {
@@ -12,6 +13,8 @@ export interface EventRecord {
   ordered: boolean;
   lane: number | null;
   occurrence: number;
+  step: string | null;
+  device: string | null;
   call: string | null;
   text: string | null;
 }
@@ -35,6 +38,8 @@ export function* records(run: RunStore, positions: Positions): Generator<EventRe
       ordered: site?.ordered ?? false,
       lane: lane < 0 ? null : lane,
       occurrence: log.occurrence(at),
+      step: stepsOf(log, at, site).join(".") || null,
+      device: run.devices[log.device(at)] ?? null,
       call: run.calls.get(log.call(at))?.name ?? null,
       text: run.texts.get(event) ?? null,
     };

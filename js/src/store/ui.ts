@@ -1,15 +1,24 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export const TABS = ["streams", "plots", "arrays", "timeline", "calls"] as const;
+export const TABS = ["streams", "source", "plots", "arrays", "timeline", "calls", "debugger"] as const;
 export type Tab = (typeof TABS)[number];
 
+export interface Place {
+  file: string;
+  line: number;
+  index: number;
+}
+
 export interface UiState {
-  tab: Signal<Tab>;
+  /** null until one is chosen. */
+  tab: Signal<Tab | null>;
   filter: Signal<string>;
   find: Signal<string>;
   /** One stream by arrival instead of ordered beside unordered. */
   merged: Signal<boolean>;
+  /** Events that only a `vmap` made fire are shown. */
+  phantoms: Signal<boolean>;
   /** The only site whose events are shown. */
   site: Signal<number | null>;
   /** The only call whose events are shown. */
@@ -28,20 +37,35 @@ export interface UiState {
   pinned: Signal<ReadonlySet<string>>;
   /** From 0, none, to nearly 1. */
   smoothing: Signal<number>;
-  /** Plots against seconds instead of occurrences. */
+  /** Plots against seconds instead of steps. */
   byTime: Signal<boolean>;
+  /** Plots show earlier runs of the same program as well. */
+  earlier: Signal<boolean>;
   /** The array shown, `site/value`. */
   array: Signal<string>;
+  /** The line of source that the arrow keys start from, and which of its values. */
+  place: Signal<Place | null>;
+  /** The watched site that is shown in full. */
+  value: Signal<number | null>;
+  /** The statistics of watched values that are plotted, `site/value`. */
+  plotted: Signal<ReadonlySet<string>>;
+  /** The variable that is shown in full while the program is stopped. */
+  local: Signal<string>;
+  /** What stands in the debugger's console and has not been run. */
+  draft: Signal<string>;
+  /** The newest stop that the debugger was opened for. */
+  stop: Signal<number>;
   /** The list of keys is open. */
   keys: Signal<boolean>;
 }
 
 export function createUi(): UiState {
   return {
-    tab: signal<Tab>("streams"),
+    tab: signal<Tab | null>(null),
     filter: signal(""),
     find: signal(""),
     merged: signal(false),
+    phantoms: signal(true),
     site: signal<number | null>(null),
     onlyCall: signal<number | null>(null),
     call: signal<number | null>(null),
@@ -52,7 +76,14 @@ export function createUi(): UiState {
     pinned: signal<ReadonlySet<string>>(new Set()),
     smoothing: signal(0),
     byTime: signal(false),
+    earlier: signal(false),
     array: signal(""),
+    place: signal<Place | null>(null),
+    value: signal<number | null>(null),
+    plotted: signal<ReadonlySet<string>>(new Set()),
+    local: signal(""),
+    draft: signal(""),
+    stop: signal(-1),
     keys: signal(false),
   };
 }

@@ -18,7 +18,7 @@ export class Channel {
 
   /** Gives `message` to who asked for it, if it answers a request. */
   settle(message: Message): void {
-    if (message.id === undefined) return;
+    if (!("id" in message) || message.id === undefined) return;
     const answer = this.waiting.get(message.id);
     this.waiting.delete(message.id);
     answer?.(message);

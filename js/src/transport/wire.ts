@@ -5,8 +5,24 @@
  */
 
 import { type Column, type ColumnSpec, take, unpack, unpackTexts, WireError } from "./columns";
+import type { ArrayStatistics, Completions, ConsoleOutput, HowToResume, StopChange, TypedBefore } from "./stops";
+
+export type { ArrayStatistics } from "./stops";
 
 export const VERSION = 1;
+
+/** What a watched value is. */
+export interface WatchMessage {
+  name: string;
+  role: "value" | "gradient";
+  shape: number[];
+  dtype: string;
+  primitive: string;
+  /** The named scopes around it, `layer0/mlp`. */
+  scope: string;
+  /** Whether `values` can be asked for; the value itself is then the last of its site's `values`. */
+  full: boolean;
+}
 
 export interface SiteMessage {
   id: number;
@@ -17,6 +33,9 @@ export interface SiteMessage {
   file: string;
   line: number;
   column: number;
+  /** 0 and -1 where the range is not known. */
+  end_line: number;
+  end_column: number;
   function: string;
   source: string;
   label: string;
@@ -25,8 +44,14 @@ export interface SiteMessage {
   dtypes: string[];
   /** Its place in its program's order, -1 where that is not known. */
   order: number;
+  /** How often each loop around it runs, outermost first; null where only run time tells. */
+  loops: (number | null)[];
   name_stack: string;
   transforms: string[];
+  /** The calls that lead to it, innermost first. */
+  callers: string[];
+  /** Of a site of kind `watch`: its range is what computes the value, its `values` are names of statistics. */
+  watch: WatchMessage | null;
 }
 
 export interface CallMessage {
@@ -46,6 +71,10 @@ export interface CallMessage {
   ordered: boolean;
   events: number;
   error: string;
+  /** What Python's `print` wrote while its function was traced. */
+  prints: string[];
+  /** The Python thread that made it. */
+  thread: string;
 }
 
 export interface BarrierMessage {
@@ -53,6 +82,23 @@ export interface BarrierMessage {
   pending: string[];
   waited: number;
   timeout: number | null;
+  /** When somebody waited, in seconds since the run started: from, and to (null: still). */
+  waits: [number, number | null][];
+}
+
+/** A place where the program may stop. */
+export interface BreakpointMessage {
+  site: number;
+  name: string;
+  where: string;
+  condition: string;
+  enabled: boolean;
+  /** How many more firings are let pass. */
+  skip: number;
+  /** How often it was reached. */
+  hits: number;
+  /** What it does to the program, empty for nothing. */
+  cost: string;
 }
 
 export interface StatusMessage {
@@ -65,8 +111,17 @@ export interface StatusMessage {
   dropped: number;
   dropped_by_site: Record<string, number>;
   muted: number[];
+  /** By site, of how many firings one is recorded, where somebody said so. */
+  every: Record<string, number>;
   barrier: BarrierMessage;
   notes: string[];
+  breakpoints: BreakpointMessage[];
+  /** It is at a stop. */
+  paused: boolean;
+  /** Whether `pause` and `halt` would take effect at its next event. */
+  stoppable: boolean;
+  /** In words, how requests reach the kernel while a cell runs. */
+  commands: string;
 }
 
 export interface BatchHeader {
@@ -78,6 +133,12 @@ export interface BatchHeader {
   count: number;
   oldest: number;
   columns: ColumnSpec[];
+  /** Names, by what the column `device` says. */
+  devices: string[];
+  /** Names, by what the column `span_thread` says. */
+  threads: string[];
+  /** How many spans came before. */
+  first_span: number;
   sites: SiteMessage[];
   calls: CallMessage[];
   status: StatusMessage;
@@ -95,22 +156,12 @@ export interface RowsHeader {
   columns: ColumnSpec[];
 }
 
-export interface ArrayStatistics {
-  size: number;
-  nan: number;
-  inf: number;
-  zero: number;
-  min: number | null;
-  max: number | null;
-  mean: number | null;
-  std: number | null;
-}
-
 export interface ArrayHeader {
   type: "array";
   version: number;
   run: string;
   id: number;
+  /** -1, as `value`, where it is a variable of a stop's frame. */
   event: number;
   value: number;
   name: string;
@@ -127,6 +178,54 @@ export interface ArrayHeader {
   channels?: number;
 }
 
+interface DataHeader {
+  type: "histograms" | "file";
+  version: number;
+  run: string;
+  id: number;
+  data: ColumnSpec[];
+}
+
+/** Numbers as text: `page[0]` rows of `page[1]`, from `row`, `column` of `rows`, `columns` on. */
+export interface Values {
+  type: "values";
+  version: number;
+  run: string;
+  id: number;
+  row: number;
+  column: number;
+  rows: number;
+  columns: number;
+  page: [number, number];
+  text: string[];
+}
+
+/** How the elements of a value are spread, event by event, over equal bins from `low` to `high`. */
+export interface Histograms {
+  type: "histograms";
+  version: number;
+  run: string;
+  id: number;
+  low: number;
+  high: number;
+  bins: number;
+  /** How many events there are; not all may have been looked at. */
+  of: number;
+  event: Uint32Array;
+  /** `bins` for each event. */
+  counts: Uint32Array;
+  /** How many elements were not finite. */
+  odd: Uint32Array;
+}
+
+export interface FileMessage {
+  type: "file";
+  version: number;
+  run: string;
+  id: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
 /** The columns that every event has, all of length `count`. */
 export interface EventColumns {
   site: Uint32Array;
@@ -134,17 +233,33 @@ export interface EventColumns {
   occurrence: Uint32Array;
   lane: Int32Array;
   call: Int32Array;
+  step: Int32Array;
+  inner: Int32Array;
+  device: Int32Array;
+  /** 1 where only a `vmap` made it fire. */
+  phantom: Uint8Array;
 }
 
 export interface PointColumns {
   row: Uint32Array;
   value: Uint16Array;
+  /** Which element of a small vector; shorter than the others where all are scalars. */
+  element: Uint16Array;
   y: Float64Array;
+}
+
+/** What threads were at: a host function of a site; -1 waiting for effects, -2 for outputs. */
+export interface SpanColumns {
+  site: Int32Array;
+  thread: Int32Array;
+  from: Float64Array;
+  to: Float64Array;
 }
 
 export interface Batch extends BatchHeader {
   events: EventColumns;
   points: PointColumns;
+  spans: SpanColumns;
   /** The lines by row of this batch. */
   texts: Map<number, string>;
 }
@@ -160,11 +275,55 @@ export interface ArraySlice extends ArrayHeader {
   histogram: Uint32Array;
 }
 
+/** A function of a file. */
+export interface SourceFunction {
+  name: string;
+  first: number;
+  last: number;
+}
+
+/** A range of a file that computes what `name` stands for; columns count characters. */
+export interface SourceName {
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+  name: string;
+  /** Why it is not watched; empty where it can be. */
+  why: string;
+}
+
+export interface Source {
+  type: "source";
+  version: number;
+  run: string;
+  id: number;
+  file: string;
+  where: string;
+  first_line: number;
+  lines: string[];
+  functions: SourceFunction[];
+  names: SourceName[];
+}
+
+/** The text of a part of the front end that is loaded when it is first shown. */
+export interface ModuleMessage {
+  type: "module";
+  version: number;
+  run: string;
+  id: number;
+  name: string;
+  text: string;
+}
+
 export interface Done {
   type: "done";
   version: number;
   run: string;
   id: number;
+  /** Answering `watch`: the sites concerned, and what to do about names without one. */
+  sites?: number[];
+  message?: string;
 }
 
 export interface Failure {
@@ -175,19 +334,63 @@ export interface Failure {
   message: string;
 }
 
-export type Message = Batch | Rows | ArraySlice | Done | Failure;
+export type Message =
+  | Batch
+  | Rows
+  | ArraySlice
+  | Values
+  | Histograms
+  | FileMessage
+  | Source
+  | StopChange
+  | ConsoleOutput
+  | TypedBefore
+  | Completions
+  | ModuleMessage
+  | Done
+  | Failure;
 
 export type RequestBody =
   | { type: "sync"; run: string; first: number }
   | { type: "rows"; run: string; first: number; count: number }
   | { type: "array"; run: string; event: number; value: number; index: number[]; image?: true }
+  | { type: "values"; run: string; event: number; value: number; index: number[]; row: number; column: number }
+  | { type: "histograms"; run: string; site: number; value: number }
+  | { type: "file"; run: string; format: "parquet" }
+  | { type: "file"; run: string; format: "npy"; event: number; value: number }
   | { type: "mute"; run: string; site: number; muted: boolean }
-  | { type: "barrier"; run: string };
+  | { type: "every"; run: string; site: number; n: number }
+  | { type: "barrier"; run: string }
+  | { type: "breakpoint"; run: string; site: number; enabled?: boolean; skip?: number }
+  | { type: "pause" | "halt"; run: string }
+  | { type: "here"; run: string; stop: number; keep?: true }
+  | { type: "resume"; run: string; stop: number; how: HowToResume; line?: number }
+  | { type: "frame"; run: string; stop: number; frame: number }
+  | { type: "lane"; run: string; stop: number; lane: number[] }
+  | { type: "command" | "set"; run: string; stop: number; text: string }
+  | { type: "complete"; run: string; stop: number; text: string; cursor: number }
+  | { type: "local"; run: string; stop: number; frame: number; name: string; index?: number[]; image?: true }
+  | { type: "source"; run: string; file: string }
+  | { type: "module"; run: string; name: "views" }
+  | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };
 
 /** The typed message in `content` and its buffers, as a host hands them over. */
 export function decode(content: unknown, buffers: readonly ArrayBufferView[] = []): Message {
-  const header = content as BatchHeader | RowsHeader | ArrayHeader | Done | Failure;
+  const header = content as
+    | BatchHeader
+    | RowsHeader
+    | ArrayHeader
+    | DataHeader
+    | Values
+    | Source
+    | StopChange
+    | ConsoleOutput
+    | TypedBefore
+    | Completions
+    | ModuleMessage
+    | Done
+    | Failure;
   if (header.version > VERSION) {
     throw new WireError("The kernel has a newer jax_debug_widgets than this page: reload the page.");
   }
@@ -201,6 +404,29 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
       const pixels = take(columns, "data", Float32Array);
       return { ...header, pixels, histogram: take(columns, "histogram", Uint32Array) };
     }
+    case "histograms": {
+      const columns = unpack(header.data, buffers[0]);
+      const column = (name: string) => take(columns, name, Uint32Array);
+      return {
+        ...(header as unknown as Histograms),
+        event: column("event"),
+        counts: column("counts"),
+        odd: column("odd"),
+      };
+    }
+    case "file":
+      return {
+        ...header,
+        type: "file",
+        bytes: take(unpack(header.data, buffers[0]), "data", Uint8Array) as FileMessage["bytes"],
+      };
+    case "stop":
+    case "console":
+    case "typed":
+    case "completions":
+    case "source":
+    case "values":
+    case "module":
     case "done":
     case "error":
       return header;
@@ -216,6 +442,10 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
     occurrence: take(columns, "occurrence", Uint32Array),
     lane: take(columns, "lane", Int32Array),
     call: take(columns, "call", Int32Array),
+    step: take(columns, "step", Int32Array),
+    inner: take(columns, "inner", Int32Array),
+    device: take(columns, "device", Int32Array),
+    phantom: columns.has("phantom") ? take(columns, "phantom", Uint8Array) : new Uint8Array(header.count),
   };
   for (const [name, column] of Object.entries(events)) {
     if (column.length !== header.count) {
@@ -225,16 +455,26 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
   const points = {
     row: take(columns, "point_row", Uint32Array),
     value: take(columns, "point_value", Uint16Array),
+    element: take(columns, "point_element", Uint16Array),
     y: take(columns, "point_y", Float64Array),
   };
-  return { ...header, ...completed(header), events, points, texts: unpackTexts(columns) };
+  const spans = {
+    site: take(columns, "span_site", Int32Array),
+    thread: take(columns, "span_thread", Int32Array),
+    from: take(columns, "span_from", Float64Array),
+    to: take(columns, "span_to", Float64Array),
+  };
+  return { ...UNTOLD_HEADER, ...header, ...completed(header), events, points, spans, texts: unpackTexts(columns) };
 }
+
+const UNTOLD_HEADER = { threads: [], first_span: 0 };
+const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [], watch: null };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
-    sites: sites.map((site) => ({ ...{ shapes: [], dtypes: [], order: -1 }, ...site })),
-    calls: calls.map((call) => ({ ...{ origin: "" }, ...call })),
-    status: { ...{ muted: [] }, ...status },
+    sites: sites.map((site) => ({ ...UNTOLD, ...site })),
+    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "" }, ...call })),
+    status: { ...{ muted: [], every: {}, breakpoints: [], paused: false, stoppable: false, commands: "" }, ...status },
   };
 }

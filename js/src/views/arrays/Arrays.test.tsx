@@ -1,7 +1,7 @@
 import { act } from "preact/test-utils";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { goldenArray, goldenBatch } from "../../../test/golden";
-import { all, find, press, showTab, texts, type } from "../../../test/screen";
+import { all, click, find, press, showTab, texts, type } from "../../../test/screen";
 import type { ArraySlice, Batch } from "../../transport/wire";
 
 /** `x` is an array of two 4x6 matrices. */
@@ -18,6 +18,13 @@ function showSlice(answer: ArraySlice | string, shape?: number[]) {
   });
   return shown;
 }
+
+const ANSWER = { version: 1, run: "run-1", id: 1 };
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+import { hillsOf } from "./Ridge";
 
 describe("the arrays", () => {
   it("show the newest firing, and its statistics", () => {
@@ -58,7 +65,7 @@ describe("the arrays", () => {
 
   it("are slices where the kernel sends no pictures", () => {
     showSlice(goldenArray("array", { event: 3 }), [2, 3, 3]);
-    expect(all(".toolbar .toggle")).toHaveLength(0);
+    expect(texts(".toolbar .toggle")).toEqual(["histograms"]);
     expect(all(".toolbar .slider")).toHaveLength(2);
   });
 
@@ -67,5 +74,59 @@ describe("the arrays", () => {
     expect(find("p.slice").textContent).toBe("This event is no longer kept.");
     showTab("arrays", goldenBatch("lanes"));
     expect(find(".empty").textContent).toContain("No array in this run");
+  });
+
+  it("show their numbers page by page", () => {
+    const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
+    click("[data-testid=values]");
+    expect(run.asked.at(-1)).toContain('"event":3,"value":0,"index":[0],"row":0,"column":0');
+    const page = { ...ANSWER, type: "values", row: 0, column: 0, rows: 4, columns: 6, page: [2, 3] } as const;
+    act(() => run.answer({ ...page, page: [2, 3], text: ["1.5", "nan", "-inf", "0", "1", "2"] }));
+    expect(texts("[data-testid=numbers] td")).toEqual(["1.5", "nan", "-inf", "0", "1", "2"]);
+    expect(find("[aria-label='Rows before']").hasAttribute("disabled")).toBe(true);
+    click("[aria-label='Next rows']");
+    expect(run.asked.at(-1)).toContain('"row":2,"column":0');
+    act(() => run.answer("This event is no longer kept."));
+    expect(find(".full p").textContent).toBe("This event is no longer kept.");
+  });
+
+  it("are saved for NumPy, or it is said why not", () => {
+    const { run } = showSlice(goldenArray("array", { event: 3 }));
+    click("[data-testid=npy]");
+    expect(run.asked.at(-1)).toBe('file {"type":"file","format":"npy","event":3,"value":0}');
+    act(() => run.answer("too large"));
+    expect(find(".full .bad-text").textContent).toBe("too large");
+  });
+
+  it("show how their elements are spread over the events", () => {
+    const { run, ui } = showSlice(goldenArray("array", { event: 3 }));
+    click("[data-testid=spread-toggle]");
+    vi.advanceTimersByTime(1);
+    expect(run.asked.at(-1)).toBe('histograms {"type":"histograms","site":2,"value":0}');
+    const columns = { event: Uint32Array.of(1, 3), counts: Uint32Array.of(4, 0, 1, 3), odd: Uint32Array.of(0, 2) };
+    act(() => run.answer({ ...ANSWER, type: "histograms", low: -1, high: 1, bins: 2, of: 2, ...columns }));
+    expect(find("[data-testid=spread]").textContent).toContain("2 not finite");
+    press("[data-testid=heat-map]", "ArrowRight");
+    expect(find("[data-testid=spread] output").textContent).toBe("event 1: 0 from 0 to 1");
+    press("[data-testid=heat-map]", "ArrowDown");
+    expect(find("[data-testid=spread] output").textContent).toBe("event 1: 4 from -1 to 0");
+    act(() => {
+      find("[data-testid=heat-map]").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+    });
+    expect(ui.moment.value).toBe(1);
+    const [, ridge] = all(".spread-kinds .toggle");
+    act(() => ridge?.click());
+    expect(find("[data-testid=ridge]").dataset.hills).toBe("2");
+    press("[data-testid=ridge]", "ArrowRight");
+    expect(find("[data-testid=spread] output").textContent).toBe("event 3: 1 from -1 to 0");
+    press("[data-testid=ridge]", "ArrowUp");
+    expect(find("[data-testid=spread] output").textContent).toBe("event 1: 4 from -1 to 0");
+  });
+
+  it("have as many hills in a ridge as there is room, the newest in front", () => {
+    expect(hillsOf(100, 18 + 7 * 23)).toHaveLength(20);
+    expect(hillsOf(100, 18 + 7 * 23).at(-1)).toBe(99);
+    expect(hillsOf(3, 400)).toEqual([0, 1, 2]);
+    expect(hillsOf(1, 400)).toEqual([0]);
   });
 });

@@ -6,7 +6,10 @@ import { Query } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { Positions } from "../../store/stream";
 import type { UiState } from "../../store/ui";
+import { Histograms } from "../later/Later";
+import { Full } from "./Full";
 import { Slice } from "./Slice";
+import { Axes, inRange, Slider } from "./Slider";
 import { type ArrayValue, allArrays, canBeImage } from "./values";
 
 /** To choose from. */
@@ -46,6 +49,7 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   run.watch();
   const [lane, setLane] = useState("");
   const [index, setIndex] = useState<readonly number[]>([]);
+  const [spread, setSpread] = useState(false);
   const [image, setImage] = useState(canBeImage(array.shape));
   const mayBeImage = canBeImage(array.shape) && run.arrays.sendsImages;
   const isImage = image && mayBeImage;
@@ -55,7 +59,8 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   const moment = ui.moment.value;
   const at = moment === null ? last : events.lowerBound(run.log.lowerBound(moment + 1)) - 1;
   const event = at < 0 ? -1 : run.log.number(events.at(at));
-  const wantedIndex = leading.map((length, axis) => Math.min(index[axis] ?? 0, length - 1));
+  const wantedIndex = inRange(index, leading);
+  const wanted = { event, value: array.value, index: wantedIndex, image: isImage };
   const lanes = run.lanes.get(array.site.id) ?? 0;
   return (
     <>
@@ -71,31 +76,31 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
             ui.moment.value = i === last ? null : run.log.number(events.at(i));
           }}
         />
-        {leading.map((length, axis) => (
-          <Slider
-            key={axis}
-            name={`axis ${axis}`}
-            value={wantedIndex[axis] ?? 0}
-            most={length - 1}
-            text={`${wantedIndex[axis]} of ${length}`}
-            set={(i) => setIndex(wantedIndex.map((old, other) => (other === axis ? i : old)))}
-          />
-        ))}
+        <Axes lengths={leading} index={wantedIndex} set={setIndex} />
+        <button
+          type="button"
+          class="toggle"
+          aria-pressed={spread}
+          data-testid="spread-toggle"
+          title="How its elements are spread, from event to event"
+          onClick={() => setSpread(!spread)}
+        >
+          histograms
+        </button>
         {mayBeImage && (
           <button type="button" class="toggle" aria-pressed={image} onClick={() => setImage(!image)}>
             image
           </button>
         )}
       </div>
-      {event < 0 ? (
+      {spread ? (
+        <Histograms run={run} ui={ui} array={array} dark={dark} />
+      ) : event < 0 ? (
         <div class="empty">{events.length > 0 ? "It had not fired at this moment." : "It has not fired here."}</div>
       ) : (
-        <Slice
-          run={run}
-          wanted={{ event, value: array.value, index: wantedIndex, image: isImage }}
-          name={array.name}
-          dark={dark}
-        />
+        <Slice answer={run.arrays.get(wanted)} name={array.name} dark={dark} gone={run.gone}>
+          <Full run={run} wanted={wanted} name={array.name} />
+        </Slice>
       )}
     </>
   );
@@ -138,33 +143,8 @@ function LaneChoice({ lanes, lane, setLane }: { lanes: number; lane: string; set
 function useFirings(run: RunStore, ui: UiState, site: number, lane: string): Positions {
   const call = ui.onlyCall.value;
   const firings = useMemo(
-    () => new FilteredStream(run, run.merged, [new Query(lane && `lane:${lane}`)], { site, call, noGaps: true }),
+    () => new FilteredStream(run, run.whole, [new Query(lane && `lane:${lane}`)], { site, call, noGaps: true }),
     [run, site, lane, call],
   );
   return firings.update();
-}
-
-interface SliderProps {
-  name: string;
-  value: number;
-  most: number;
-  text: string;
-  set: (value: number) => void;
-}
-
-function Slider({ name, value, most, text, set }: SliderProps) {
-  return (
-    <label class="slider">
-      <span class="muted">{name}</span>
-      <input
-        type="range"
-        min={0}
-        max={Math.max(0, most)}
-        value={value}
-        aria-valuetext={text}
-        onInput={(event) => set(event.currentTarget.valueAsNumber)}
-      />
-      <span class="number">{text}</span>
-    </label>
-  );
 }

@@ -1,15 +1,9 @@
 /** A slice as a picture; the element under the pointer, or moved to with the arrow keys, is read out. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { arrowMove } from "../../kit/arrows";
 import { useSize } from "../../kit/size";
-import type { ArraySlice } from "../../transport/wire";
-import { paint, type Scale } from "./colours";
+import { type Picture, paint, type Scale } from "./colours";
 
-const MOVES: Readonly<Record<string, readonly [number, number]>> = {
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
-};
 /** Pixels; a vector would be too thin to see. */
 const LOWEST = 26;
 
@@ -19,7 +13,7 @@ export interface Cell {
 }
 
 interface Props {
-  slice: ArraySlice;
+  slice: Picture;
   scale: Scale;
   label: string;
   onRead: (cell: Cell | null) => void;
@@ -55,10 +49,8 @@ export function HeatMap({ slice, scale, label, onRead }: Props) {
     });
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const move = MOVES[event.key];
+    const move = arrowMove(event);
     if (!move) return;
-    event.preventDefault();
-    event.stopPropagation();
     const { row, column } = cell ?? { row: 0, column: -1 };
     read({ row: (row + move[0] + rows) % rows, column: (column + move[1] + columns) % columns });
   };

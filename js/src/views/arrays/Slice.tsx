@@ -1,27 +1,29 @@
 /** One slice of one array: heat map or picture, colour bar, statistics, histogram, the element read out. */
+import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { count, value } from "../../kit/format";
-import type { SliceAnswer, WantedSlice } from "../../store/arrays";
-import type { RunStore } from "../../store/run";
+import type { SliceAnswer } from "../../store/arrays";
 import type { ArraySlice } from "../../transport/wire";
 import { css, gradient, INF_COLOUR, MINUS_INF_COLOUR, NAN_COLOUR, scaleOf } from "./colours";
 import { type Cell, HeatMap } from "./HeatMap";
 import { typeName } from "./values";
 
 interface Props {
-  run: RunStore;
-  wanted: WantedSlice;
+  /** Undefined while it is on its way. */
+  answer: SliceAnswer | undefined;
   name: string;
   dark: boolean;
+  /** No answer will come. */
+  gone: boolean;
+  /** What else there is to be had of it. */
+  children?: ComponentChildren;
 }
 
-export function Slice({ run, wanted, name, dark }: Props) {
-  run.watch();
+export function Slice({ answer, name, dark, gone, children }: Props) {
   const [cell, setCell] = useState<Cell | null>(null);
-  const answer = run.arrays.get(wanted);
   const slice = useLast(answer);
   if (typeof answer === "string") return <p class="slice bad-text">{answer}</p>;
-  if (!slice) return <p class="slice muted">{run.gone ? "The kernel is gone, and with it the array." : "Loading …"}</p>;
+  if (!slice) return <p class="slice muted">{gone ? "The kernel is gone, and with it the array." : "Loading …"}</p>;
   const scale = scaleOf(slice, dark);
   const isImage = slice.channels !== undefined;
   const label = `${name}, ${typeName(slice.dtype, slice.shape)}: ${statistics(slice)}`;
@@ -42,12 +44,13 @@ export function Slice({ run, wanted, name, dark }: Props) {
       <output class="slice-line mono number" data-testid="slice-line">
         {cell ? reading(slice, cell) : <Statistics slice={slice} />}
       </output>
+      {children}
     </div>
   );
 }
 
 /** While the next is on its way, the last one stays. */
-function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined {
+export function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined {
   const last = useRef<ArraySlice>();
   if (typeof answer === "object") last.current = answer;
   return last.current;

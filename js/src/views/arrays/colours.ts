@@ -45,7 +45,10 @@ export interface Scale {
   stops: readonly Rgb[];
 }
 
-export function scaleOf({ stats }: Pick<ArraySlice, "stats">, dark: boolean): Scale {
+/** Numbers row by row; `channels` for each, where they are colours themselves. */
+export type Picture = Pick<ArraySlice, "rows" | "columns" | "pixels"> & Partial<Pick<ArraySlice, "channels" | "dtype">>;
+
+export function scaleOf({ stats }: { stats: Pick<ArraySlice["stats"], "min" | "max"> }, dark: boolean): Scale {
   const [low, high] = [stats.min ?? 0, stats.max ?? 0];
   if (low < 0 && high > 0) {
     const most = Math.max(-low, high);
@@ -75,10 +78,10 @@ export function gradient({ stops }: Scale): string {
 }
 
 /** Red, green, blue and alpha of each pixel of the slice, row by row. */
-export function paint(slice: ArraySlice, scale: Scale, into: Uint8ClampedArray): void {
+export function paint(slice: Picture, scale: Scale, into: Uint8ClampedArray): void {
   const { pixels, channels = 0 } = slice;
   // Integers are taken as bytes, other numbers as shares of the whole.
-  const whole = slice.dtype.includes("int") ? 1 : 255;
+  const whole = slice.dtype?.includes("int") ? 1 : 255;
   for (let i = 0, at = 0; at < into.length; i++, at += 4) {
     if (channels > 0) {
       for (let k = 0; k < 3; k++) into[at + k] = whole * (pixels[i * channels + k] as number);

@@ -13,16 +13,16 @@ export interface ArrayValue {
   dtype: string;
 }
 
-export function arraysOf(site: SiteMessage): ArrayValue[] {
+export function arraysOf(run: RunStore, site: SiteMessage): ArrayValue[] {
   return site.shapes.flatMap((shape, value) => {
     if (shape.length === 0) return [];
-    const name = site.values[value] || siteName(site);
+    const name = siteName(run, site, site.values[value]);
     return [{ key: `${site.id}/${value}`, site, value, name, shape, dtype: site.dtypes[value] ?? "" }];
   });
 }
 
 export function allArrays(run: RunStore): ArrayValue[] {
-  return [...run.sites.values()].flatMap(arraysOf);
+  return [...run.sites.values()].flatMap((site) => arraysOf(run, site));
 }
 
 /** As JAX writes it: `float32[64,128]`. */

@@ -11,7 +11,7 @@ describe("the calls", () => {
 
   it("choose whose life is shown", () => {
     const { ui } = showTab("calls", goldenBatch("small"));
-    expect(texts("tbody tr td")).toEqual([
+    expect(texts("tbody tr:not(.traced) td")).toEqual([
       "1",
       "drained",
       "0.21 s",
@@ -24,6 +24,11 @@ describe("the calls", () => {
     ]);
     click("tbody button");
     expect(ui.call.value).toBe(1);
+  });
+
+  it("show what Python's print wrote while tracing, below the call", () => {
+    showTab("calls", goldenBatch("small"));
+    expect(texts("tr.traced")).toEqual(["traced: train.py:12 in step: <x> Traced (traced: its first call here)"]);
   });
 
   it("say why they are empty", () => {

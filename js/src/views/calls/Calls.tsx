@@ -68,24 +68,34 @@ interface RowProps {
 function CallRow({ call, barrier, chosen, choose }: RowProps) {
   const bad = failed(call);
   return (
-    <tr class={`${bad ? "failed" : ""}${chosen ? " chosen" : ""}`} data-call={call.id} data-state={call.state}>
-      <td class="number">{call.id}</td>
-      <th scope="row">
-        <button type="button" class="mono" onClick={choose} title="Show the life of this call">
-          {call.name}
-        </button>
-      </th>
-      <td class="state-word">{call.state}</td>
-      <td class="number">{duration(call.trace)}</td>
-      <td class="number">{duration(call.lower)}</td>
-      <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
-      <td class="number">{between(runStart(call), call.ready)}</td>
-      <td class="number">{effectsOf(call, barrier)}</td>
-      <td class="number">{count(call.events)}</td>
-      <td class="error" title={call.error}>
-        {call.error.split("\n")[0]}
-      </td>
-    </tr>
+    <>
+      <tr class={`${bad ? "failed" : ""}${chosen ? " chosen" : ""}`} data-call={call.id} data-state={call.state}>
+        <td class="number">{call.id}</td>
+        <th scope="row">
+          <button type="button" class="mono" onClick={choose} title="Show the life of this call">
+            {call.name}
+          </button>
+        </th>
+        <td class="state-word">{call.state}</td>
+        <td class="number">{duration(call.trace)}</td>
+        <td class="number">{duration(call.lower)}</td>
+        <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
+        <td class="number">{between(runStart(call), call.ready)}</td>
+        <td class="number">{effectsOf(call, barrier)}</td>
+        <td class="number">{count(call.events)}</td>
+        <td class="error" title={call.error}>
+          {call.error.split("\n")[0]}
+        </td>
+      </tr>
+      {call.prints.map((line, i) => (
+        <tr key={i} class="traced">
+          <td />
+          <td colSpan={COLUMNS.length - 1} class="mono" title="Python's print ran while JAX traced the function">
+            traced: {line}
+          </td>
+        </tr>
+      ))}
+    </>
   );
 }
 

@@ -18,19 +18,21 @@ interface Props {
 
 export function Header({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
-  const active = status.state === "running" || status.state === "waiting";
+  const { active } = run;
+  const { name, words } = stateOf(run, status);
   const dropped = status.dropped > 0 ? "bad-text" : "";
   return (
     <header class="header">
-      <span class={`state ${run.gone && active ? "gone" : status.state}`} data-testid="state">
+      <span class={`state ${name}`} data-testid="state">
         <span class="dot" aria-hidden="true" />
-        {run.gone && active ? "Kernel gone" : (WORDS[status.state] ?? status.state)}
+        {words}
       </span>
       <span class="title mono" title={status.title}>
         {status.title}
       </span>
       <span class="numbers muted number">
-        {plural(run.next, "event")}
+        {plural(run.next - run.watched.received, "event")}
+        {run.watched.received > 0 && ` · ${plural(run.watched.received, "watched value")}`}
         {active && !run.gone && ` · ${rate(run.rate)}`} ·{" "}
         <span class={dropped} title="Events that the kernel no longer keeps">
           {count(status.dropped)} dropped
@@ -38,6 +40,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         {run.gone && !active && " · kernel gone"}
       </span>
       <span class="grow" />
+      <Control run={run} status={status} />
       <BarrierButton run={run} status={status} />
       <button
         type="button"
@@ -51,6 +54,45 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         ?
       </button>
     </header>
+  );
+}
+
+function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words: string } {
+  const { stop, resuming, wanted } = run.debugger;
+  if (run.gone && run.active) return { name: "gone", words: "Kernel gone" };
+  if (stop && !resuming) return { name: "waiting", words: stop.kind === "pause" ? "Paused" : "Stopped" };
+  if (wanted && run.active) return { name: "waiting", words: wanted === "pause" ? "Pausing …" : "Stopping …" };
+  return { name: state, words: WORDS[state] ?? state };
+}
+
+/** Pausing and ending the program: both at its next event, where it can be held. */
+function Control({ run, status }: Props) {
+  run.watch();
+  const { stop, resuming, wanted } = run.debugger;
+  const can = run.active && !run.gone && !resuming && (status.stoppable || stop !== null);
+  return (
+    <>
+      <button
+        type="button"
+        class="button"
+        data-testid="pause"
+        disabled={!can || wanted !== ""}
+        title={stop ? "Go on to the next stop" : "Hold the program at its next event"}
+        onClick={() => (stop ? run.debugger.resume("continue") : run.debugger.pause())}
+      >
+        {stop ? "Resume" : "Pause"}
+      </button>
+      <button
+        type="button"
+        class="button quit"
+        data-testid="halt"
+        disabled={!can || wanted === "halt"}
+        title={stop ? "End the program here" : "End the program at its next event"}
+        onClick={() => (stop ? run.debugger.resume("quit") : run.debugger.halt())}
+      >
+        Stop
+      </button>
+    </>
   );
 }
 

@@ -1,7 +1,9 @@
 /** The list of keys, over the panel. */
 import { useEffect, useRef } from "preact/hooks";
 import type { UiState } from "../../store/ui";
+import { DEBUGGER_KEYS, DEBUGGER_KEYS_ELSEWHERE } from "../debugger/keys";
 import { KEYS, KEYS_ELSEWHERE } from "./bindings";
+import type { Key } from "./key";
 
 export function Keys({ ui }: { ui: UiState }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -23,15 +25,23 @@ export function Keys({ ui }: { ui: UiState }) {
           ×
         </button>
       </header>
-      <dl>
-        {KEYS.map(({ keys, words }) => (
-          <Line key={words} keys={keys} words={words} />
-        ))}
-        {KEYS_ELSEWHERE.map(([keys, words]) => (
-          <Line key={words} keys={keys.split(" ")} words={words} />
-        ))}
-      </dl>
+      <Lines keys={KEYS} elsewhere={KEYS_ELSEWHERE} />
+      <h4>In the debugger, while the program stands</h4>
+      <Lines keys={DEBUGGER_KEYS} elsewhere={DEBUGGER_KEYS_ELSEWHERE} />
     </dialog>
+  );
+}
+
+function Lines({ keys: own, elsewhere }: { keys: readonly Key[]; elsewhere: typeof KEYS_ELSEWHERE }) {
+  return (
+    <dl>
+      {own.map(({ keys, words }) => (
+        <Line key={words} keys={keys} words={words} />
+      ))}
+      {elsewhere.map(([keys, words]) => (
+        <Line key={words} keys={keys.split(" ")} words={words} />
+      ))}
+    </dl>
   );
 }
 

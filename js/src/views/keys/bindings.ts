@@ -1,27 +1,16 @@
 /** What each key does while the panel is worked with, except where something is typed. */
-import type { RunStore } from "../../store/run";
-import type { UiState } from "../../store/ui";
+import { TABS } from "../../store/ui";
+import { DEBUGGER_KEYS } from "../debugger/keys";
 import { tabsOf } from "../panel/available";
 import { copyLines, copyPython } from "../search/Export";
-
-interface Context {
-  run: RunStore;
-  ui: UiState;
-  root: HTMLElement;
-}
-
-interface Key {
-  keys: readonly string[];
-  words: string;
-  does(context: Context, key: string): unknown;
-}
+import { type Context, type Key, press } from "./key";
 
 const PAGE = 100;
 
 export const KEYS: readonly Key[] = [
   { keys: ["?"], words: "show or hide these keys", does: ({ ui }) => flip(ui.keys) },
   {
-    keys: ["1", "2", "3", "4", "5"],
+    keys: TABS.map((_, i) => String(i + 1)),
     words: "open a view",
     does: ({ run, ui }, key) => {
       ui.tab.value = tabsOf(run)[Number(key) - 1] ?? ui.tab.value;
@@ -69,6 +58,8 @@ export const KEYS: readonly Key[] = [
 /** In lists and charts, told so that the list of keys is complete. */
 export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓", "in a stream: choose an event; with Shift, several"],
+  ["↑ ↓ Enter w", "in the source: choose a line, plot its value, watch it or not; with Shift, the next line with one"],
+  ["← → Space", "in the source: a step back, on; with Shift, the end of long lines; all values of the line"],
   ["← →", "in the row of views: the next view"],
   ["+ − ← → 0", "in a chart or the timeline: zoom, move, show all"],
   ["↑ ↓ ← →", "in an array: read out its elements"],
@@ -77,7 +68,8 @@ export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
 /** Whether the key meant something. */
 export function pressed(context: Context, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return false;
-  const found = KEYS.find(({ keys }) => keys.includes(event.key));
+  const inDebugger = context.ui.tab.value === "debugger" && context.run.debugger.stop;
+  const found = (inDebugger ? [...DEBUGGER_KEYS, ...KEYS] : KEYS).find(({ keys }) => keys.includes(event.key));
   found?.does(context, event.key);
   return found !== undefined;
 }
@@ -85,7 +77,7 @@ export function pressed(context: Context, event: KeyboardEvent): boolean {
 function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement;
   if (event.key === "Escape") return false;
-  return target.matches("input[type=search], select, textarea");
+  return target.matches("input:not([type=range], [type=checkbox]), select, textarea");
 }
 
 function flip(state: { value: boolean }): void {
@@ -96,10 +88,6 @@ function focusOn({ ui, root }: Context, selector: string): void {
   ui.tab.value = "streams";
   // It is there once the view has been drawn.
   requestAnimationFrame(() => root.querySelector<HTMLElement>(selector)?.focus());
-}
-
-function press(root: HTMLElement, selector: string): void {
-  root.querySelector<HTMLElement>(selector)?.click();
 }
 
 function move({ run, ui }: Context, by: number): void {

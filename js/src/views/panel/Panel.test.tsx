@@ -4,7 +4,7 @@ import { goldenBatch } from "../../../test/golden";
 import { all, change, click, find, press, show, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 
-const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30 };
+const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30, waits: [] };
 
 describe("the panel", () => {
   it("carries the numbers that a test reads", () => {
@@ -79,6 +79,7 @@ describe("the life strip", () => {
       "traced 0.21 s",
       "lowered 40 ms",
       "compiled 0.83 s",
+      "dispatched ",
       "ran 0.52 s",
       "outputs ready ",
       "effects drained 50 ms later",
@@ -111,10 +112,10 @@ describe("the tabs", () => {
   it("are moved along with the arrow keys", () => {
     show(goldenBatch("small"));
     press("#tab-streams", "ArrowRight");
-    expect(find("[aria-selected=true]").id).toBe("tab-plots");
-    press("#tab-plots", "ArrowLeft");
+    expect(find("[aria-selected=true]").id).toBe("tab-source");
+    press("#tab-source", "ArrowLeft");
     press("#tab-streams", "ArrowLeft");
-    expect(find("[aria-selected=true]").id).toBe("tab-calls");
+    expect(find("[aria-selected=true]").id).toBe("tab-debugger");
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
 
@@ -122,12 +123,14 @@ describe("the tabs", () => {
     show(goldenBatch("lanes"));
     expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
       "Streams",
+      "Source",
       "Plots",
       "Timeline",
       "Calls",
+      "Debugger",
     ]);
     show(goldenBatch("small"));
-    expect(all("[role=tab]")).toHaveLength(5);
+    expect(all("[role=tab]")).toHaveLength(7);
   });
 });
 
@@ -135,7 +138,7 @@ describe("the keys", () => {
   it("open views, and their own list", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
-    press(".tab", "4");
+    press(".tab", "5");
     expect(ui.tab.value).toBe("timeline");
     press(".tab", "?");
     expect(find("[data-testid=keys]").textContent).toContain("live: back to the newest event");

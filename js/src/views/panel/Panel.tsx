@@ -3,21 +3,31 @@ import type { Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import type { StatusMessage } from "../../transport/wire";
 import { Arrays } from "../arrays/Arrays";
 import { Calls } from "../calls/Calls";
+import { Arrival } from "../debugger/Arrival";
 import { Header } from "../header/Header";
 import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
+import { Debugger, Source } from "../later/Later";
 import { Life } from "../life/Life";
 import { Plots } from "../plots/Plots";
 import { Scrubber } from "../scrubber/Scrubber";
 import { Streams } from "../streams/Streams";
 import { Timeline } from "../timeline/Timeline";
+import { tabOf } from "./available";
 import { Notes } from "./Notes";
 import { Tabs } from "./Tabs";
 
-const BODIES = { streams: Streams, plots: Plots, arrays: Arrays, timeline: Timeline, calls: Calls };
+const BODIES = {
+  streams: Streams,
+  source: Source,
+  plots: Plots,
+  arrays: Arrays,
+  timeline: Timeline,
+  calls: Calls,
+  debugger: Debugger,
+};
 const CLOCK_MS = 250;
 
 interface Props {
@@ -33,7 +43,8 @@ export function Panel({ run, ui, dark }: Props) {
   useLatency(run, root);
   const { status } = run;
   if (!status) return null;
-  const Body = BODIES[ui.tab.value];
+  const tab = tabOf(run, ui);
+  const Body = BODIES[tab];
   return (
     <section
       ref={root}
@@ -54,29 +65,27 @@ export function Panel({ run, ui, dark }: Props) {
       data-batches={run.batches}
       data-calls={run.calls.size}
       data-sites={run.sites.size}
+      data-stop={run.debugger.stop?.id ?? ""}
     >
       <Header run={run} ui={ui} status={status} />
       <Life run={run} ui={ui} status={status} />
-      <Notes problem={run.problem} notes={status.notes} lost={run.gone && isActive(status)} />
+      <Notes problem={run.problem} notes={status.notes} lost={run.gone && run.active} />
       <Tabs run={run} ui={ui} />
-      <div class="body" role="tabpanel" id="body" aria-labelledby={`tab-${ui.tab.value}`}>
+      <div class="body" role="tabpanel" id="body" aria-labelledby={`tab-${tab}`}>
         <Body run={run} ui={ui} status={status} dark={dark.value} />
       </div>
+      <Arrival run={run} ui={ui} root={root} />
       <Keys ui={ui} />
       <Scrubber run={run} ui={ui} dark={dark.value} />
     </section>
   );
 }
 
-function isActive({ state }: StatusMessage): boolean {
-  return state === "running" || state === "waiting";
-}
-
 /** Durations go on while no batch comes. */
 function useClock(run: RunStore): void {
   useEffect(() => {
     const timer = setInterval(() => {
-      if (!run.gone && run.status && isActive(run.status)) run.changed();
+      if (!run.gone && run.active) run.changed();
     }, CLOCK_MS);
     return () => clearInterval(timer);
   }, [run]);

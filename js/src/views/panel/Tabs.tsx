@@ -3,14 +3,16 @@ import { useRef } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { Tab, UiState } from "../../store/ui";
 import { Search } from "../search/Search";
-import { tabsOf } from "./available";
+import { tabOf, tabsOf } from "./available";
 
 const NAMES: Readonly<Record<Tab, string>> = {
   streams: "Streams",
+  source: "Source",
   plots: "Plots",
   arrays: "Arrays",
   timeline: "Timeline",
   calls: "Calls",
+  debugger: "Debugger",
 };
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
@@ -23,12 +25,17 @@ export function Tabs({ run, ui }: Props) {
   run.watch();
   const list = useRef<HTMLDivElement>(null);
   const tabs = tabsOf(run);
-  const counts: Partial<Record<Tab, number>> = { plots: run.series.size, calls: run.calls.size };
+  const shown = tabOf(run, ui);
+  const counts: Partial<Record<Tab, number>> = {
+    source: run.watched.tables.size,
+    plots: run.series.size,
+    calls: run.calls.size,
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    const tab = tabs[(tabs.indexOf(ui.tab.value) + step + tabs.length) % tabs.length] as Tab;
+    const tab = tabs[(tabs.indexOf(shown) + step + tabs.length) % tabs.length] as Tab;
     ui.tab.value = tab;
     list.current?.querySelector<HTMLElement>(`#tab-${tab}`)?.focus();
   };
@@ -43,21 +50,22 @@ export function Tabs({ run, ui }: Props) {
             data-testid={`tab-${tab}`}
             role="tab"
             class="tab"
-            aria-selected={ui.tab.value === tab}
+            aria-selected={shown === tab}
             aria-controls="body"
-            tabIndex={ui.tab.value === tab ? 0 : -1}
+            tabIndex={shown === tab ? 0 : -1}
             onClick={() => {
               ui.tab.value = tab;
             }}
           >
             {NAMES[tab]}
             {(counts[tab] ?? 0) > 0 && <span class="tab-count number">{counts[tab]}</span>}
+            {tab === "debugger" && run.debugger.stop && <span class="tab-alert">stopped</span>}
           </button>
         ))}
       </div>
       <span class="grow" />
       <OnlyCall run={run} ui={ui} />
-      {ui.tab.value === "streams" && <Search run={run} ui={ui} />}
+      {shown === "streams" && <Search run={run} ui={ui} />}
     </div>
   );
 }

@@ -1,9 +1,16 @@
 /** The views there are for a run. */
 import type { RunStore } from "../../store/run";
-import { TABS, type Tab } from "../../store/ui";
+import { TABS, type Tab, type UiState } from "../../store/ui";
+import { isWatched } from "../../store/watched";
 
 /** That of arrays only where some value is one. */
 export function tabsOf(run: RunStore): readonly Tab[] {
   const anyArray = [...run.sites.values()].some((site) => site.shapes.some((shape) => shape.length > 0));
   return TABS.filter((tab) => tab !== "arrays" || anyArray);
+}
+
+/** The one chosen; until then that of what came first. */
+export function tabOf(run: RunStore, ui: UiState): Tab {
+  const [first] = run.sites.values();
+  return ui.tab.value ?? (first && isWatched(first) ? "source" : "streams");
 }

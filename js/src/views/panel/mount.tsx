@@ -9,6 +9,7 @@ import arraysCss from "../arrays/arrays.css";
 import callsCss from "../calls/calls.css";
 import headerCss from "../header/header.css";
 import keysCss from "../keys/keys.css";
+import { LaterStyle } from "../later/Later";
 import lifeCss from "../life/life.css";
 import plotsCss from "../plots/plots.css";
 import scrubberCss from "../scrubber/scrubber.css";
@@ -44,6 +45,7 @@ export function mountPanel(host: HTMLElement, run: RunStore, ui: UiState): () =>
   render(
     <>
       <style>{CSS}</style>
+      <LaterStyle />
       <Panel run={run} ui={ui} dark={theme.dark} />
     </>,
     root,

@@ -6,7 +6,8 @@ import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import { toggled, type UiState } from "../../store/ui";
-import { siteName } from "../sites/name";
+import { isWatched } from "../../store/watched";
+import { siteName, watchedName } from "../sites/name";
 import { Chart } from "./chart";
 import { drawnOf, type Look, lineCount, type Range, type Reading } from "./drawn";
 import type { ChartColours } from "./paint";
@@ -17,12 +18,14 @@ interface Props {
   ui: UiState;
   /** Those drawn together; one, unless they were pinned. */
   all: readonly Series[];
+  /** Of each, the same in earlier runs. */
+  ghosts: readonly Series[][];
   plotKey: string;
   look: Omit<Look, "zoom" | "logarithmic">;
   dark: boolean;
 }
 
-export function Plot({ run, ui, all, plotKey, look, dark }: Props) {
+export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
   run.watch();
   const canvas = useRef<HTMLDivElement>(null);
   const [hover, setHover] = useState<Reading | null>(null);
@@ -33,7 +36,7 @@ export function Plot({ run, ui, all, plotKey, look, dark }: Props) {
   const rank = run.rank.get(series.site) ?? 0;
   const colour = (line: number) => siteColour(together ? line : rank + line);
   const whole: Look = { ...look, zoom, logarithmic: ui.logarithmic.value.has(plotKey) };
-  const chart = useChart(canvas, all, whole, colour, dark, { onHover: setHover, onZoom: setZoom });
+  const chart = useChart(canvas, all, ghosts, whole, colour, dark, { onHover: setHover, onZoom: setZoom });
   useEffect(() => setZoom(null), [look.byTime, look.during?.from]);
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -43,10 +46,14 @@ export function Plot({ run, ui, all, plotKey, look, dark }: Props) {
     event.stopPropagation();
     setZoom(next);
   };
-  const toPng = () =>
-    chart?.toPng(colourAt(canvas.current as HTMLElement, "--bg"), (png) => {
-      if (png) download(`${names.join("_").replace(/\W+/g, "_")}.png`, png);
-    });
+  const save = (kind: "png" | "svg") => {
+    const background = colourAt(canvas.current as HTMLElement, "--bg");
+    const give = (picture: Blob | null) => {
+      if (picture) download(`${names.join("_").replace(/\W+/g, "_")}.${kind}`, picture);
+    };
+    if (kind === "png") chart?.toPng(background, give);
+    else if (chart) give(new Blob([chart.toSvg(background)], { type: "image/svg+xml" }));
+  };
   const points = all.reduce((sum, one) => sum + one.total, 0);
   const own = together ? { "data-testid": "overlay" } : { "data-testid": "plot", "data-series": names[0] };
   return (
@@ -64,8 +71,8 @@ export function Plot({ run, ui, all, plotKey, look, dark }: Props) {
           </span>
         )}
         <span class="grow" />
-        <Actions ui={ui} plotKey={plotKey} name={names.join(", ")} together={together} toPng={toPng} />
-        <output class="mono number">{hover ? readingText(hover, look.byTime) : <Last y={series.first?.last} />}</output>
+        <Actions ui={ui} plotKey={plotKey} name={names.join(", ")} together={together} save={save} />
+        <output class="mono number">{hover ? readingText(hover, look.byTime) : <Last y={series.last} />}</output>
       </figcaption>
       <div
         class="chart"
@@ -84,6 +91,7 @@ export function Plot({ run, ui, all, plotKey, look, dark }: Props) {
 function useChart(
   canvas: { current: HTMLDivElement | null },
   all: readonly Series[],
+  ghosts: readonly Series[][],
   look: Look,
   colour: (line: number) => string,
   dark: boolean,
@@ -98,23 +106,30 @@ function useChart(
     return () => made.destroy();
   }, []);
   const names = Array.from({ length: lineCount(all) }, (_, line) => colour(line)).join();
-  const [colours, setColours] = useState<ChartColours | null>(null);
-  // `dark` changes what the colours are worth.
-  useLayoutEffect(() => {
-    const target = canvas.current;
-    if (!target) return;
-    const [text, grid, mark, moment, ...lines] = ["--fg2", "--hair", "--bad", "--accent", ...names.split(",")].map(
-      (name) => colourAt(target, name),
-    ) as [string, string, string, string, ...string[]];
-    setColours({ text, grid, mark, moment, lines });
-  }, [names, dark]);
   const { zoom, during, moment, smoothing, logarithmic, byTime } = look;
   // The totals are what changes in the series.
-  const totals = all.map((series) => series.total).join();
+  const totals = [...all, ...ghosts.flat()].map((series) => series.total).join();
+  const colours = useRef({ of: "", worth: {} as ChartColours });
   useLayoutEffect(() => {
-    if (chart && visible && colours) chart.update(drawnOf(all, look), look, colours);
-  }, [chart, visible, colours, totals, zoom, during?.from, during?.to, moment, smoothing, logarithmic, byTime]);
+    const target = canvas.current;
+    if (!chart || !visible || !target) return;
+    const of = `${names} ${dark}`;
+    if (colours.current.of !== of) colours.current = { of, worth: coloursAt(target, names.split(",")) };
+    chart.update(drawnOf(all, look, ghosts), look, colours.current.worth);
+  }, [chart, visible, names, dark, totals, zoom, during?.from, during?.to, moment, smoothing, logarithmic, byTime]);
   return chart;
+}
+
+/** What the colours are worth, in the theme of now. */
+function coloursAt(target: HTMLElement, names: string[]): ChartColours {
+  const worth = (name: string) => colourAt(target, name);
+  return {
+    text: worth("--fg2"),
+    grid: worth("--hair"),
+    mark: worth("--bad"),
+    moment: worth("--accent"),
+    lines: names.map(worth),
+  };
 }
 
 /** Charts that are scrolled away need not be drawn. */
@@ -134,23 +149,26 @@ interface ActionsProps {
   plotKey: string;
   name: string;
   together: boolean;
-  toPng: () => void;
+  save: (kind: "png" | "svg") => void;
 }
 
-function Actions({ ui, plotKey, name, together, toPng }: ActionsProps) {
+function Actions({ ui, plotKey, name, together, save }: ActionsProps) {
   const pinned = ui.pinned.value.has(plotKey);
   const on = ui.logarithmic.value.has(plotKey);
   return (
     <span class="actions">
-      <button
-        type="button"
-        class="mini save"
-        aria-label={`png: save ${name} as a picture`}
-        title="Save as PNG"
-        onClick={toPng}
-      >
-        png
-      </button>
+      {(["png", "svg"] as const).map((kind) => (
+        <button
+          type="button"
+          key={kind}
+          class="mini save"
+          aria-label={`${kind}: save ${name} as a picture`}
+          title={`Save as ${kind.toUpperCase()}`}
+          onClick={() => save(kind)}
+        >
+          {kind}
+        </button>
+      ))}
       {!together && (
         <button
           type="button"
@@ -188,12 +206,14 @@ function Last({ y }: { y: number | undefined }) {
 
 export function nameOf(run: RunStore, { site: id, value: i }: Series): string {
   const site = run.sites.get(id);
-  return site?.values[i] || (site ? siteName(site) : `${id}/${i}`);
+  if (site && isWatched(site)) return `${watchedName(site)} ${site.values[i]}`;
+  return site ? siteName(run, site, site.values[i]) : `${id}/${i}`;
 }
 
 function lanesNote(series: Series): string {
-  if (series.onlyFirstLane) return " · many lanes, lane 0 drawn";
-  return series.lines.size > 1 ? ` · ${series.lines.size} lanes` : "";
+  const { strands, elements, hasLanes } = series;
+  const elementsNote = elements.size > 1 ? ` · ${elements.size} elements` : "";
+  return strands > 1 ? `${elementsNote} · ${count(strands)} ${hasLanes ? "lanes" : "devices"}` : elementsNote;
 }
 
 function readingText({ x, time, low, high }: Reading, byTime: boolean): string {

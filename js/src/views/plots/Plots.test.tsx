@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, showTab, texts, type } from "../../../test/screen";
+import { all, change, click, find, press, showTab, status, texts, type } from "../../../test/screen";
 
 describe("the plots", () => {
   it("have one chart for each series, with its number of points", () => {
@@ -11,11 +12,11 @@ describe("the plots", () => {
     expect(find(".plot output").textContent).toBe("0.625");
   });
 
-  it("name the value of the site, and say when lanes are too many", () => {
+  it("name the value of the site, and say of how many lanes", () => {
     showTab("plots", goldenBatch("nonfinite"));
     expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "g", points: "6" });
     showTab("plots", goldenBatch("lanes"));
-    expect(texts(".plot-where")).toEqual(["train.py:8 · 3 lanes", "train.py:9 · many lanes, lane 0 drawn"]);
+    expect(texts(".plot-where")).toEqual(["train.py:8 · 3 lanes", "train.py:9 · 20 lanes"]);
   });
 
   it("switch to a logarithmic axis", () => {
@@ -52,5 +53,21 @@ describe("the plots", () => {
     type("[data-testid=smoothing]", "0.9");
     click("[data-testid=by-time]");
     expect([ui.smoothing.value, ui.byTime.value]).toEqual([0.9, true]);
+  });
+
+  it("show earlier runs of the same cell when asked", () => {
+    const { run, ui } = showTab("plots", goldenBatch("small"));
+    expect(all("[data-testid=earlier]")).toHaveLength(0);
+    const runOf = (title: string) => {
+      const other = new TestRun();
+      const sites = goldenBatch("small").sites.map((site) => ({ ...site, id: site.id + 40, where: "In [1]:1" }));
+      other.store.apply(goldenBatch("small", { sites, status: status({ started: 9, title }) }));
+      return other.store;
+    };
+    run.others = [runOf("step(params, batch)"), runOf("another program"), run.store];
+    change(run, goldenBatch("empty", { first: 5, status: status({}) }));
+    expect(find("[data-testid=earlier]").textContent).toBe("1 earlier run");
+    click("[data-testid=earlier]");
+    expect(ui.earlier.value).toBe(true);
   });
 });

@@ -1,12 +1,15 @@
 /** One chart for each value that is a number, and one for those that were pinned together. */
 import { useState } from "preact/hooks";
-import { count } from "../../kit/format";
+import { count, plural } from "../../kit/format";
+import { Toggle } from "../../kit/Toggle";
+import { sameIn } from "../../store/earlier";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import { timeOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 import { Plot } from "./Plot";
+import { WatchedList } from "./WatchedList";
 
 const MOST_PLOTS = 60;
 const MOST_SMOOTHING = 0.99;
@@ -21,12 +24,12 @@ interface Props {
 export function Plots({ run, ui, status, dark }: Props) {
   run.watch();
   const [most, setMost] = useState(MOST_PLOTS);
-  const all = run.series.all();
-  if (all.length === 0) {
+  const all = [...run.watched.plotted(ui.plotted.value), ...run.series.all()];
+  if (all.length === 0 && run.watched.tables.size === 0) {
     return (
       <div class="empty">
         <strong>{status.state === "running" ? "No scalars yet" : "No scalars in this run"}</strong>
-        <span>Every number that is printed or handed to a callback is drawn here against its occurrence.</span>
+        <span>Every number that is printed or handed to a callback is drawn here against its step.</span>
       </div>
     );
   }
@@ -37,28 +40,43 @@ export function Plots({ run, ui, status, dark }: Props) {
     during: call ? timeOf(call) : null,
     moment: ui.moment.value === null ? null : run.log.time(run.log.lowerBound(ui.moment.value + 1) - 1),
   };
+  const { earlier } = run;
+  const shownEarlier = ui.earlier.value ? earlier : [];
   const pinned = all.filter((series) => ui.pinned.value.has(keyOf(series)));
   const plot = (key: string, together: Series[]) => (
-    <Plot key={key} run={run} ui={ui} all={together} plotKey={key} look={look} dark={dark} />
+    <Plot
+      key={key}
+      run={run}
+      ui={ui}
+      all={together}
+      ghosts={together.map((series) => sameIn(shownEarlier, run, series))}
+      plotKey={key}
+      look={look}
+      dark={dark}
+    />
   );
   const overlay = pinned.length > 1 ? [plot(`pinned ${[...ui.pinned.value]}`, pinned)] : [];
   return (
     <div class="plots-view">
-      <Toolbar ui={ui} />
-      <div class="plots" data-testid="plots" style={{ "--columns": columnsFor(all.length + overlay.length) }}>
-        {overlay}
-        {all.slice(0, most).map((series) => plot(keyOf(series), [series]))}
-        {all.length > most && (
-          <button type="button" class="button more-plots" onClick={() => setMost(most + MOST_PLOTS)}>
-            {count(all.length - most)} more
-          </button>
-        )}
+      <Toolbar ui={ui} earlier={earlier.length} />
+      <div class="plots-and-watched">
+        <div class="plots" data-testid="plots" style={{ "--columns": columnsFor(all.length + overlay.length) }}>
+          {overlay}
+          {all.slice(0, most).map((series) => plot(keyOf(series), [series]))}
+          {all.length > most && (
+            <button type="button" class="button more-plots" onClick={() => setMost(most + MOST_PLOTS)}>
+              {count(all.length - most)} more
+            </button>
+          )}
+          {all.length === 0 && <div class="empty">Choose a statistic of a watched value to plot it here.</div>}
+        </div>
+        {run.watched.tables.size > 0 && <WatchedList run={run} ui={ui} />}
       </div>
     </div>
   );
 }
 
-function Toolbar({ ui }: { ui: UiState }) {
+function Toolbar({ ui, earlier }: { ui: UiState; earlier: number }) {
   return (
     <div class="toolbar">
       <label class="slider">
@@ -76,18 +94,14 @@ function Toolbar({ ui }: { ui: UiState }) {
         />
         <span class="number">{ui.smoothing.value.toFixed(2)}</span>
       </label>
-      <button
-        type="button"
-        class="toggle"
-        data-testid="by-time"
-        aria-pressed={ui.byTime.value}
-        title="Draw against seconds instead of occurrences"
-        onClick={() => {
-          ui.byTime.value = !ui.byTime.value;
-        }}
-      >
+      <Toggle of={ui.byTime} name="by-time" title="Draw against seconds instead of steps">
         by time
-      </button>
+      </Toggle>
+      {earlier > 0 && (
+        <Toggle of={ui.earlier} name="earlier" title="Draw the same values of earlier runs of this cell behind them">
+          {plural(earlier, "earlier run")}
+        </Toggle>
+      )}
       <span class="grow" />
       <span class="muted hint">drag to zoom · double-click shows all</span>
     </div>

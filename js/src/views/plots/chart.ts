@@ -3,6 +3,7 @@ import { clearCanvas } from "../../kit/size";
 import type { Drawn, Range, Reading } from "./drawn";
 import { readingAt } from "./drawn";
 import { type ChartColours, type ChartStyle, frameOf, paint } from "./paint";
+import { SvgPen } from "./svg";
 
 const SHORTEST_DRAG = 4;
 
@@ -43,6 +44,8 @@ export class Chart {
   update(drawn: Drawn, style: ChartStyle, colours: ChartColours): void {
     [this.drawn, this.style, this.colours] = [drawn, style, colours];
     this.draw();
+    // JupyterLab hides the page while it changes its theme, too shortly for the observer to see.
+    if (this.target.clientWidth === 0) requestAnimationFrame(() => this.draw());
   }
 
   destroy(): void {
@@ -66,6 +69,15 @@ export class Chart {
     context.fillRect(0, 0, copy.width, copy.height);
     context.drawImage(this.canvas, 0, 0);
     copy.toBlob(done);
+  }
+
+  toSvg(background: string): string {
+    const { clientWidth: width, clientHeight: height } = this.target;
+    const pen = new SvgPen(width, height);
+    if (this.drawn && this.colours) {
+      paint(pen, frameOf(this.target), this.drawn, this.style, this.colours, { hover: null, dragFrom: null });
+    }
+    return pen.text(background);
   }
 
   private point(at: number | null): void {

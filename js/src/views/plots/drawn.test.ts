@@ -3,6 +3,8 @@ import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
 import type { Series } from "../../store/series";
 import { drawnOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
+import { frameOf, paint } from "./paint";
+import { SvgPen } from "./svg";
 import { stepped } from "./zoom";
 
 const PLAIN: Look = { logarithmic: false, byTime: false, smoothing: 0, during: null, zoom: null, moment: null };
@@ -18,9 +20,15 @@ function series(name: string, site: number): Series {
 /** Of one site that has fired `steps` times in each of `lanes` lanes. */
 function lanes(count: number, steps: number): Series {
   const found = series("lanes", 1);
-  found.lines.clear();
+  found.elements.clear();
+  const { events } = goldenBatch("lanes");
   for (let step = 0; step < steps; step++) {
-    for (let lane = 0; lane < count; lane++) found.push(lane, step * count + lane, step, lane + step);
+    for (let lane = 0; lane < count; lane++) {
+      for (const [name, value] of Object.entries({ lane, time: step, occurrence: step })) {
+        (events[name as "lane" | "time" | "occurrence"][0] as number) = value;
+      }
+      found.push({ events }, 0, 0, lane + step, 1);
+    }
   }
   return found;
 }
@@ -29,7 +37,11 @@ describe("what is drawn", () => {
   it("is the line, with marks where it is not finite", () => {
     const drawn = drawnOf([series("nonfinite", 3)], PLAIN);
     expect(drawn.curves).toMatchObject([{ line: 0, x: [0, 4, 5], y: [1, 5e-324, -0], smooth: null, band: null }]);
-    expect(drawn.marks).toEqual([1, 2, 3]);
+    expect(drawn.marks.map(({ x, y }) => [x, y])).toEqual([
+      [1, Number.NaN],
+      [2, Number.POSITIVE_INFINITY],
+      [3, Number.NEGATIVE_INFINITY],
+    ]);
     expect([drawn.from, drawn.to]).toEqual([0, 5]);
   });
 
@@ -56,14 +68,14 @@ describe("what is drawn", () => {
     expect(readingAt(drawn, 0.9)).toEqual({ x: 1, time: null, low: 1.5, high: 2.5 });
   });
 
-  it("is a band with the median of many lanes", () => {
+  it("is a band with the mean of many lanes", () => {
     const drawn = drawnOf([lanes(5, 3)], PLAIN);
     expect(drawn.curves).toMatchObject([
-      { x: [0, 1, 2], y: [2, 3, 4], band: { low: [0, 1, 2], high: [4, 5, 6] }, time: null },
+      { x: [0, 1, 2], y: [2, 3, 4], band: { low: [0, 1, 2], high: [4, 5, 6] }, time: [0, 1, 2] },
     ]);
     expect(lineCount([lanes(5, 3), series("lanes", 1)])).toBe(4);
-    expect(readingAt(drawn, 1)).toEqual({ x: 1, time: null, low: 1, high: 5 });
-    expect(drawnOf([lanes(5, 4000)], PLAIN).curves[0]?.x.length).toBeLessThanOrEqual(501);
+    expect(readingAt(drawn, 1)).toEqual({ x: 1, time: 1, low: 1, high: 5 });
+    expect(drawnOf([lanes(5, 4000)], PLAIN).curves[0]?.x.length).toBeLessThanOrEqual(2000);
   });
 
   it("is at most 2000 points, of what is seen", () => {
@@ -111,4 +123,28 @@ it("is zoomed and moved by keys", () => {
   expect(stepped("ArrowRight", [20, 80], [20, 80])).toEqual([32, 92]);
   expect(stepped("0", [20, 80], [20, 80])).toBeNull();
   expect(stepped("x", null, [0, 100])).toBe(false);
+});
+
+it("draws earlier runs behind, as long as they have the same lines", () => {
+  const drawn = drawnOf([series("small", 1)], PLAIN, [[series("large", 1), series("lanes", 1)]]);
+  expect(drawn.curves.map(({ line, ghost }) => [line, ghost])).toEqual([
+    [0, true],
+    [0, true],
+    [0, false],
+  ]);
+  expect([drawn.from, drawn.to]).toEqual([0, 4999]);
+  expect(readingAt(drawn, 4000)).toMatchObject({ x: 2, low: 0.625 });
+});
+
+it("is written as SVG with the same pen", () => {
+  const pen = new SvgPen(300, 100);
+  const drawn = drawnOf([series("nonfinite", 3), series("lanes", 2)], PLAIN);
+  const colours = { lines: ["red", "blue"], text: "black", grid: "grey", mark: "orange", moment: "green" };
+  paint(pen, frameOf({ clientWidth: 300, clientHeight: 100 }), drawn, PLAIN, colours, { hover: null, dragFrom: null });
+  const root = new DOMParser().parseFromString(pen.text("white"), "image/svg+xml").documentElement;
+  expect(root.querySelector("parsererror")).toBeNull();
+  const strokes = [...root.querySelectorAll("path")].map((path) => path.getAttribute("stroke"));
+  expect([strokes.filter((s) => s === "red").length, strokes.filter((s) => s === "orange").length]).toEqual([1, 1]);
+  expect([...root.querySelectorAll("path")].filter((path) => path.getAttribute("fill") === "orange")).toHaveLength(2);
+  expect([...root.querySelectorAll("text")].map((text) => text.textContent)).toContain("4");
 });

@@ -1,18 +1,16 @@
 /** What a chart draws: few enough points of each line, and where values were not finite. */
+import { Band } from "../../store/band";
 import { decimate } from "../../store/decimate";
 import type { Line, Series } from "../../store/series";
-import { bandOf } from "./band";
 
 const MOST_DRAWN = 2000;
-/** So many lanes are drawn each by itself; more as a band with their median. */
-const MOST_LANES_DRAWN = 3;
 
 export type Range = readonly [number, number];
 
 /** How the series are looked at. */
 export interface Look {
   logarithmic: boolean;
-  /** Against seconds since the run started instead of occurrences. */
+  /** Against seconds since the run started instead of steps. */
   byTime: boolean;
   /** From 0, none, to nearly 1. */
   smoothing: number;
@@ -27,19 +25,27 @@ export interface Look {
 export interface Curve {
   /** Which of the lines it is, counted over all series: what its colour is chosen by. */
   line: number;
+  /** It is of an earlier run. */
+  ghost: boolean;
   x: number[];
   /** As it was. */
   y: number[];
   smooth: number[] | null;
-  /** Of several lanes the lowest and the highest; `y` is the median. */
+  /** Of many lanes and devices the lowest and the highest; `y` is the mean. */
   band: { low: number[]; high: number[] } | null;
-  /** When each point was, in seconds; null where lanes share it. */
-  time: number[] | null;
+  /** When each point was, in seconds. */
+  time: number[];
+}
+
+/** A value that was not finite. */
+export interface Mark {
+  x: number;
+  y: number;
 }
 
 export interface Drawn {
   curves: Curve[];
-  marks: number[];
+  marks: Mark[];
   /** Of curves and marks together, or what was zoomed to. */
   from: number;
   to: number;
@@ -55,19 +61,26 @@ export interface Reading {
   high: number;
 }
 
-export function drawnOf(all: readonly Series[], look: Look): Drawn {
+/** `ghosts` are, for each, the same series of earlier runs. */
+export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Series[][] = []): Drawn {
   const curves: Curve[] = [];
-  const marks: number[] = [];
-  for (const series of all) {
-    const cuts = [...series.lines.values()].map((line) => cut(line, look));
-    marks.push(...cuts.flatMap((one) => one.marks));
-    if (cuts.length > MOST_LANES_DRAWN) curves.push({ line: curves.length, ...bandOf(cuts, MOST_DRAWN / 4) });
-    else for (const one of cuts) curves.push({ line: curves.length, ...curveOf(one, look.smoothing) });
+  const behind: Curve[] = [];
+  const marks: Mark[] = [];
+  for (const [i, series] of all.entries()) {
+    marks.push(...marksOf(series, look));
+    const first = curves.length;
+    for (const trace of series.traces) curves.push({ line: curves.length, ghost: false, ...curveOf(trace, look) });
+    for (const { traces } of ghosts[i] ?? []) {
+      traces.slice(0, curves.length - first).forEach((trace, k) => {
+        behind.push({ line: first + k, ghost: true, ...curveOf(trace, { ...look, during: null }) });
+      });
+    }
   }
+  curves.unshift(...behind);
   const [from, to] = look.zoom ?? extentOf(curves, marks);
   return {
     curves,
-    marks: marks.filter((x) => x >= from && x <= to),
+    marks: marks.filter(({ x }) => x >= from && x <= to),
     from,
     to,
     at: look.moment === null || look.byTime ? look.moment : whereAt(all[0]?.first, look.moment),
@@ -76,43 +89,40 @@ export function drawnOf(all: readonly Series[], look: Look): Drawn {
 
 /** How many lines are drawn: what has a colour of its own. */
 export function lineCount(all: readonly Series[]): number {
-  return all.reduce((sum, { lines }) => sum + (lines.size > MOST_LANES_DRAWN ? 1 : lines.size), 0);
+  return all.reduce((sum, { traces }) => sum + traces.length, 0);
 }
 
-/** The part of a line that is looked at, and which of its points are drawn. */
-export interface Cut {
-  x: Float64Array;
-  y: Float64Array;
-  time: Float64Array;
-  kept: number[];
-  marks: number[];
+function marksOf({ marks: { x, time, y } }: Series, { byTime, during }: Look): Mark[] {
+  return [...y.view()].flatMap((value, i) => {
+    const at = time.at(i);
+    return during && (at < during.from || at > during.to) ? [] : [{ x: byTime ? at : x.at(i), y: value }];
+  });
 }
 
-function cut(line: Line, { byTime, during, zoom, logarithmic }: Look): Cut {
-  const axis = byTime ? line.time : line.x;
-  let [start, end] = [0, line.y.length];
-  if (during) [start, end] = [line.time.lowerBound(during.from), line.time.lowerBound(during.to)];
+/** The part of a line that is looked at, in few enough points. */
+function curveOf(
+  trace: Line | Band,
+  { byTime, during, zoom, logarithmic, smoothing }: Look,
+): Omit<Curve, "line" | "ghost"> {
+  const axis = byTime ? trace.time : trace.x;
+  let [start, end] = [0, trace.y.length];
+  if (during) [start, end] = [trace.time.lowerBound(during.from), trace.time.lowerBound(during.to)];
   // One point more on each side: the line goes on beyond the edge.
   if (zoom) start = Math.max(start, axis.lowerBound(zoom[0]) - 1);
   if (zoom) end = Math.min(end, axis.lowerBound(zoom[1]) + 1);
   const part = (column: Line["x"]) => column.view().subarray(start, Math.max(start, end));
-  const y = part(line.y);
   const keep = logarithmic ? (value: number) => value > 0 : () => true;
-  const marks = [...(byTime ? line.markTimes : line.marks).view()].filter((_, i) => {
-    const time = line.markTimes.at(i);
-    return !during || (time >= during.from && time <= during.to);
-  });
-  return { x: part(axis), y, time: part(line.time), kept: decimate(y, MOST_DRAWN, keep), marks };
-}
-
-function curveOf({ x, y, time, kept }: Cut, smoothing: number): Omit<Curve, "line"> {
+  const y = part(trace.y);
+  const isBand = trace instanceof Band;
+  // The extremes of a band are kept, not those of its mean.
+  const kept = decimate(part(isBand ? trace.high : trace.y), MOST_DRAWN, keep);
   const at = (column: Float64Array) => kept.map((i) => column[i] as number);
   return {
-    x: at(x),
+    x: at(part(axis)),
     y: at(y),
-    smooth: smoothing > 0 ? at(smoothed(y, smoothing)) : null,
-    band: null,
-    time: at(time),
+    smooth: smoothing > 0 && !isBand ? at(smoothed(y, smoothing)) : null,
+    band: isBand ? { low: at(part(trace.low)), high: at(part(trace.high)) } : null,
+    time: at(part(trace.time)),
   };
 }
 
@@ -127,29 +137,31 @@ export function smoothed(y: Float64Array, smoothing: number): Float64Array {
   });
 }
 
-function extentOf(curves: Curve[], marks: number[]): Range {
+function extentOf(curves: Curve[], marks: Mark[]): Range {
   const ends = curves.flatMap(({ x }) => (x.length > 0 ? [x[0] as number, x.at(-1) as number] : []));
-  const from = Math.min(...ends, ...marks);
-  const to = Math.max(...ends, ...marks);
+  const places = [...ends, ...marks.map(({ x }) => x)];
+  const from = Math.min(...places);
+  const to = Math.max(...places);
   if (from > to) return [0, 1];
   return to > from ? [from, to] : [from - 1, to + 1];
 }
 
-/** The last occurrence before `time`. */
-function whereAt(line: Line | undefined, time: number): number | null {
+/** The last step before `time`. */
+function whereAt(line: Line | Band | undefined, time: number): number | null {
   const after = line?.time.lowerBound(time + 1e-9) ?? 0;
   return line && after > 0 ? line.x.at(after - 1) : null;
 }
 
 /** Of the points nearest to `x`. */
-export function readingAt({ curves }: Drawn, x: number): Reading | null {
+export function readingAt({ curves: all }: Drawn, x: number): Reading | null {
+  const curves = all.filter(({ ghost }) => !ghost);
   const alone = curves.length === 1;
   const found = curves.flatMap(({ x: xs, y, band, time }): Reading[] => {
     const i = nearest(xs, x);
     if (i < 0) return [];
-    const median = y[i] as number;
-    const [low, high] = [band?.low[i] ?? median, band?.high[i] ?? median];
-    return [{ x: xs[i] as number, time: alone ? (time?.[i] ?? null) : null, low, high }];
+    const own = y[i] as number;
+    const [low, high] = [band?.low[i] ?? own, band?.high[i] ?? own];
+    return [{ x: xs[i] as number, time: alone ? (time[i] as number) : null, low, high }];
   });
   const [first] = found;
   if (!first) return null;

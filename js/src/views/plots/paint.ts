@@ -1,7 +1,7 @@
 /** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
 import { value } from "../../kit/format";
 import { logTicks, ticks } from "../../kit/ticks";
-import type { Curve, Drawn } from "./drawn";
+import type { Curve, Drawn, Mark } from "./drawn";
 
 export interface ChartColours {
   lines: string[];
@@ -31,6 +31,30 @@ interface Pointer {
 
 type To = (number: number) => number;
 
+/** What of a canvas is drawn with; `svg.ts` is another. */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | "beginPath"
+  | "clip"
+  | "fill"
+  | "fillRect"
+  | "fillStyle"
+  | "fillText"
+  | "font"
+  | "globalAlpha"
+  | "lineJoin"
+  | "lineTo"
+  | "lineWidth"
+  | "moveTo"
+  | "rect"
+  | "restore"
+  | "save"
+  | "stroke"
+  | "strokeStyle"
+  | "textAlign"
+  | "textBaseline"
+>;
+
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
 const PIXELS_EACH = { x: 70, y: 30 };
@@ -40,7 +64,7 @@ export function frameOf({ clientWidth, clientHeight }: { clientWidth: number; cl
 }
 
 export function paint(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   frame: Frame,
   drawn: Drawn,
   { logarithmic, byTime }: ChartStyle,
@@ -62,13 +86,13 @@ export function paint(
   context.clip();
   for (const curve of drawn.curves) paintCurve(context, curve, toX, toY, colours.lines[curve.line] ?? colours.text);
   if (drawn.at !== null) paintRule(context, frame, toX(drawn.at), colours.moment);
-  paintMarks(context, drawn.marks, top, toX, colours.mark);
+  paintMarks(context, drawn.marks, frame, toX, colours.mark);
   paintPointer(context, frame, pointer, colours);
   context.restore();
 }
 
 function paintAxes(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   { left, top, width, height }: Frame,
   across: number[],
   up: number[],
@@ -87,11 +111,15 @@ function paintAxes(
   for (const tick of across) context.fillText(value(tick), toX(tick), top + height + 5);
 }
 
-function paintCurve(context: CanvasRenderingContext2D, curve: Curve, toX: To, toY: To, colour: string): void {
-  const { x, y, smooth, band } = curve;
+function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string): void {
+  const { x, y, smooth, band, ghost } = curve;
   context.strokeStyle = colour;
   context.fillStyle = colour;
   context.lineJoin = "round";
+  if (ghost) {
+    stroke(context, x, y, toX, toY, 1, 0.35);
+    return;
+  }
   if (band) {
     context.globalAlpha = 0.18;
     context.beginPath();
@@ -107,15 +135,7 @@ function paintCurve(context: CanvasRenderingContext2D, curve: Curve, toX: To, to
   }
 }
 
-function stroke(
-  context: CanvasRenderingContext2D,
-  x: number[],
-  y: number[],
-  toX: To,
-  toY: To,
-  width: number,
-  alpha: number,
-): void {
+function stroke(context: Pen, x: number[], y: number[], toX: To, toY: To, width: number, alpha: number): void {
   context.globalAlpha = alpha;
   context.lineWidth = width;
   context.beginPath();
@@ -124,28 +144,35 @@ function stroke(
   context.globalAlpha = 1;
 }
 
-function trace(context: CanvasRenderingContext2D, x: number[], y: number[], toX: To, toY: To): void {
+function trace(context: Pen, x: number[], y: number[], toX: To, toY: To): void {
   for (let i = 0; i < x.length; i++) context.lineTo(toX(x[i] as number), toY(y[i] as number));
 }
 
-function paintMarks(context: CanvasRenderingContext2D, marks: number[], top: number, toX: To, colour: string): void {
-  context.fillStyle = colour;
-  for (const mark of marks) {
-    const x = toX(mark);
+/** A cross for NaN, at the top; an arrow towards the infinity that it was. */
+function paintMarks(context: Pen, marks: Mark[], { top, height }: Frame, toX: To, colour: string): void {
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = 1.6;
+  for (const { x: at, y } of marks) {
+    const x = toX(at);
+    const tip = y < 0 ? top + height : top;
+    const tail = y < 0 ? tip - 2 * MARK : tip + 2 * MARK;
     context.beginPath();
-    context.moveTo(x - MARK, top - MARK);
-    context.lineTo(x + MARK, top - MARK);
-    context.lineTo(x, top + MARK);
-    context.fill();
+    if (Number.isNaN(y)) {
+      context.moveTo(x - MARK, top - MARK);
+      context.lineTo(x + MARK, top + MARK);
+      context.moveTo(x + MARK, top - MARK);
+      context.lineTo(x - MARK, top + MARK);
+      context.stroke();
+    } else {
+      context.moveTo(x, tip);
+      context.lineTo(x - MARK, tail);
+      context.lineTo(x + MARK, tail);
+      context.fill();
+    }
   }
 }
 
-function paintPointer(
-  context: CanvasRenderingContext2D,
-  frame: Frame,
-  { hover, dragFrom }: Pointer,
-  { text, moment }: ChartColours,
-): void {
+function paintPointer(context: Pen, frame: Frame, { hover, dragFrom }: Pointer, { text, moment }: ChartColours): void {
   if (hover === null) return;
   paintRule(context, frame, hover, text);
   if (dragFrom === null) return;
@@ -155,7 +182,7 @@ function paintPointer(
   context.globalAlpha = 1;
 }
 
-function paintRule(context: CanvasRenderingContext2D, { top, height }: Frame, x: number, colour: string): void {
+function paintRule(context: Pen, { top, height }: Frame, x: number, colour: string): void {
   context.globalAlpha = 0.7;
   context.fillStyle = colour;
   context.fillRect(x, top, 1, height);

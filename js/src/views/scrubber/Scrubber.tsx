@@ -23,7 +23,7 @@ export function Scrubber({ run, ui, dark }: Props) {
   const last = run.next - 1;
   const at = run.log.lowerBound((moment ?? last) + 1) - 1;
   const site = run.sites.get(run.log.site(at));
-  const step = site ? `${siteName(site)} ${count(run.log.occurrence(at))}` : "dropped";
+  const step = site ? `${siteName(run, site)} ${count(run.log.occurrence(at))}` : "dropped";
   const words = `${seconds(run.log.time(at))} · ${step}`;
   return (
     <div class="scrubber" data-testid="scrubber" data-moment={moment ?? "live"}>

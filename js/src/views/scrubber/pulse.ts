@@ -23,12 +23,10 @@ export function pulse(run: RunStore, bins: number): PulseOf {
     speed[bin] = took > 0 ? (to - from) / took : 0;
   }
   const bad = new Set<number>();
+  const mark = (event: number) => bad.add(Math.min(bins - 1, Math.floor(((event - first) * bins) / events)));
+  for (const event of run.watched.bad.view()) if (event >= first) mark(event);
   for (const series of run.series.all()) {
-    for (const line of series.lines.values()) {
-      for (const time of line.markTimes.view()) {
-        bad.add(Math.min(bins - 1, Math.floor(((log.number(log.atTime(time)) - first) * bins) / events)));
-      }
-    }
+    for (const time of series.marks.time.view()) mark(log.number(log.atTime(time)));
   }
   return { speed, bad };
 }

@@ -29,6 +29,7 @@ export function Export({ run, ui }: Props) {
 function Choices({ run, ui }: Props) {
   run.watch();
   const [doing, setDoing] = useState("");
+  const [problem, setProblem] = useState("");
   const shown = useShown(run, ui, run.merged);
   const lines = plural(selectedEvents(run, ui).length, "selected line");
   const write = async (kind: "csv" | "json") => {
@@ -36,9 +37,18 @@ function Choices({ run, ui }: Props) {
     while (run.wantAllLines()) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
     const rows = records(run, shown);
     const text = kind === "csv" ? toCsv(rows) : JSON.stringify([...rows], null, 1);
-    const name = run.status?.title.replace(/\W+/g, "_").replace(/_+$/, "") || "run";
-    download(`${name}.${kind}`, new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }));
+    download(fileName(run, kind), new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }));
     setDoing("");
+  };
+  const toParquet = () => {
+    setDoing("Writing …");
+    run.ask({ type: "file", format: "parquet" }, (answer) => {
+      setDoing("");
+      setProblem(typeof answer === "string" ? answer : "");
+      if (typeof answer !== "string" && answer.type === "file") {
+        download(fileName(run, "parquet"), new Blob([answer.bytes]));
+      }
+    });
   };
   return (
     <div class="menu-list">
@@ -59,8 +69,16 @@ function Choices({ run, ui }: Props) {
           {doing || `Export ${plural(shown.length, "row")} as ${kind.toUpperCase()}`}
         </button>
       ))}
+      <button type="button" disabled={run.gone || doing !== ""} data-testid="export-parquet" onClick={toParquet}>
+        {doing || `Export all ${plural(run.next - run.oldest, "event")} as Parquet`}
+      </button>
+      {problem && <p class="bad-text">{problem}</p>}
     </div>
   );
+}
+
+function fileName(run: RunStore, ending: string): string {
+  return `${run.status?.title.replace(/\W+/g, "_").replace(/_+$/, "") || "run"}.${ending}`;
 }
 
 export function copyLines(run: RunStore, ui: UiState): Promise<void> {

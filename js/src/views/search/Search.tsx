@@ -1,5 +1,6 @@
 /** What belongs to the streams in the row of tabs: one stream or two, find, filter, and what to do with the lines. */
-import { count } from "../../kit/format";
+import { count, plural } from "../../kit/format";
+import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { Export } from "./Export";
@@ -11,20 +12,17 @@ interface Props {
 }
 
 export function Search({ run, ui }: Props) {
+  run.watch();
   return (
     <div class="search">
-      <button
-        type="button"
-        class="toggle"
-        aria-pressed={ui.merged.value}
-        title="One stream, by arrival (m)"
-        data-testid="merged"
-        onClick={() => {
-          ui.merged.value = !ui.merged.value;
-        }}
-      >
+      <Toggle of={ui.merged} name="merged" title="One stream, by arrival (m)">
         merged
-      </button>
+      </Toggle>
+      {run.phantoms > 0 && (
+        <Toggle of={ui.phantoms} name="phantoms" title="Show events that only a vmap made fire">
+          {plural(run.phantoms, "phantom")}
+        </Toggle>
+      )}
       <Find run={run} ui={ui} />
       <Filter run={run} ui={ui} />
       <Export run={run} ui={ui} />
@@ -112,8 +110,8 @@ function Filter({ run, ui }: Props) {
         data-testid="filter"
         aria-label="Filter the lines"
         aria-invalid={query.problem !== ""}
-        title="text, /regex/, site: phase: kind: lane: call: in: — with - before it: not"
-        placeholder="Filter: text, /regex/, site:, phase:, lane:"
+        title="text, /regex/, site: phase: kind: step:10-20 lane:3 device: call: in: — with - before it: not"
+        placeholder="Filter: text, /regex/, site:, step:10-20, lane:"
         spellcheck={false}
         value={ui.filter.value}
         onInput={(event) => {

@@ -15,10 +15,10 @@ export function useShown(run: RunStore, ui: UiState, stream: Stream, find = ""):
   run.watch();
   const filter = useQuery(ui.filter.value);
   const wanted = useQuery(find);
-  const [site, call] = [ui.site.value, ui.onlyCall.value];
+  const [site, call, noPhantoms] = [ui.site.value, ui.onlyCall.value, !ui.phantoms.value];
   const filtered = useMemo(
-    () => new FilteredStream(run, stream, [filter, wanted], { site, call }),
-    [run, stream, filter, wanted, site, call],
+    () => new FilteredStream(run, stream, [filter, wanted], { site, call, noPhantoms }),
+    [run, stream, filter, wanted, site, call, noPhantoms],
   );
   useEffect(() => {
     if (filtered.wantsLines) run.wantAllLines();
@@ -27,9 +27,9 @@ export function useShown(run: RunStore, ui: UiState, stream: Stream, find = ""):
 }
 
 /** The numbers of the shown events from `ui.anchor` to `ui.event`. */
-export function selectedEvents(run: RunStore, { event, anchor, filter, site, onlyCall }: UiState): number[] {
+export function selectedEvents(run: RunStore, { event, anchor, filter, site, onlyCall, phantoms }: UiState): number[] {
   if (event.value === null) return [];
-  const only = { site: site.value, call: onlyCall.value };
+  const only = { site: site.value, call: onlyCall.value, noPhantoms: !phantoms.value };
   const shown = new FilteredStream(run, run.merged, [new Query(filter.value)], only);
   const other = anchor.value ?? event.value;
   const start = run.log.lowerBound(Math.min(event.value, other));

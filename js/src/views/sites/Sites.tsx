@@ -5,6 +5,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage, StatusMessage } from "../../transport/wire";
 import { arraysOf, typeName } from "../arrays/values";
+import { Chips } from "./Chips";
 import { siteName } from "./name";
 import { Sparkline } from "./Sparkline";
 
@@ -20,8 +21,9 @@ export function Sites({ run, ui, status, dark }: Props) {
   return (
     <aside class="sites" aria-label="Sites">
       <h4>Sites</h4>
+      <Chips run={run} ui={ui} />
       <div class="site-list">
-        {[...run.sites.values()].map((site) => (
+        {run.streamSites.map((site) => (
           <Site
             key={site.id}
             run={run}
@@ -29,6 +31,7 @@ export function Sites({ run, ui, status, dark }: Props) {
             site={site}
             dropped={status.dropped_by_site[site.id] ?? 0}
             muted={status.muted.includes(site.id)}
+            every={status.every[site.id] ?? 1}
             dark={dark}
           />
         ))}
@@ -43,10 +46,11 @@ interface SiteProps {
   site: SiteMessage;
   dropped: number;
   muted: boolean;
+  every: number;
   dark: boolean;
 }
 
-function Site({ run, ui, site, dropped, muted, dark }: SiteProps) {
+function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
   run.watch();
   const colour = siteColour(run.rank.get(site.id) ?? 0);
   const line = run.series.ofSite(site.id)?.first;
@@ -54,7 +58,7 @@ function Site({ run, ui, site, dropped, muted, dark }: SiteProps) {
   const choose = () => {
     ui.site.value = chosen ? null : site.id;
   };
-  const name = siteName(site);
+  const name = siteName(run, site);
   return (
     <div class={`site-row${muted ? " off" : ""}`}>
       <button
@@ -73,10 +77,25 @@ function Site({ run, ui, site, dropped, muted, dark }: SiteProps) {
           {site.where}
           {dropped > 0 && <span class="bad-text"> · {count(dropped)} dropped</span>}
           {muted && " · muted"}
-          {traits(site).map((trait) => ` · ${trait}`)}
+          {traits(run, site).map((trait) => ` · ${trait}`)}
         </small>
         {line ? <Sparkline line={line} colour={colour} dark={dark} /> : <span />}
       </button>
+      <input
+        type="number"
+        class="every number"
+        data-every={site.id}
+        min={1}
+        value={every}
+        aria-label={`Of how many firings of ${name} one is recorded`}
+        title="Record one firing of so many"
+        disabled={run.gone}
+        onChange={(event) => {
+          const n = Math.max(1, Math.floor(event.currentTarget.valueAsNumber || 1));
+          event.currentTarget.value = String(n);
+          run.askEvery(site.id, n);
+        }}
+      />
       <button
         type="button"
         class="eye"
@@ -94,9 +113,9 @@ function Site({ run, ui, site, dropped, muted, dark }: SiteProps) {
 }
 
 /** What is usual, a print in the forward pass, needs no word. */
-function traits(site: SiteMessage): string[] {
+function traits(run: RunStore, site: SiteMessage): string[] {
   const { kind, phase, ordered } = site;
-  const arrays = arraysOf(site).map(({ dtype, shape }) => typeName(dtype, shape));
+  const arrays = arraysOf(run, site).map(({ dtype, shape }) => typeName(dtype, shape));
   const unusual = [kind === "print" ? "" : kind, phase === "forward" ? "" : phase].filter(Boolean);
   return [...arrays, ...unusual, ordered ? "ordered" : "unordered"];
 }

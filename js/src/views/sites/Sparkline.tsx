@@ -1,6 +1,8 @@
 /** The shape of a line in a few pixels. */
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { clearCanvas } from "../../kit/size";
 import { colourAt } from "../../kit/theme";
+import type { Band } from "../../store/band";
 import { decimate } from "../../store/decimate";
 import type { Line } from "../../store/series";
 
@@ -9,7 +11,7 @@ const HEIGHT = 16;
 const LAST_POINTS = 4000;
 
 interface Props {
-  line: Line;
+  line: Line | Band;
   colour: string;
   dark: boolean;
 }
@@ -23,18 +25,14 @@ export function Sparkline({ line, colour, dark }: Props) {
   return <canvas ref={canvas} class="sparkline" />;
 }
 
-function draw(canvas: HTMLCanvasElement, line: Line, colour: string): void {
-  const context = canvas.getContext("2d");
+function draw(canvas: HTMLCanvasElement, line: Line | Band, colour: string): void {
+  const context = clearCanvas(canvas, WIDTH, HEIGHT);
   if (!context) return;
   const y = line.y.view().subarray(-LAST_POINTS);
   const drawn = decimate(y, 2 * WIDTH);
   const values = drawn.map((i) => y[i] as number);
   const low = Math.min(...values);
   const range = Math.max(...values) - low || 1;
-  const scale = window.devicePixelRatio || 1;
-  canvas.width = WIDTH * scale;
-  canvas.height = HEIGHT * scale;
-  context.scale(scale, scale);
   context.strokeStyle = colourAt(canvas.parentElement ?? canvas, colour);
   context.lineWidth = 1.1;
   context.beginPath();

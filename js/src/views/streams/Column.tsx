@@ -5,6 +5,7 @@ import type { RunStore } from "../../store/run";
 import type { Positions, Stream } from "../../store/stream";
 import type { UiState } from "../../store/ui";
 import { useQuery, useShown } from "../search/shown";
+import { detailRows, EventDetail } from "./Detail";
 import { Row } from "./Row";
 
 interface Props {
@@ -14,9 +15,10 @@ interface Props {
   ui: UiState;
   /** There is nothing of this kind: leave the room to the other one. */
   slim: boolean;
+  dark: boolean;
 }
 
-export function Column({ name, run, stream, ui, slim }: Props) {
+export function Column({ name, run, stream, ui, slim, dark }: Props) {
   run.watch();
   const positions = useShown(run, ui, stream);
   const find = useQuery(ui.find.value).line;
@@ -59,6 +61,15 @@ export function Column({ name, run, stream, ui, slim }: Props) {
           }}
           reveal={selected >= 0 && moment === null ? selected : current}
           revealKey={`${event} ${moment}`}
+          opened={
+            selected < 0 || event === null
+              ? null
+              : {
+                  below: selected,
+                  rows: detailRows(run, event),
+                  content: <EventDetail key={event} run={run} ui={ui} dark={dark} number={event} />,
+                }
+          }
         />
       )}
     </div>

@@ -1,26 +1,38 @@
-/** Below the streams: the selected event in full, else the source line of the selected site. */
+/** An event in full, opened below its line; below the streams, the source line of the selected site. */
 import { seconds } from "../../kit/format";
 import type { RunStore } from "../../store/run";
+import { stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
+import { Full } from "../arrays/Full";
 import { Slice } from "../arrays/Slice";
 import { arraysOf } from "../arrays/values";
 
 /** More would not fit. */
 const MOST_ARRAYS = 3;
+const MOST_LINES = 12;
+const ROWS_OF_ARRAYS = 8;
 
 interface Props {
   run: RunStore;
   ui: UiState;
-  dark: boolean;
 }
 
-export function Detail({ run, ui, dark }: Props) {
+interface EventProps extends Props {
+  dark: boolean;
+  number: number;
+}
+
+/** How many rows of the list an event takes in full. */
+export function detailRows(run: RunStore, number: number): number {
+  const site = run.sites.get(run.log.site(run.log.find(number)));
+  const lines = Math.min(MOST_LINES, run.texts.get(number)?.split("\n").length ?? 1);
+  return 3 + (site && arraysOf(run, site).length > 0 ? Math.max(ROWS_OF_ARRAYS, lines) : lines);
+}
+
+export function SiteDetail({ run, ui }: Props) {
   run.watch();
-  const number = ui.event.value;
-  const position = number === null ? -1 : run.log.find(number);
-  if (position >= 0) return <EventDetail run={run} ui={ui} dark={dark} position={position} />;
-  const site = ui.site.value === null ? undefined : run.sites.get(ui.site.value);
+  const site = ui.site.value === null || ui.event.value !== null ? undefined : run.sites.get(ui.site.value);
   if (!site) return null;
   return (
     <footer class="detail" data-testid="detail">
@@ -32,41 +44,45 @@ export function Detail({ run, ui, dark }: Props) {
   );
 }
 
-function EventDetail({ run, ui, dark, position }: Props & { position: number }) {
+export function EventDetail({ run, ui, dark, number }: EventProps) {
   run.watch();
   const { log } = run;
-  const number = log.number(position);
+  const position = log.find(number);
   const site = run.sites.get(log.site(position));
-  const call = run.calls.get(log.call(position));
-  const lane = log.lane(position);
+  const steps = stepsOf(log, position, site);
+  const words = [
+    `event ${number}`,
+    steps.length > 0 && `step ${steps.join(", ")}`,
+    `firing ${log.occurrence(position)}`,
+    seconds(log.time(position)),
+    log.lane(position) >= 0 && `lane ${log.lane(position)}`,
+    run.devices[log.device(position)],
+    run.calls.get(log.call(position))?.name,
+  ].filter(Boolean);
   const close = () => {
     ui.event.value = null;
   };
   return (
-    <footer class="detail" data-testid="detail">
+    <section class="detail" data-testid="detail" aria-label={`Event ${number}`}>
       <div class="detail-head">
         {site && <Place site={site} />}
-        <span class="muted number">
-          event {number} · firing {log.occurrence(position)} · {seconds(log.time(position))}
-          {lane >= 0 && ` · lane ${lane}`}
-          {call && ` · call ${call.name}`}
-        </span>
+        <span class="muted number">{words.join(" · ")}</span>
         <span class="grow" />
         <button type="button" class="close" aria-label="Close the detail" onClick={close}>
           ×
         </button>
       </div>
+      {site && <Source site={site} />}
       <div class="detail-body">
         <pre class="mono">{run.texts.get(number) ?? "…"}</pre>
         {site && <ArraysOf run={run} ui={ui} dark={dark} site={site} event={number} />}
       </div>
-      {site && <Source site={site} />}
-    </footer>
+    </section>
   );
 }
 
 /** The arrays of one event, small; each can be opened in the view of arrays. */
-function ArraysOf({ run, ui, dark, site, event }: Props & { site: SiteMessage; event: number }) {
+function ArraysOf({ run, ui, dark, site, event }: Props & { dark: boolean; site: SiteMessage; event: number }) {
   const open = (key: string) => {
     ui.array.value = key;
     ui.moment.value = event;
@@ -74,21 +90,21 @@ function ArraysOf({ run, ui, dark, site, event }: Props & { site: SiteMessage; e
   };
   return (
     <>
-      {arraysOf(site)
+      {arraysOf(run, site)
         .slice(0, MOST_ARRAYS)
-        .map(({ key, value, name, shape }) => (
-          <div key={key} class="detail-array">
-            <button type="button" class="mini" title="Open it in the view of arrays" onClick={() => open(key)}>
-              {name} ↗
-            </button>
-            <Slice
-              run={run}
-              wanted={{ event, value, index: shape.slice(0, -2).map(() => 0), image: false }}
-              name={name}
-              dark={dark}
-            />
-          </div>
-        ))}
+        .map(({ key, value, name, shape }) => {
+          const wanted = { event, value, index: shape.slice(0, -2).map(() => 0), image: false };
+          return (
+            <div key={key} class="detail-array">
+              <button type="button" class="mini" title="Open it in the view of arrays" onClick={() => open(key)}>
+                {name} ↗
+              </button>
+              <Slice answer={run.arrays.get(wanted)} name={name} dark={dark} gone={run.gone}>
+                <Full run={run} wanted={wanted} name={name} />
+              </Slice>
+            </div>
+          );
+        })}
     </>
   );
 }

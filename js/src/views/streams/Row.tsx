@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { count } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { OrderMark } from "../../store/order";
+import { toggleTerm } from "../../store/query";
 import type { RunStore } from "../../store/run";
+import { stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 
@@ -12,6 +14,7 @@ const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
   early: "Arrived before an event of its step that stands earlier in the program",
   late: "Arrived after an event of its step that stands later in the program",
 };
+const PHANTOM = "Fired only because vmap runs every branch of a cond, and a while until its last lane has finished";
 /** Longer lines are cut here; the detail shows all. */
 const MOST_CHARACTERS = 400;
 
@@ -32,7 +35,9 @@ export function Row({ run, ui, position, find }: Props) {
   const id = log.site(position);
   const site = run.sites.get(id);
   const text = run.texts.get(number);
+  const steps = stepsOf(log, position, site);
   const expanded = ui.event.value === number;
+  const phantom = log.phantom(position);
   const select = (extend = false) => {
     ui.anchor.value = extend ? (ui.anchor.value ?? ui.event.value) : null;
     ui.event.value = expanded && !extend ? null : number;
@@ -40,15 +45,28 @@ export function Row({ run, ui, position, find }: Props) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the list moves the selection with the arrow keys
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
-    <div class={`row${stateOf(ui, number)}`} onClick={(event) => select(event.shiftKey)} data-event={number}>
+    <div
+      class={`row${stateOf(ui, number)}${phantom ? " phantom" : ""}`}
+      onClick={(event) => select(event.shiftKey)}
+      data-event={number}
+    >
       <span class="bar" style={{ background: `var(${siteColour(run.rank.get(id) ?? 0)})` }} />
-      <span class="step number">{log.occurrence(position)}</span>
+      <span class="step number" title={steps.length > 0 ? `step ${steps.join(", ")}` : "firing of its site"}>
+        {steps.join("·") || log.occurrence(position)}
+      </span>
       {text === undefined ? (
         <span class="text muted">{number < run.oldest ? "dropped" : "…"}</span>
       ) : (
         <Text text={text} scalar={run.series.has(id)} find={find} select={select} expanded={expanded} />
       )}
-      <Tags site={site} lane={log.lane(position)} order={run.order.mark(number)} />
+      <Tags
+        ui={ui}
+        site={site}
+        lane={log.lane(position)}
+        device={run.devices[log.device(position)]}
+        phantom={phantom}
+        order={run.order.mark(number)}
+      />
     </div>
   );
 }
@@ -93,12 +111,15 @@ function Text({ text, scalar, find, expanded, select }: TextProps) {
 }
 
 interface TagsProps {
+  ui: UiState;
   site: SiteMessage | undefined;
   lane: number;
+  device: string | undefined;
+  phantom: boolean;
   order: OrderMark | undefined;
 }
 
-function Tags({ site, lane, order }: TagsProps) {
+function Tags({ ui, site, lane, device, phantom, order }: TagsProps) {
   const phase = site && site.phase !== "forward" ? site.phase : "";
   return (
     <span class="tags">
@@ -107,10 +128,34 @@ function Tags({ site, lane, order }: TagsProps) {
           {order === "early" ? "↑" : "↓"}
         </span>
       )}
-      {phase && <span class={`tag phase-${phase}`}>{phase}</span>}
-      {lane >= 0 && <span class="tag">lane {lane}</span>}
+      {phantom && (
+        <span class="tag badge" title={PHANTOM}>
+          phantom
+        </span>
+      )}
+      {phase && <Tag ui={ui} term={`phase:${phase}`} kind={`phase-${phase}`} words={phase} />}
+      {lane >= 0 && <Tag ui={ui} term={`lane:${lane}`} words={`lane ${lane}`} />}
+      {device && <Tag ui={ui} term={`device:${device}`} words={device} />}
       <span class="tag where">{site?.where}</span>
     </span>
+  );
+}
+
+/** Leaves only what has it too. By keyboard the filter is typed, and the chips beside the sites are reached. */
+function Tag({ ui, term, words, kind = "" }: { ui: UiState; term: string; words: string; kind?: string }) {
+  return (
+    <button
+      type="button"
+      class={`tag ${kind}`}
+      tabIndex={-1}
+      title={`Filter by ${term}, or no more`}
+      onClick={(event) => {
+        event.stopPropagation();
+        ui.filter.value = toggleTerm(ui.filter.value, term);
+      }}
+    >
+      {words}
+    </button>
   );
 }
 

@@ -1,7 +1,7 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenArray, goldenBatch } from "../../../test/golden";
-import { all, click, find, press, show, status, texts, type } from "../../../test/screen";
+import { all, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 
 describe("the streams", () => {
@@ -21,6 +21,37 @@ describe("the streams", () => {
     show(goldenBatch("nonfinite"));
     expect(texts(".text mark")).toEqual(["nan", "inf", "-inf"]);
     expect(texts(".phase-backward").length).toBeGreaterThan(0);
+  });
+
+  it("mark phantoms, and hide them when asked to", () => {
+    show(goldenBatch("lanes"));
+    expect(all(".row.phantom .badge")).toHaveLength(2);
+    expect(find("[data-testid=phantoms]").textContent).toBe("5 phantoms");
+    click("[data-testid=phantoms]");
+    expect(find("[data-testid=phantoms]").getAttribute("aria-pressed")).toBe("false");
+    expect(all(".row.phantom")).toHaveLength(0);
+    expect(texts(".stream-count")).toContain("21 of 26");
+  });
+
+  it("have no word about phantoms where there are none", () => {
+    show(goldenBatch("small"));
+    expect(all("[data-testid=phantoms], .phantom")).toHaveLength(0);
+  });
+
+  it("have a field for each site that says of how many firings one is recorded", () => {
+    show(goldenBatch("small"));
+    const field = find("[data-every='2']") as HTMLInputElement;
+    expect(field.value).toBe("1");
+    act(() => {
+      field.value = "0.5";
+      field.dispatchEvent(new Event("change"));
+    });
+    expect(field.value).toBe("1");
+    act(() => {
+      field.value = "20";
+      field.dispatchEvent(new Event("change"));
+    });
+    expect((find("[data-every='2']") as HTMLInputElement).value).toBe("20");
   });
 
   it("open a text of several lines below", () => {
@@ -151,5 +182,21 @@ describe("the streams", () => {
       ui.moment.value = 1;
     });
     expect(texts(".row.later .step")).toEqual(["1", "2", "1"]);
+  });
+
+  it("tell the step and the device, and filter by them", () => {
+    const { ui } = showTab("streams", goldenBatch("steps"));
+    expect(texts(".row .step").slice(-4)).toEqual(["0·0", "0·1", "1·0", "1·1"]);
+    expect(texts(".row .tags .tag").slice(-2)).toEqual(["cpu:1", "train.py:8"]);
+    click("[data-event='14'] button.tag");
+    expect(ui.filter.value).toBe("device:cpu:1");
+    expect(find("[data-testid=stream-unordered]").dataset.rows).toBe("8");
+    expect(find("[data-term='device:cpu:1']").getAttribute("aria-pressed")).toBe("true");
+    click("[data-term='device:cpu:0']");
+    type(".filter", `${ui.filter.value} step:1`);
+    expect(find("[data-testid=stream-unordered]").dataset.rows).toBe("8");
+    click("[data-term='device:cpu:1']");
+    expect(ui.filter.value).toBe("device:cpu:0 step:1");
+    expect(find("[data-testid=stream-unordered]").dataset.rows).toBe("4");
   });
 });

@@ -4,7 +4,7 @@ import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 import { Sites } from "../sites/Sites";
 import { Column } from "./Column";
-import { Detail } from "./Detail";
+import { SiteDetail } from "./Detail";
 
 interface Props {
   run: RunStore;
@@ -15,8 +15,8 @@ interface Props {
 
 export function Streams({ run, ui, status, dark }: Props) {
   run.watch();
-  if (run.log.length === 0 && run.sites.size === 0) return <NothingYet state={status.state} />;
-  const sites = [...run.sites.values()];
+  if (run.merged.positions.length === 0 && run.streamSites.length === 0) return <NothingYet state={status.state} />;
+  const sites = run.streamSites;
   const anyOrdered = sites.some((site) => site.ordered);
   const anyUnordered = sites.some((site) => !site.ordered);
   return (
@@ -24,15 +24,29 @@ export function Streams({ run, ui, status, dark }: Props) {
       <div class="columns">
         <div class="stream-pair">
           {ui.merged.value ? (
-            <Column name="Merged" run={run} stream={run.merged} ui={ui} slim={false} />
+            <Column name="Merged" run={run} stream={run.merged} ui={ui} slim={false} dark={dark} />
           ) : (
             <>
-              <Column name="Ordered" run={run} stream={run.ordered} ui={ui} slim={!anyOrdered && anyUnordered} />
-              <Column name="Unordered" run={run} stream={run.unordered} ui={ui} slim={!anyUnordered && anyOrdered} />
+              <Column
+                name="Ordered"
+                run={run}
+                stream={run.ordered}
+                ui={ui}
+                slim={!anyOrdered && anyUnordered}
+                dark={dark}
+              />
+              <Column
+                name="Unordered"
+                run={run}
+                stream={run.unordered}
+                ui={ui}
+                slim={!anyUnordered && anyOrdered}
+                dark={dark}
+              />
             </>
           )}
         </div>
-        <Detail run={run} ui={ui} dark={dark} />
+        <SiteDetail run={run} ui={ui} />
       </div>
       <Sites run={run} ui={ui} status={status} dark={dark} />
     </div>

@@ -9,9 +9,10 @@ interface Props {
   chosen: boolean;
   percent: (time: number) => string;
   choose: (bar: Bar) => void;
+  zoomTo: (bar: Bar) => void;
 }
 
-export function CallBar({ bar, chosen, percent, choose }: Props) {
+export function CallBar({ bar, chosen, percent, choose, zoomTo }: Props) {
   const { call, spans } = bar;
   const words = spans.map(({ stage, from, to }) => `${stage} ${seconds(to - from)}`).join(", ");
   const length = bar.to - bar.from || 1;
@@ -23,9 +24,18 @@ export function CallBar({ bar, chosen, percent, choose }: Props) {
       data-call={call.id}
       aria-pressed={chosen}
       aria-label={`call ${call.id} ${call.name}: ${words || call.state}`}
-      title={`${call.name}\n${words}${call.error && `\n${call.error}`}`}
+      title={`${call.name}\n${words}${call.error && `\n${call.error}`}\ndouble-click or z: zoom to it`}
       style={{ left, width: `calc(${right} - ${left})`, top: `${bar.row * CALL_ROW}px` }}
       onClick={() => choose(bar)}
+      onDblClick={(event) => {
+        event.stopPropagation();
+        zoomTo(bar);
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "z") return;
+        event.stopPropagation();
+        zoomTo(bar);
+      }}
     >
       {spans.map(({ stage, from, to }) => (
         <span

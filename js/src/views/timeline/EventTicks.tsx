@@ -1,6 +1,6 @@
-/** The events of each site as ticks, the denser the darker, with the moment that is looked at. */
+/** The events of each site, or of each device, as ticks, the denser the darker, with the moment that is looked at. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { count } from "../../kit/format";
+import { count, plural } from "../../kit/format";
 import { clearCanvas, useSize } from "../../kit/size";
 import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
@@ -14,17 +14,20 @@ const TICK = 13;
 interface Props {
   run: RunStore;
   ui: UiState;
+  by: "site" | "device";
+  /** The ids of the sites or devices, from top to bottom. */
+  rows: number[];
   seen: Stretch;
   dark: boolean;
 }
 
-export function EventTicks({ run, ui, seen, dark }: Props) {
+export function EventTicks({ run, ui, by, rows, seen, dark }: Props) {
   run.watch();
   const canvas = useRef<HTMLCanvasElement>(null);
   const pressedAt = useRef(0);
   const { width } = useSize(canvas);
-  const sites = [...run.sites.keys()];
-  const height = Math.max(1, sites.length * ROW);
+  const height = Math.max(1, rows.length * ROW);
+  const selected = ui.event.value;
   const moment = ui.moment.value;
 
   // `dark` changes what the colours are worth.
@@ -32,22 +35,25 @@ export function EventTicks({ run, ui, seen, dark }: Props) {
     const context = clearCanvas(canvas.current, width, height);
     if (!context) return;
     const element = context.canvas;
-    drawTicks(context, element, run, sites, seen, width);
-    const at = moment === null ? -1 : run.log.lowerBound(moment + 1) - 1;
-    if (at < 0) return;
-    context.globalAlpha = 1;
-    context.fillStyle = colourAt(element.parentElement ?? element, "--bad");
-    context.fillRect(((run.log.time(at) - seen.from) * width) / (seen.to - seen.from), 0, 1.5, height);
-  }, [run.log.length, run.next, seen.from, seen.to, width, height, moment, dark]);
+    drawTicks(context, element, run, by, rows, seen, width);
+    const rule = (at: number, colour: string) => {
+      if (at < 0) return;
+      context.globalAlpha = 1;
+      context.fillStyle = colourAt(element.parentElement ?? element, colour);
+      context.fillRect(((run.log.time(at) - seen.from) * width) / (seen.to - seen.from), 0, 1.5, height);
+    };
+    rule(selected === null ? -1 : run.log.find(selected), "--accent");
+    rule(moment === null ? -1 : run.log.lowerBound(moment + 1) - 1, "--bad");
+  }, [run.log.length, run.next, seen.from, seen.to, width, height, moment, selected, dark]);
 
   return (
     <canvas
       ref={canvas}
       class="event-ticks"
-      data-testid="event-ticks"
+      data-testid={`${by}-ticks`}
       style={{ height: `${height}px` }}
       role="img"
-      aria-label={`${count(run.log.length)} events of ${sites.length} sites`}
+      aria-label={`${count(run.merged.received)} events of ${plural(rows.length, by)}`}
       onPointerDown={(event) => {
         pressedAt.current = event.clientX;
       }}
@@ -64,17 +70,17 @@ function drawTicks(
   context: CanvasRenderingContext2D,
   element: HTMLElement,
   run: RunStore,
-  sites: number[],
+  by: Props["by"],
+  rows: number[],
   seen: Stretch,
   width: number,
 ): void {
-  const density = densityOf(run.log, seen, width);
-  const most = Math.log1p(
-    Math.max(1, ...[...density.values()].map((bins) => bins.reduce((a, b) => Math.max(a, b), 0))),
-  );
-  sites.forEach((site, row) => {
-    context.fillStyle = colourAt(element.parentElement ?? element, siteColour(run.rank.get(site) ?? 0));
-    density.get(site)?.forEach((n, pixel) => {
+  const density = densityOf(run.log, by, seen, width);
+  const most = Math.log1p(Math.max(1, ...rows.map((id) => density.get(id)?.reduce((a, b) => Math.max(a, b), 0) ?? 0)));
+  rows.forEach((id, row) => {
+    const colour = by === "site" ? siteColour(run.rank.get(id) ?? 0) : "--fg2";
+    context.fillStyle = colourAt(element.parentElement ?? element, colour);
+    density.get(id)?.forEach((n, pixel) => {
       if (n === 0) return;
       context.globalAlpha = 0.35 + (0.65 * Math.log1p(n)) / most;
       context.fillRect(pixel, row * ROW + (ROW - TICK) / 2, 1, TICK);

@@ -13,7 +13,7 @@ describe("the timeline", () => {
     expect(find(".call-bar").getAttribute("aria-label")).toBe(
       "call 1 step: trace 0.21 s, lower 40 ms, compile 0.83 s, run 0.52 s, drain 50 ms",
     );
-    expect(texts(".time-name").slice(1)).toEqual(["calls", "barrier", "loss", "x"]);
+    expect(texts(".time-name").slice(1)).toEqual(["calls", "waits", "loss", "x"]);
   });
 
   it("narrows all views to the call that is chosen, until it is chosen again", () => {
@@ -23,6 +23,33 @@ describe("the timeline", () => {
     expect(find("[data-testid=only-call]").textContent).toBe("call 1 step ×");
     click(".call-bar");
     expect(all("[data-testid=only-call]")).toHaveLength(0);
+  });
+
+  it("has a row for each device, and shows each wait where it was", () => {
+    showTab("timeline", goldenBatch("steps"));
+    expect(texts(".time-name").slice(1)).toEqual(["calls", "waits", "v", "cpu:0", "cpu:1"]);
+    expect(find("[data-testid=device-ticks]").getAttribute("aria-label")).toBe("16 events of 2 devices");
+    expect(texts(".time-barrier .span")).toHaveLength(1);
+    expect(find(".time-barrier .span").title).toBe("Waited 50 ms for effects");
+  });
+
+  it("has a row for each thread that made calls or ran a host function, and what the program waited for", () => {
+    showTab("timeline", goldenBatch("threads"));
+    expect(texts(".time-name").slice(1)).toEqual(["main", "loader-0", "waits", "ƒ XLA 1", "ƒ XLA 2", "host"]);
+    expect(texts(".time-calls")).toEqual(["step", "step"]);
+    expect(all(".time-barrier .span").map((span) => span.title)).toEqual([
+      "Waited 50 ms for effects",
+      "Waited 0.63 s for outputs in jax.block_until_ready, main",
+      "Waited 0.25 s for effects in jax.effects_barrier, main",
+    ]);
+    expect(find("[data-testid=thread-bars]").getAttribute("aria-label")).toBe("Host functions on 2 threads");
+  });
+
+  it("zooms to a call", () => {
+    showTab("timeline", goldenBatch("small"));
+    press(".call-bar", "z");
+    expect(seen()[0]).toBeCloseTo(0.45);
+    expect(seen()[1]).toBeCloseTo(2.2, 1);
   });
 
   it("is zoomed and moved by keys", () => {
@@ -48,9 +75,9 @@ it("counts the events of each pixel, of a sample where they are many", () => {
   const log = new EventLog();
   const { events } = goldenBatch("large");
   log.append(events, 0, 0);
-  const one = densityOf(log, { from: 0, to: 1 }, 10);
+  const one = densityOf(log, "site", { from: 0, to: 1 }, 10);
   expect([...(one.get(1) ?? [])]).toEqual(Array(10).fill(500));
   for (let i = 1; i < 50; i++) log.append({ ...events, time: events.time.map((time) => time + i) }, i * 10_000, 0);
-  const total = [...densityOf(log, { from: 0, to: 50 }, 10).values()].flatMap((bins) => [...bins]);
+  const total = [...densityOf(log, "site", { from: 0, to: 50 }, 10).values()].flatMap((bins) => [...bins]);
   expect(total.reduce((a, b) => a + b) / 500_000).toBeCloseTo(1, 1);
 });

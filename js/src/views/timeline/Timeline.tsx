@@ -1,10 +1,10 @@
-/** When things happened: calls as bars, events as ticks by site, the wait for effects. Choosing a call narrows all views. */
+/** When things happened: calls and waits as bars, by thread, events as ticks by site and device. Choosing a call narrows all views. */
 import { useRef } from "preact/hooks";
-import { seconds } from "../../kit/format";
+import { plural, seconds } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import { ticks } from "../../kit/ticks";
 import type { RunStore } from "../../store/run";
-import { type Bar, barrierWait, barsOf } from "../../store/spans";
+import { type Bar, byThread, type ThreadOfCalls, type WaitSpan, waitsOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 import { elapsed } from "../life/elapsed";
@@ -13,6 +13,7 @@ import type { Stretch } from "./axis";
 import { CALL_ROW, CallBar } from "./CallBar";
 import { EventTicks } from "./EventTicks";
 import { useNavigation } from "./navigate";
+import { ThreadBars } from "./ThreadBars";
 
 const MOST_BARS = 400;
 const TICKS = 8;
@@ -31,18 +32,16 @@ export function Timeline({ run, ui, status, dark }: Props) {
   const section = useRef<HTMLElement>(null);
   const lastEvent = run.log.length > 0 ? run.log.time(run.log.length - 1) : 0;
   const now = Math.max(elapsed(run, status), lastEvent, SHORTEST_RUN);
-  const { seen, onKeyDown, field } = useNavigation({ from: 0, to: now * 1.02 }, section);
-  const calls = [...run.calls.values()];
-  const bars = barsOf(calls, now);
-  const wait = barrierWait(calls, status, now);
-  const callsHeight = `${CALL_ROW * Math.max(1, ...bars.map((bar) => bar.row + 1))}px`;
+  const { seen, see, onKeyDown, field } = useNavigation({ from: 0, to: now * 1.02 }, section);
+  const threads = byThread(run.calls.values(), now);
+  const waits = waitsOf(status, run.threads, now);
+  const busy = [...run.threads.busy].sort((a, b) => a - b);
   const percent = (time: number) => `${(100 * (time - seen.from)) / (seen.to - seen.from)}%`;
   const choose = ({ call }: Bar) => {
     const next = ui.onlyCall.value === call.id ? null : call.id;
     ui.onlyCall.value = next;
     ui.call.value = next;
   };
-  const visible = bars.filter((bar) => bar.to >= seen.from && bar.from <= seen.to).slice(-MOST_BARS);
   return (
     <section
       ref={section}
@@ -55,31 +54,56 @@ export function Timeline({ run, ui, status, dark }: Props) {
       tabIndex={0}
       onKeyDown={onKeyDown}
     >
-      <Names run={run} callsHeight={callsHeight} waited={wait !== null} />
+      <Names run={run} threads={threads} busy={busy} waited={waits.length > 0} />
       <div class="time-field" {...field}>
         <Axis seen={seen} percent={percent} />
-        <div class="time-calls" style={{ height: callsHeight }}>
-          {visible.map((bar) => (
-            <CallBar
-              key={bar.call.id}
-              bar={bar}
-              chosen={ui.onlyCall.value === bar.call.id}
-              percent={percent}
-              choose={choose}
-            />
-          ))}
-        </div>
-        {wait && (
-          <div class="time-barrier" title={`The barrier waited ${seconds(status.barrier.waited)}`}>
-            <span
-              class="span drain"
-              style={{ left: percent(wait.from), width: `calc(${percent(wait.to)} - ${percent(wait.from)})` }}
-            />
+        {threads.map(({ name, bars, rows }) => (
+          <div key={name} class="time-calls" style={{ height: `${CALL_ROW * rows}px` }}>
+            {longest(bars, seen).map((bar) => (
+              <CallBar
+                key={bar.call.id}
+                bar={bar}
+                chosen={ui.onlyCall.value === bar.call.id}
+                percent={percent}
+                choose={choose}
+                zoomTo={({ from, to }) => see({ from: from - 0.03 * (to - from), to: to + 0.03 * (to - from) })}
+              />
+            ))}
+          </div>
+        ))}
+        {waits.length > 0 && (
+          <div class="time-barrier" role="img" aria-label={`Waited ${plural(waits.length, "time")}`}>
+            {longest(waits, seen).map((wait) => (
+              <Wait key={wait.from} wait={wait} percent={percent} />
+            ))}
           </div>
         )}
-        <EventTicks run={run} ui={ui} seen={seen} dark={dark} />
+        {busy.length > 0 && <ThreadBars run={run} ui={ui} rows={busy} seen={seen} dark={dark} />}
+        <EventTicks run={run} ui={ui} by="site" rows={run.streamSites.map(({ id }) => id)} seen={seen} dark={dark} />
+        {run.devices.length > 0 && (
+          <EventTicks run={run} ui={ui} by="device" rows={[...run.devices.keys()]} seen={seen} dark={dark} />
+        )}
       </div>
     </section>
+  );
+}
+
+/** Those that are seen; of many the longest, as the others are thinner than a line. */
+function longest<Span extends Stretch>(spans: readonly Span[], seen: Stretch): Span[] {
+  const visible = spans.filter(({ from, to }) => to >= seen.from && from <= seen.to);
+  if (visible.length <= MOST_BARS) return visible;
+  return visible.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MOST_BARS);
+}
+
+function Wait({ wait, percent }: { wait: WaitSpan; percent: (time: number) => string }) {
+  const { from, to, what, thread } = wait;
+  const where = thread && ` in jax.${what === "effects" ? "effects_barrier" : "block_until_ready"}, ${thread}`;
+  return (
+    <span
+      class={`span ${what === "effects" ? "drain" : "block"}`}
+      title={`Waited ${seconds(to - from)} for ${what}${where}`}
+      style={{ left: percent(from), width: `calc(${percent(to)} - ${percent(from)})` }}
+    />
   );
 }
 
@@ -98,18 +122,37 @@ function Axis({ seen, percent }: { seen: Stretch; percent: (time: number) => str
   );
 }
 
-function Names({ run, callsHeight, waited }: { run: RunStore; callsHeight: string; waited: boolean }) {
+interface NamesProps {
+  run: RunStore;
+  threads: ThreadOfCalls[];
+  busy: number[];
+  waited: boolean;
+}
+
+function Names({ run, threads, busy, waited }: NamesProps) {
   run.watch();
   return (
     <div class="time-names">
       <span class="time-name muted">seconds</span>
-      <span class="time-name" style={{ height: callsHeight }}>
-        calls
-      </span>
-      {waited && <span class="time-name">barrier</span>}
-      {[...run.sites.values()].map((site) => (
+      {threads.map(({ name, rows }) => (
+        <span key={name} class="time-name" style={{ height: `${CALL_ROW * rows}px` }} title={name}>
+          {threads.length > 1 ? name : "calls"}
+        </span>
+      ))}
+      {waited && <span class="time-name">waits</span>}
+      {busy.map((thread) => (
+        <span key={thread} class="time-name muted" title={`Host functions on thread ${run.threads.names[thread]}`}>
+          ƒ {run.threads.nameOf(thread)}
+        </span>
+      ))}
+      {run.streamSites.map((site) => (
         <span key={site.id} class="time-name mono" style={{ color: `var(${siteColour(run.rank.get(site.id) ?? 0)})` }}>
-          {siteName(site)}
+          {siteName(run, site)}
+        </span>
+      ))}
+      {run.devices.map((name) => (
+        <span key={name} class="time-name mono muted">
+          {name}
         </span>
       ))}
     </div>

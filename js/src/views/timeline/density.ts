@@ -1,12 +1,17 @@
-/** How many events of each site fall into each pixel of the timeline. */
+/** How many events of each site or device fall into each pixel of the timeline. */
 import type { EventLog } from "../../store/events";
 import type { Stretch } from "./axis";
 
 /** More would take longer than a frame; then every n-th is looked at. */
 const MOST_LOOKED_AT = 200_000;
 
-/** By site; each `width` long. */
-export function densityOf(log: EventLog, { from, to }: Stretch, width: number): Map<number, Float32Array> {
+/** By id; each `width` long. */
+export function densityOf(
+  log: EventLog,
+  by: "site" | "device",
+  { from, to }: Stretch,
+  width: number,
+): Map<number, Float32Array> {
   const found = new Map<number, Float32Array>();
   const start = log.atTime(from);
   const end = log.atTime(to) + 1;
@@ -14,11 +19,11 @@ export function densityOf(log: EventLog, { from, to }: Stretch, width: number): 
   const scale = width / (to - from);
   for (let position = start; position < Math.min(end, log.length); position += step) {
     if (log.gapCount(position) > 0) continue;
-    const site = log.site(position);
-    let bins = found.get(site);
+    const id = log[by](position);
+    let bins = found.get(id);
     if (!bins) {
       bins = new Float32Array(width);
-      found.set(site, bins);
+      found.set(id, bins);
     }
     const pixel = Math.floor((log.time(position) - from) * scale);
     if (pixel >= 0 && pixel < width) bins[pixel] = (bins[pixel] as number) + step;

@@ -47,5 +47,5 @@ export function useNavigation(whole: Stretch, section: RefObject<HTMLElement>) {
     dragged.current = event.clientX;
   };
   const onDblClick = () => choose(null);
-  return { seen, onKeyDown, field: { onWheel, onPointerDown, onPointerMove, onDblClick } };
+  return { seen, see, onKeyDown, field: { onWheel, onPointerDown, onPointerMove, onDblClick } };
 }

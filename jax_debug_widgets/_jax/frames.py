@@ -1,0 +1,137 @@
+"""The user's frames around an equation, out of the tracebacks that JAX keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from jax._src import source_info_util
+from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax import versions
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The user's frame that made the equation; columns from 0, -1 where unknown."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+
+
+_OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file is of this package: its frames are no more the user's than JAX's own."""
+    return file.startswith(_OUR_FILES)
+
+
+UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")
+"""For equations that JAX made without a user's frame."""
+
+
+def frame_of(traceback: Any) -> Frame:
+    """The innermost frame of the user's in a JAX traceback."""
+    return next(iter(frames_of(traceback)), UNKNOWN_FRAME)
+
+
+def frames_of(traceback: Any) -> tuple[Frame, ...]:
+    """The frames of the user's in a JAX traceback, innermost first."""
+    frames = source_info_util.user_frames(traceback)
+    return tuple(
+        Frame(one.file_name, one.start_line, one.start_column, one.end_line, one.end_column, one.function_name)
+        for one in frames
+        if not is_ours(one.file_name)
+    )
+
+
+@contextmanager
+def called_from_here() -> Iterator[None]:
+    """Equations made inside say that they come from the Python stack as it is now.
+
+    In a derivative rule JAX says that they come from where the function was called; the user's own call is on the stack.
+    """
+    context = source_info_util._source_info_context
+    outer = context.context
+    context.context = outer.replace(traceback=xla_client.Traceback.get_traceback())
+    try:
+        yield
+    finally:
+        context.context = outer
+
+
+def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`.
+
+    Only those of the program: who calls a jitted function is no matter of what it contains.
+    """
+    callers = joined(frames_of(traceback) or (UNKNOWN_FRAME,), around)[1:]
+    if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+        outside = {(one.file, one.function) for one in frames_of(xla_client.Traceback.get_traceback())}
+        while callers and (callers[-1].file, callers[-1].function) in outside:
+            callers = callers[:-1]
+    return callers
+
+
+def callers_now(traceback: Any) -> tuple[Frame, ...]:
+    """The same for an equation that runs un-jitted: up to the module or cell that is being run."""
+    callers = frames_of(traceback)[1:]
+    modules = [number for number, frame in enumerate(callers) if frame.function == "<module>"]
+    return callers[: modules[0] + 1] if modules else callers
+
+
+def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The frames of an equation and of what it lies in; older versions of JAX have the outer ones in both."""
+    return inner if inner[len(inner) - len(outer) :] == outer else (*inner, *outer)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One of the user's frames around an equation.
+
+    Attributes:
+      code_line: the line at which the code object of its function begins.
+      differentiates: whether JAX differentiates what is called from here.
+      maps: whether it is called for each leaf of a tree.
+    """
+
+    file: str
+    span: tuple[int, int, int, int]
+    function: str
+    code_line: int
+    differentiates: bool = False
+    maps: bool = False
+
+
+_DIFFERENTIATING = ("value_and_grad_f", "grad_f", "vjp", "linearize", "jacfun", "_vjp", "hessian")
+
+
+def levels_of(traceback: Any) -> tuple[Level, ...]:
+    """The user's frames in a JAX traceback, outermost first."""
+    if traceback is None:
+        return ()
+    codes, offsets = traceback.raw_frames()
+    levels: list[Level] = []
+    differentiates = maps = False
+    for code, offset in zip(codes, offsets, strict=True):
+        file = code.co_filename
+        if not source_info_util.is_user_filename(file):
+            differentiates = differentiates or (
+                code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py"))
+            )
+            maps = maps or file.endswith("tree_util.py")
+            continue
+        if not is_ours(file):
+            frame = source_info_util.raw_frame_to_frame(code, offset)
+            span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
+            levels.append(Level(file, span, frame.function_name, code.co_firstlineno, differentiates, maps))
+        differentiates = maps = False
+    return tuple(reversed(levels))

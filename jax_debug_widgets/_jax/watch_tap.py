@@ -1,0 +1,126 @@
+"""What reads the watched values of a body and hands them over: equations that are appended to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from jax import lax
+from jax._src import core, debugging, source_info_util
+from jax._src.interpreters import mlir
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.emit import emit_recorder_call
+from jax_debug_widgets._jax.equation import Recorder
+from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.program import coordinate_equations
+
+watch_tap_p = jax_core.Primitive("watch_tap")
+"""Hands its operands to its parameter `record`."""
+watch_tap_p.multiple_results = True
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What is to be taken of the values of one body, each time it runs.
+
+    Attributes:
+      variables: the values that are read.
+      compute: their arrays -> the arrays that are handed to `record`.
+      when: only where this holds, all is taken; None for always.
+    """
+
+    variables: Sequence[Any]
+    compute: Callable[..., Sequence[Any]]
+    record: Recorder
+    when: When | None = None
+
+
+class When(Protocol):
+    """A condition over variables of a body."""
+
+    @property
+    def variables(self) -> Sequence[Any]:
+        """What it looks at."""
+        ...
+
+    @property
+    def of(self) -> Callable[..., jax.Array]:
+        """Their arrays -> bool[]."""
+        ...
+
+
+def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, every: int) -> list[Any]:
+    """What reads the values, and the tap that hands it over."""
+    beside = jaxpr.eqns[-1] if jaxpr.eqns else None
+    source = source_info_util.current() if beside is None else beside.source_info
+    if taken.when is not None:
+        return _conditional_tap_equations(taken, taken.when, place, every, source)
+    equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
+    coordinates = coordinate_equations(place, beside or equations[-1]) if place.axes else []
+    handed += [one.outvars[0] for one in coordinates]
+    tap = core.new_jaxpr_eqn(handed, [], watch_tap_p, {"record": taken.record}, {debugging.debug_effect}, source)
+    return [*equations, *coordinates, tap]
+
+
+def _conditional_tap_equations(taken: Taken, when: When, place: Place, every: int, source: Any) -> list[Any]:
+    """A switch beside the values, which computes what is taken of them only where the condition holds.
+
+    With `every` above 1 that is asked in every so-manieth iteration of the outermost loop alone.
+    """
+    counters = place.counters if len(place.counters) == len(place.loops) else ()
+    count, asked = len(taken.variables), len(when.variables)
+
+    def switched(*operands: Any) -> None:
+        arrays, looked_at, where = operands[:count], operands[count : count + asked], operands[count + asked :]
+        holds = when.of(*looked_at)
+        if every > 1 and counters:
+            holds &= lax.rem(where[0], np.int32(every)) == 0
+
+        def take(arrays: Sequence[Any], where: Sequence[Any]) -> None:
+            watch_tap_p.bind(*taken.compute(*arrays), *where, record=taken.record)
+
+        lax.cond(holds, take, lambda _arrays, _where: None, arrays, where)
+
+    coordinates = coordinate_equations(place, core.new_jaxpr_eqn([], [], watch_tap_p, {}, set(), source))
+    where = [*counters, *(one.outvars[0] for one in coordinates)]
+    equations, _ = _appended(switched, [*taken.variables, *when.variables, *where])
+    return [*coordinates, *(one.replace(source_info=source) for one in equations)]
+
+
+def _appended(function: Callable[..., Any], variables: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The equations of `function(*variables)`, and the atoms of its results."""
+    traced = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in variables))
+    renamed = dict(zip(traced.jaxpr.invars, variables, strict=True))
+    for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
+        renamed[constant] = core.Literal(value, constant.aval)
+
+    def here(atoms: Sequence[Any]) -> list[Any]:
+        return [renamed.get(atom, atom) if isinstance(atom, core.Var) else atom for atom in atoms]
+
+    return [one.replace(invars=here(one.invars)) for one in traced.jaxpr.eqns], here(traced.jaxpr.outvars)
+
+
+def recorders_in(jaxpr: core.Jaxpr) -> Iterator[Recorder]:
+    """The recorders of the watched values of a program."""
+    for equation in jaxpr.eqns:
+        if equation.primitive is watch_tap_p:
+            yield equation.params["record"]
+        for inner in core.jaxprs_in_params(equation.params):
+            yield from recorders_in(inner)
+
+
+@watch_tap_p.def_effectful_abstract_eval
+def _abstract_eval(*_avals: Any, record: Any) -> tuple[list[Any], set[Any]]:
+    del record
+    return [], {debugging.debug_effect}
+
+
+def _lower_tap(ctx: Any, *operands: Any, record: Recorder) -> Any:
+    return emit_recorder_call(ctx, record, operands, ordered=False, partitioned=False)
+
+
+mlir.register_lowering(watch_tap_p, _lower_tap, cacheable=False)

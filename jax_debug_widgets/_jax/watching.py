@@ -1,0 +1,291 @@
+"""Put taps for watched values into programs, before JAX decides about a program's effects.
+
+`Hooks` taps what the user's program says; a program that says nothing has no effects, and takes a faster path on which
+nothing can be heard. So this pass comes earlier, where a program is handed to be lowered: with its taps it has effects.
+The bodies of a program stay as they are: what reads the watched values is appended to each.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from jax._src import core, debugging, source_info_util
+from jax._src.interpreters import pxla
+
+from jax_debug_widgets._jax import features, sampling
+from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
+from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.program import scope_of_module
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.watch_tap import Taken, tap_equations
+
+_ENTERED = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "checkpoint": "jaxpr",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vjp_call_jaxpr": "fun_jaxpr",
+    "shard_map": "jaxpr",
+    "scan": "jaxpr",
+    "while": "body_jaxpr",
+    "cond": "branches",
+}
+"""Primitive -> the parameter that holds the program it runs. Others (kernels, the combiners of reductions) stay whole."""
+
+
+class Watcher(Protocol):
+    """What the pass needs of the room above."""
+
+    def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
+        """What to take in this body; None for nothing."""
+        ...
+
+    def failed(self, program: str, error: Exception) -> None:
+        """A program runs unwatched: with its taps it could not be lowered."""
+        ...
+
+    def conditional(self) -> bool:
+        """Whether values are taken under a condition, so that counting does not tell the step."""
+        ...
+
+    def every(self) -> int:
+        """Only each so-manieth iteration of the outermost loop, or call, is watched."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """What a body cannot know by itself.
+
+    Attributes:
+      equation: what runs the body; None for the whole program.
+      primal: the results that the program itself uses, as opposed to what differentiation keeps for its backward pass.
+      cotangents: the operands that are cotangents.
+      every, sampled_loop: of which loop around it only every how manieth iteration is watched.
+      replicas: how many devices run the program.
+    """
+
+    equation: Any = None
+    primal: frozenset[int] | None = None
+    cotangents: frozenset[int] = frozenset()
+    every: int = 1
+    sampled_loop: int = 0
+    replicas: int = 1
+
+
+_NUM_DEVICES = 7
+"""Where `_cached_lowering_to_hlo` has it, after the program and its name."""
+
+MakeWatcher = Callable[[str, Any], "Watcher | None"]
+"""Name of the program, settings -> what watches it, if anything does."""
+
+
+class WatchHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self, make_watcher: MakeWatcher, settings: Callable[[], Any]) -> None:
+        super().__init__()
+        self._make_watcher = make_watcher
+        self._settings = settings
+        self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.WATCH):
+            replace.attribute(pxla, "_cached_lowering_to_hlo", self._lower)
+
+    def _lower(self, theirs: Any, program: Any, name: str, *args: Any, **options: Any) -> Any:
+        settings = self._settings()
+        watcher = None if settings is None else self._make_watcher(name, settings)
+        if watcher is None:
+            return theirs(program, name, *args, **options)
+        # JAX caches what it makes of a program by identity: the same program must stay the same when watched.
+        known, replicas = self._watched.setdefault(program, {}), args[_NUM_DEVICES]
+        key = settings, replicas
+        try:
+            if key not in known:
+                known[key] = self._with_taps(program, name, replicas, watcher)
+            if known[key] is not None:
+                return theirs(known[key], name, *args, **options)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+            known[key] = None
+            watcher.failed(name, error)
+        return theirs(program, name, *args, **options)
+
+    def _with_taps(self, program: Any, name: str, replicas: int, watcher: Watcher) -> Any | None:
+        stack = source_info_util.current().name_stack.extend(scope_of_module(name))
+        return _Pass(watcher).program(program, Place(stack), replicas)
+
+
+class _Pass:
+    """The pass over one program.
+
+    With `every` above 1 the outermost loops that are long enough have two bodies, the plain and the watched one, and one
+    switch an iteration; a program without such a loop has two versions, and one switch a call. A switch beside each
+    value would keep all of them, and break the fusions that they are in, also when it is never taken.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._every = watcher.every()
+        self._counts = watcher.conditional()
+        self._samples_loops = self._is_jaxs_own = False
+
+    def program(self, program: core.ClosedJaxpr, place: Place, replicas: int) -> core.ClosedJaxpr | None:
+        """The whole program with its taps; None if nothing in it is watched. It runs on `replicas` devices."""
+        self._is_jaxs_own = _is_jaxs(program.jaxpr)
+        has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
+        by_call = self._every > 1 and not has_loop
+        # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
+        self._samples_loops = has_loop and not self._counts
+        jaxpr = self.body(program.jaxpr, place, Around(replicas=replicas))
+        if jaxpr is program.jaxpr:
+            return None
+        watched = program.replace(jaxpr=jaxpr)
+        return sampling.by_call(program, watched, self._every) if by_call else watched
+
+    def body(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> core.Jaxpr:
+        """The same body with its taps; the very same if nothing in it is watched."""
+        uses = Uses(jaxpr, place, around)
+        equations = []
+        here = place
+        for number, equation in enumerate(jaxpr.eqns):
+            equations += self._entered(number, equation, here, uses)
+            here = here.after(equation)
+        taken = None if self._is_jaxs_own and _is_jaxs(jaxpr) else self._watcher.body(jaxpr, place, around)
+        if taken is not None:
+            equations += tap_equations(taken, jaxpr, place, self._every)
+        elif len(equations) == len(jaxpr.eqns) and all(map(operator.is_, equations, jaxpr.eqns)):
+            return jaxpr
+        return jaxpr.replace(eqns=equations, effects=jaxpr.effects | {debugging.debug_effect})
+
+    def _entered(self, number: int, equation: Any, place: Place, uses: Uses) -> list[Any]:
+        key = _ENTERED.get(equation.primitive.name)
+        if key is None or key not in equation.params:
+            return [equation]
+        if self._counts:
+            return [self._counted(number, equation, place, uses, key)]
+        return self._rewritten(number, equation, place, uses, key)
+
+    def _counted(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> Any:
+        """As `_rewritten`, with the iteration of each loop where a condition may ask for it."""
+        counter = new_number() if equation.primitive.name in ("scan", "while") else None
+        known = place.counters if can_close(equation, in_mesh=True) else ()
+        counters = (*known, *([counter] if counter else ()))
+        (rewritten,) = self._rewritten(number, equation, replace(place, counters=counters), uses, key)
+        if counter is not None and used_in(rewritten, [counter]):
+            rewritten = with_counter(rewritten, counter)
+        return close_over(rewritten, used_in(rewritten, known))
+
+    def _rewritten(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> list[Any]:
+        old = equation.params[key]
+        if key == "branches":
+            new = tuple(
+                self._inner(one, f"branch_{index}_fun", number, equation, place, uses) for index, one in enumerate(old)
+            )
+            unchanged = all(one is other for one, other in zip(old, new, strict=True))
+        else:
+            new = self._inner(old, key, number, equation, place, uses)
+            unchanged = new is old
+        if unchanged:
+            return [equation]
+        if key == "branches":  # All branches must have the same effects.
+            new = tuple(
+                one.replace(jaxpr=one.jaxpr.replace(effects=one.jaxpr.effects | {debugging.debug_effect}))
+                for one in new
+            )
+        if self._is_sampled(equation, place):
+            return sampling.by_iteration(equation, new, self._every)
+        effects = equation.effects | {debugging.debug_effect}
+        return [equation.replace(params={**equation.params, key: new}, effects=effects)]
+
+    def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
+        jaxpr = inner.jaxpr if isinstance(inner, core.ClosedJaxpr) else inner
+        samples = self._is_sampled(equation, place)
+        around = uses.around(number, equation)
+        if samples:
+            around = replace(around, every=self._every, sampled_loop=len(place.loops))
+        self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
+        tapped = self.body(jaxpr, place.inside(equation, key, jaxpr), around)
+        self._samples_loops = before
+        if tapped is jaxpr:
+            return inner
+        return inner.replace(jaxpr=tapped) if isinstance(inner, core.ClosedJaxpr) else tapped
+
+    def _is_sampled(self, equation: Any, place: Place) -> bool:
+        return self._samples_loops and place.mesh is None and sampling.is_long(equation, self._every)
+
+
+def _is_jaxs(jaxpr: core.Jaxpr) -> bool:
+    """Whether a body is of a function of JAX's own.
+
+    An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But
+    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
+    """
+    file = jaxpr.debug_info.func_filename or ""
+    return not (source_info_util.is_user_filename(file) or file.endswith(("api.py", "loops.py", "pmap.py")))
+
+
+class Uses:
+    """Who uses what in a body, as far as differentiation is concerned.
+
+    Attributes:
+      backward: for each equation whether it is part of a transposed program.
+      cotangents: the variables that are cotangents.
+    """
+
+    def __init__(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> None:
+        self._around = around
+        self.consumers: dict[Any, list[int]] = {}
+        self.results: dict[Any, list[int]] = {}
+        self.transposed: list[int] = []
+        self.cotangents = {jaxpr.invars[i] for i in around.cotangents if i < len(jaxpr.invars)}
+        stack = str(place.stack)
+        for number, equation in enumerate(jaxpr.eqns):
+            for atom in equation.invars:
+                if not isinstance(atom, core.Literal):
+                    self.consumers.setdefault(atom, []).append(number)
+            path = f"{stack}/{equation.source_info.name_stack}"
+            count = 0 if "rematted_computation" in path else path.count("transpose(")
+            self.transposed.append(count)
+            variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
+            if count and (not variables or any(atom in self.cotangents for atom in variables)):
+                self.cotangents.update(equation.outvars)
+        for position, atom in enumerate(jaxpr.outvars):
+            is_primal = around.primal is None or position in around.primal
+            if is_primal and not isinstance(atom, core.Literal):
+                self.results.setdefault(atom, []).append(position)
+
+    def around(self, number: int, equation: Any) -> Around:
+        """What is around the body that an equation runs."""
+        operands, results = list(equation.invars), list(equation.outvars)
+        name = equation.primitive.name
+        if name == "cond":
+            operands = operands[1:]
+        elif name == "while":
+            operands = operands[equation.params["cond_nconsts"] :]
+        used = {i for i, out in enumerate(results) if self.is_used(out, number)}
+        if name == "scan":
+            used |= set(range(equation.params["num_carry"]))
+        elif name == "while":
+            used = set(range(len(results)))
+        cotangents = frozenset(i for i, atom in enumerate(operands) if self.is_cotangent(atom))
+        return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents)
+
+    def is_cotangent(self, atom: Any) -> bool:
+        """Whether this operand is a cotangent."""
+        return not isinstance(atom, core.Literal) and atom in self.cotangents
+
+    def is_used(self, variable: Any, number: int) -> bool:
+        """Whether the program itself uses this result of equation `number`."""
+        level = self.transposed[number]
+        used = any(self.transposed[consumer] <= level for consumer in self.consumers.get(variable, ()))
+        return used or variable in self.results

@@ -1,0 +1,26 @@
+"""Hold a running program where the user asks, show where it stands, and let it go on or end.
+
+In:   firings of breakpoints and of other taps, on the program's own threads; requests of the browser, from any thread.
+Out:  `stop` messages and answers; values that go on in the place of others; `Stopped`, raised into the program.
+May know: _jax, events, taps, transport.   Must not know: widgets, IPython, the session.
+"""
+
+from jax_debug_widgets.breakpoints.audience import Audience, Place
+from jax_debug_widgets.breakpoints.conditions import Condition, parse_condition
+from jax_debug_widgets.breakpoints.debugger import Debugger
+from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
+from jax_debug_widgets.breakpoints.policy import Policy
+from jax_debug_widgets.breakpoints.stepping import Stepper
+from jax_debug_widgets.events import Stopped
+
+__all__ = [
+    "Audience",
+    "Condition",
+    "Debugger",
+    "InterruptWatch",
+    "Place",
+    "Policy",
+    "Stepper",
+    "Stopped",
+    "parse_condition",
+]

@@ -1,0 +1,62 @@
+"""Whether somebody is there to whom a stop can be shown."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+Place = Literal["panel", "prompt", "nowhere"]
+"""Where a breakpoint opens: in the panel, as JAX's own prompt, or not at all."""
+
+FIRST_PATIENCE = 10.0
+"""Seconds that the first stop waits for a page that may still be loading."""
+
+PATIENCE = 3.0
+"""Seconds in which a page that has been heard before says that it shows a stop."""
+
+UNATTENDED_PATIENCE = 1.0
+"""The same where the kernel was told that nobody can be asked (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
+
+LEASE = 180.0
+"""Seconds after the last word of the page when its tab counts as closed; pages in the background speak once a minute."""
+
+
+@dataclass
+class Audience:
+    """Who watches the runs of this process.
+
+    Attributes:
+      place: where breakpoints open now, asked each time.
+      may_ask: whether the kernel may ask the user for input.
+      way: how commands reach the kernel, see `StopBody.way`.
+    """
+
+    place: Callable[[], Place] = lambda: "prompt"
+    may_ask: Callable[[], bool] = lambda: True
+    way: Callable[[], str] = lambda: "stdin"
+    _heard: float | None = None
+    _in_vain: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def heard(self) -> None:
+        """A page has sent something."""
+        with self._lock:
+            self._heard, self._in_vain = time.monotonic(), False
+
+    def unanswered(self) -> None:
+        """No page has said that it shows a stop."""
+        with self._lock:
+            self._in_vain = True
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for a page to answer a stop; 0 if none has answered the last one."""
+        with self._lock:
+            if self._in_vain:
+                return 0.0
+            if self._heard is not None:
+                return PATIENCE
+            return FIRST_PATIENCE if self.may_ask() else UNATTENDED_PATIENCE

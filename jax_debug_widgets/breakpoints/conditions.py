@@ -1,0 +1,149 @@
+"""`--break-on`: when an event that is captured anyway stops the program.
+
+The values are on the host already, so they are looked at there, on the program's thread, each time any site fires: some
+microseconds an event. `jdw.breakpoint(when=...)` is looked at on the device.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets.events import Tap
+
+_PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
+
+Lanes = list[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When to stop.
+
+    Attributes:
+      text: as the user wrote it.
+      holds: tap and its arrays -> the lanes for which it holds, `[()]` outside `vmap`; empty where it does not.
+    """
+
+    text: str
+    holds: Callable[[Tap, tuple[np.ndarray, ...]], Lanes]
+
+    def reason(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
+        """A sentence of what is the matter."""
+        if self.text == "nonfinite":
+            return nonfinite_words(tap, arrays)
+        return f"{self.text} at {tap.site.where}"
+
+
+def parse_condition(text: str) -> Condition:
+    """`nonfinite`, a site (`train.py:41`, its number, its name), or an expression over captured values (`loss > 10`).
+
+    Raises:
+      ValueError: none of these.
+    """
+    text = text.strip()
+    if text == "nonfinite":
+        return Condition(text, _nonfinite_lanes)
+    if _PLACE.fullmatch(text):
+        return Condition(text, lambda tap, _arrays: list(tap.lane_order) if _is_at(tap, text) else [])
+    try:
+        tree = ast.parse(text, "<--break-on>", "eval")
+    except SyntaxError as error:
+        msg = f"--break-on wants nonfinite, a site (train.py:41), or an expression (loss>10), got {text!r}: {error.msg}"
+        raise ValueError(msg) from None
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _BUILTIN.keys()
+    if not names:
+        msg = f"--break-on {text!r} names no captured value"
+        raise ValueError(msg)
+    return Condition(text, _Expression(compile(tree, "<--break-on>", "eval"), frozenset(names)))
+
+
+_BUILTIN: Mapping[str, Any] = {
+    "np": np, "jnp": np, "abs": abs, "max": max, "min": min, "len": len, "float": float, "int": int, "bool": bool,
+}  # fmt: skip
+
+
+class _Expression:
+    """Lanes in which an expression is true; none where the event has not all of its names."""
+
+    def __init__(self, code: CodeType, names: frozenset[str]) -> None:
+        self._code = code
+        self._names = names
+        self._known: dict[Tap, bool] = {}
+
+    def __call__(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
+        if tap not in self._known:
+            self._known[tap] = self._names <= names_of(tap)
+        return [lane for lane in tap.lane_order if self._is_true(tap, arrays, lane)] if self._known[tap] else []
+
+    def _is_true(self, tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]) -> bool:
+        values = variables_of(tap, arrays, lane)
+        try:
+            with np.errstate(all="ignore"):
+                # The user's own expression, typed into the user's own kernel.
+                return bool(np.any(eval(self._code, {"__builtins__": {}, **_BUILTIN}, values)))  # noqa: S307
+        except Exception:  # noqa: BLE001 - an expression that raises for these values does not hold for them.
+            return False
+
+
+def names_of(tap: Tap) -> set[str]:
+    """What the values of an event may be called."""
+    watched = [tap.site.watch.name] if tap.site.watch and "value" in tap.site.values else []
+    return {name for name in (*tap.site.values, *tap.site.keywords, *watched) if name.isidentifier()}
+
+
+def variables_of(tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]) -> dict[str, Any]:
+    """The values of one lane by name."""
+    values = tap.values_of(arrays, lane)
+    named = dict(zip(tap.site.values, values, strict=False))
+    if tap.site.watch and "value" in named:
+        named[tap.site.watch.name] = named["value"]
+    return {**{key: value for key, value in zip(tap.site.keywords, values, strict=False) if key}, **named}
+
+
+def is_inexact(array: np.ndarray) -> bool:
+    """Whether it may hold NaN; `bfloat16` and the like are no NumPy floats."""
+    return array.dtype.kind in "fc" or (array.dtype.kind == "V" and array.dtype.name.startswith(("bfloat", "float")))
+
+
+def _nonfinite_lanes(tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
+    suspects = [array for array in arrays[: len(tap.shapes)] if is_inexact(array)]
+    if all(bool(np.isfinite(array).all()) for array in suspects):
+        return []
+    return [
+        lane
+        for lane in tap.lane_order
+        if any(is_inexact(value) and not np.isfinite(value).all() for value in tap.values_of(arrays, lane))
+    ]
+
+
+def nonfinite_words(tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
+    """`h is not finite: 3 NaN`; empty where all are."""
+    if tap.site.watch is not None and "nan" in tap.site.values:
+        told = dict(zip(tap.site.values, arrays, strict=False))
+        counts = ((int(told["nan"]), "NaN"), (int(told["posinf"] + told["neginf"]), "infinite"))
+        return _not_finite(tap.site.watch.name, counts)
+    for name, array in zip(tap.site.values, arrays, strict=False):
+        if is_inexact(array) and not np.isfinite(array).all():
+            counts = ((int(np.isnan(array).sum()), "NaN"), (int(np.isinf(array).sum()), "infinite"))
+            return _not_finite(name, counts)
+    return ""
+
+
+def _not_finite(name: str, counts: Iterable[tuple[int, str]]) -> str:
+    told = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return f"{name} is not finite: {told}" if told else ""
+
+
+def _is_at(tap: Tap, place: str) -> bool:
+    site = tap.site
+    if place in (str(site.id), site.where, site.label, site.format, *site.keywords):
+        return True
+    file, _, line = place.rpartition(":")
+    return bool(file) and line == str(site.line) and f"/{site.file}".endswith(f"/{file}")

@@ -1,0 +1,280 @@
+"""The console of a stop: JAX's commands, and Python over the variables of a frame.
+
+Python runs in a thread of its own: an expression that never ends must not keep the program from going on.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import pprint
+import queue
+import re
+import rlcompleter
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax_debug_widgets._jax.arrays import apart, computing_apart
+from jax_debug_widgets.breakpoints.stop import Ended, Stop
+
+HELP = """h             this help
+p EXPR        print the value of an expression; pp EXPR prints it over several lines
+l             list the source around the current line
+w, bt         the frames, the innermost last
+u, d          look at the frame above (the caller), or below
+lane I ...    look at another vmap lane
+set EXPR      go on with this value in the place of the one given to jdw.breakpoint(x); so does  x = EXPR
+c             continue;  n  to another breakpoint;  a  without any more stops
+q             end the program
+Everything else is Python over the variables of the frame; jax, jnp and np are there."""
+
+_RESUMING: dict[str, Ended] = {
+    "c": "continue", "cont": "continue", "continue": "continue", "n": "next", "next": "next", "a": "all", "all": "all",
+    "q": "quit", "quit": "quit", "exit": "quit",
+}  # fmt: skip
+
+_COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
+_PYTHON = re.compile(r"\s*(=|[-+*/%@&|^<>.,\[(]|if\b|in\b|is\b|and\b|or\b)")
+"""What follows a variable that is called like a command."""
+
+_TOKEN = re.compile(r"[^\W\d][\w.]*$")
+
+Reply = Callable[[str, bool], None]
+"""Takes what a command printed, and whether it failed."""
+
+
+class Console:
+    """Runs commands for one stop, one after the other."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._namespaces: dict[tuple[int, tuple[int, ...]], dict[str, Any]] = {}
+        self._work: queue.SimpleQueue[tuple[str, Reply] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def run(self, text: str, reply: Reply) -> None:
+        """Run a command. Those that move or go on are done when this returns, Python later, in the console's thread."""
+        command = _COMMAND.match(text)
+        if command is None or (command[2] and _PYTHON.match(command[2])):
+            self._later(text, reply)
+            return
+        word, rest = command[1], (command[2] or "").strip()
+        if word in _RESUMING and not rest:
+            self._stop.resume(_RESUMING[word])
+            reply("", False)
+        elif word in _MOVING and (word == "lane" or not rest):
+            try:
+                reply(_MOVING[word](self._stop, rest), False)
+            except (IndexError, ValueError) as error:
+                reply(str(error), True)
+        elif word in ("p", "pp", "set") and rest:
+            self._later(text, reply)
+        else:
+            self._later(text, reply)
+
+    def close(self) -> None:
+        """The stop is over: the thread ends when it is done."""
+        self._work.put(None)
+
+    def namespace(self) -> dict[str, Any]:
+        """What Python in the chosen frame and lane sees; assignments stay until the stop is over."""
+        stop = self._stop
+        key = (stop.frame, stop.lane)
+        if key not in self._namespaces:
+            frame = stop.frames()[stop.frame]
+            given = {"jax": jax, "jnp": jnp, "np": np}
+            seen = {**frame.globals, **frame.variables}
+            if stop.replaceable is not None and stop.frame == 0 and stop.replaceable.name.isidentifier():
+                seen.setdefault(stop.replaceable.name, stop.replaceable.value(stop.lane))
+            self._namespaces[key] = {**given, **{name: _apart(value) for name, value in seen.items()}}
+        return self._namespaces[key]
+
+    def complete(self, text: str, cursor: int) -> tuple[int, list[str]]:
+        """What the name before `cursor` may be: where it starts, and its completions."""
+        token = _TOKEN.search(text[:cursor])
+        if token is None:
+            return cursor, []
+        completer = rlcompleter.Completer(self.namespace())
+        matches: dict[str, None] = {}
+        for state in range(500):
+            match = completer.complete(token[0], state)
+            if match is None:
+                break
+            matches[match.rstrip(" (:)")] = None
+        return token.start(), list(matches)
+
+    def replace(self, expression: str) -> str:
+        """Go on with the value of an expression; what is to be said of it.
+
+        Raises:
+          ValueError: nothing goes on here, or not such a value. Exception: what the expression raises.
+        """
+        replaceable = self._stop.replaceable
+        if replaceable is None:
+            msg = "no value goes on from here: write x = jdw.breakpoint(x) to be able to set it"
+            raise ValueError(msg)
+        value = eval(expression, self.namespace())  # noqa: S307 - the console of the user's own kernel.
+        replaceable.set(self._stop.lane, value)
+        if replaceable.name.isidentifier():
+            self.namespace()[replaceable.name] = _apart(replaceable.value(self._stop.lane))
+        return f"{replaceable.name} goes on as {replaceable.value(self._stop.lane)!r}"
+
+    def _later(self, text: str, reply: Reply) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name="jaxdebug-console", daemon=True)
+            self._thread.start()
+        self._work.put((text, reply))
+
+    def _loop(self) -> None:
+        while (work := self._work.get()) is not None:
+            text, reply = work
+            with _own_output() as output, computing_apart():
+                failed = self._failed(text)
+            reply(output.getvalue().rstrip("\n"), failed)
+
+    def _failed(self, text: str) -> bool:
+        try:
+            self._execute(text)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is an answer.
+            print("".join(_shown(error)), end="")  # noqa: T201
+            return True
+        return False
+
+    def _execute(self, text: str) -> None:
+        command = _COMMAND.match(text)
+        word, rest = (command[1], (command[2] or "").strip()) if command else ("", "")
+        if word == "set" and rest and not _PYTHON.match(rest):
+            print(self.replace(rest))  # noqa: T201
+        elif word in ("p", "pp") and rest and not _PYTHON.match(rest):
+            value = eval(rest, self.namespace())  # noqa: S307
+            print(pprint.pformat(value) if word == "pp" else repr(value))  # noqa: T201
+        else:
+            self._python(text)
+
+    def _python(self, text: str) -> None:
+        namespace = self.namespace()
+        name = self._stop.replaceable.name if self._stop.replaceable is not None else ""
+        before = namespace.get(name)
+        tree = ast.parse(text.strip(), "<console>")
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "<console>", "exec"), namespace)  # noqa: S102
+        if last is not None:
+            assert isinstance(last, ast.Expr)
+            value = eval(compile(ast.Expression(last.value), "<console>", "eval"), namespace)  # noqa: S307
+            if value is not None:
+                print(repr(value))  # noqa: T201
+        if name and self._stop.frame == 0 and namespace.get(name) is not before:
+            try:
+                print(self.replace(name))  # noqa: T201
+            except ValueError:
+                namespace[name] = before
+                raise
+
+
+def _apart(value: Any) -> Any:
+    """A variable as the console computes with it; what is no array and no plain container of arrays stays what it is."""
+    if not isinstance(value, jax.Array | dict | list | tuple):
+        return value
+    try:
+        return apart(value)
+    except Exception:  # noqa: BLE001 - a dictionary whose keys have no order is no pytree; nor may be a user's own.
+        return value
+
+
+def _shown(error: BaseException) -> list[str]:
+    """A traceback without the frames of the console."""
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename == __file__:
+        step = step.tb_next
+    return traceback.format_exception(type(error), error, step if isinstance(error, Exception) else None)
+
+
+def _listing(stop: Stop, _rest: str) -> str:
+    return _context(stop, 5)
+
+
+def _context(stop: Stop, around: int = 2) -> str:
+    frame = stop.frames()[stop.frame]
+    lines = [f"> {frame.file}({frame.line})"]
+    for number, text in enumerate(frame.source, frame.first_line):
+        if abs(number - frame.line) <= around:
+            lines.append(f"{'->' if number == frame.line else '  '}  {text}")
+    return "\n".join(lines)
+
+
+def _backtrace(stop: Stop, _rest: str) -> str:
+    lines = ["Traceback:"]
+    for frame in reversed(stop.frames()):
+        at = frame.line - frame.first_line
+        lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
+        lines.append(f"    {frame.source[at].strip() if 0 <= at < len(frame.source) else '<no source>'}")
+    return "\n".join(lines)
+
+
+def _up(stop: Stop, _rest: str) -> str:
+    if stop.frame == len(stop.frames()) - 1:
+        return "At topmost frame."
+    stop.choose_frame(stop.frame + 1)
+    return _context(stop)
+
+
+def _down(stop: Stop, _rest: str) -> str:
+    if stop.frame == 0:
+        return "At bottommost frame."
+    stop.choose_frame(stop.frame - 1)
+    return _context(stop)
+
+
+def _lane(stop: Stop, rest: str) -> str:
+    if not rest:
+        return f"lane {list(stop.lane)} of the vmap axes {list(stop.scene.sizes)}"
+    stop.choose_lane([int(word) for word in rest.replace(",", " ").split()])
+    return f"lane {list(stop.lane)}"
+
+
+_MOVING: dict[str, Callable[[Stop, str], str]] = {
+    **dict.fromkeys(("h", "help", "?"), lambda _stop, _rest: HELP),
+    **dict.fromkeys(("l", "list"), _listing),
+    **dict.fromkeys(("w", "bt", "where"), _backtrace),
+    **dict.fromkeys(("u", "up"), _up),
+    **dict.fromkeys(("d", "down"), _down),
+    "lane": _lane,
+}
+
+
+class _Split(io.TextIOBase):
+    """A stream whose writes from one thread go elsewhere: the rest of the program goes on printing meanwhile."""
+
+    def __init__(self, usual: Any, thread: int, output: io.StringIO) -> None:
+        self._usual, self._thread, self._output = usual, thread, output
+
+    def write(self, text: str) -> int:
+        own = threading.get_ident() == self._thread
+        return (self._output if own else self._usual).write(text)
+
+    def flush(self) -> None:
+        self._usual.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
+
+
+@contextlib.contextmanager
+def _own_output() -> Iterator[io.StringIO]:
+    """What this thread prints."""
+    output, usual = io.StringIO(), sys.stdout
+    split = _Split(usual, threading.get_ident(), output)
+    sys.stdout = split  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield output
+    finally:
+        if sys.stdout is split:
+            sys.stdout = usual

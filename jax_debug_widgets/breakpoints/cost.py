@@ -1,0 +1,30 @@
+"""What a breakpoint costs its program, in words: what it keeps whole, moves, and makes wait."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.events.amounts import in_bytes
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets.events import Tap
+
+
+def cost_of(tap: Tap, equation: Equation) -> str:
+    """A sentence without its end: `3 values, 4.2 kB: whole until here, and to the host each time; in no order with …`."""
+    point = equation.stop
+    assert point is not None
+    skipped = int(point.conditional)
+    shapes, dtypes = equation.shapes[skipped:], equation.dtypes[skipped:]
+    size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True))
+    when = "where the condition holds" if point.conditional else "each time"
+    values = f"{len(shapes)} value{'s' * (len(shapes) != 1)}"
+    moved = (
+        f"{values}, {in_bytes(size)}: whole until here, and to the host {when}" if shapes else f"asks the host {when}"
+    )
+    waits = "; what goes on comes back from there" if point.tree is not None and point.tree.num_leaves else ""
+    devices = f"; on each of {tap.nesting.replicas} devices" if tap.nesting.axes and tap.nesting.replicas > 1 else ""
+    order = "in order with the other ordered effects" if equation.ordered else "in no order with other effects"
+    return f"{moved}{waits}{devices}; {order}"

@@ -1,0 +1,241 @@
+"""Decide at each firing whether the program stops there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets.breakpoints import collectives
+from jax_debug_widgets.breakpoints.audience import Audience
+from jax_debug_widgets.breakpoints.cost import cost_of
+from jax_debug_widgets.breakpoints.ending import Ending
+from jax_debug_widgets.breakpoints.points import Point, PointBook
+from jax_debug_widgets.breakpoints.policy import Policy
+from jax_debug_widgets.breakpoints.scenes import (
+    breakpoint_scene,
+    event_scene,
+    replaceable_of,
+    stopped_lanes,
+    text_of,
+)
+from jax_debug_widgets.breakpoints.stage import Stage
+from jax_debug_widgets.breakpoints.stop import Ended, Scene, Stop
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.equation import Equation, Recorder
+    from jax_debug_widgets.events import Bundle, Inbox, Tap
+    from jax_debug_widgets.taps.gate import Gate
+    from jax_debug_widgets.taps.sites import Switch
+
+Arrays = tuple[np.ndarray, ...]
+
+
+class Debugger:
+    """One a process.
+
+    Attributes:
+      audience: who may be watching.
+      stage: the stop that is open.
+      ending: ends programs.
+      points: the breakpoints.
+    """
+
+    def __init__(self, gate: Gate, audience: Audience) -> None:
+        self.audience = audience
+        self.stage = Stage(gate, audience)
+        self.ending = Ending(self.stage, gate)
+        self.points = PointBook()
+        self._gate = gate
+        self._released: dict[Tap, int] = {}
+        self._meeting = collectives.Meeting()
+        gate.may_pass = self._may_pass
+
+    @property
+    def stop(self) -> Stop | None:
+        """The stop that is open; None if there is none."""
+        return self.stage.stop
+
+    @property
+    def policy(self) -> Policy:
+        """What the current run wants."""
+        return self.stage.policy
+
+    def begin(self, policy: Policy) -> Policy:
+        """A run begins, with this policy; the answer is the one before, for `begin` at its end."""
+        with self.stage.lock:
+            before, self.stage.policy = self.policy, policy
+            for condition in policy.conditions:
+                point = self.points.of_condition(condition)
+                policy.points[point.number] = point
+            self.ending.begin()
+            self.stage.look()
+            return before
+
+    # ---- what the user asks for, from any thread
+
+    def pause(self) -> None:
+        """Stop at the next event of any site."""
+        with self.stage.lock:
+            self.policy.pausing, self.policy.ignoring = True, False
+            self._meeting = collectives.Meeting()
+            self.stage.look()
+
+    def halt(self, why: str) -> None:
+        """End the program at its next event; `why` is the beginning of a sentence: `stopped`, `interrupted`."""
+        with self.stage.lock:
+            if self.policy.halted is None:
+                self.policy.halted = why
+            self.stage.look()
+            stop = self.stop
+        if stop is not None:
+            stop.resume("quit")
+
+    # ---- the program's threads
+
+    def recorder(self, tap: Tap, equation: Equation, switch: Switch, inbox: Inbox, plain: Recorder) -> Any:
+        """What a compiled program calls at a breakpoint; `plain` opens JAX's own prompt, once a lane."""
+        stop_point = equation.stop
+        assert stop_point is not None
+        text = text_of(tap.site)
+        condition = text.keywords.get("when", "when") if stop_point.conditional else ""
+        point = self.points.of_site(tap.site, stop_point.name or _name_in(text.first), condition)
+        point.cost = cost_of(tap, equation)
+        fire, clock = inbox.putter(tap), time.perf_counter_ns
+        is_on_mesh, passed = bool(tap.nesting.axes), self._gate.passage(tap)
+        self.policy.points[point.number] = point
+        is_jax_own = stop_point.tree is None
+
+        def record(*arrays: np.ndarray) -> Any:
+            place = self.audience.place()
+            if place == "prompt" and is_jax_own:
+                return plain(*arrays)  # As without us.
+            if not switch.off:
+                fire((clock(), *arrays))
+            if is_on_mesh:
+                passed(arrays[tap.coordinates])
+            if self._gate.closed:
+                self._may_pass(tap, arrays)
+            given = arrays[stop_point.going_on] if not is_jax_own else arrays[: len(equation.results)]
+            if not self._claim(tap, arrays, point):
+                return given
+            if place == "panel" and self.audience.patience > 0:
+                replaceable = replaceable_of(tap, arrays, stop_point)
+                scene = breakpoint_scene(tap, arrays, stop_point, condition, point.hits)
+                how, _ = self.stage.hold(scene, replaceable, tap)
+                self.ending.at(tap, arrays)
+                if how != "unanswered":
+                    return given if replaceable is None else tuple(replaceable.given)
+            self.stage.leave()
+            if self.audience.may_ask() and (place == "prompt" or self.policy.prompt):
+                return plain(*arrays) if is_jax_own else self._prompt(tap, arrays, equation)
+            self._skipped(point)
+            return given
+
+        record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]
+        return record
+
+    def step(self, scene: Scene) -> tuple[Ended, int | None]:
+        """Stand at an equation of a program that runs step by step; how to go on, and to which line.
+
+        Raises:
+          Stopped: its user has ended it.
+        """
+        how, stop = self.stage.hold(scene) if self.audience.patience > 0 else ("all", None)
+        if stop is None:
+            self.policy.skipped["stepping"] += 1
+            return how, None
+        if self.policy.halted is not None:
+            raise self.ending.stopped(scene.reason)
+        return how, stop.line
+
+    def _prompt(self, tap: Tap, arrays: Arrays, equation: Equation) -> Any:
+        """JAX's prompt at a breakpoint of ours, in each lane that stops."""
+        assert equation.stop is not None
+        for lane in stopped_lanes(tap, arrays, equation.stop):
+            equation.run(*(on_cpu(np.asarray(value)) for value in tap.values_of(arrays, lane)))
+        return arrays[equation.stop.going_on]
+
+    def _may_pass(self, fired: Tap | Bundle, arrays: Arrays) -> None:
+        """See `taps.gate`: called at each firing while the gate is closed."""
+        if collectives.runs_on_several(fired):
+            self.stage.stand_with_others(fired)
+        self.ending.at(fired, arrays)
+        if self.policy.pausing and self._take_pause(fired, arrays):
+            tap, own = next(iter(fired.firings(arrays)))
+            self.stage.hold(event_scene("pause", tap, own, f"paused at {tap.site.where}"), None, tap)
+        if self.policy.conditions:
+            for tap, own in fired.firings(arrays):
+                self._look_at_conditions(tap, own)
+        self.ending.at(fired, arrays)
+
+    def _look_at_conditions(self, tap: Tap, arrays: Arrays) -> None:
+        for condition in self.policy.conditions:
+            point = self.points.of_condition(condition)
+            lanes = condition.holds(tap, arrays)
+            if lanes and point.takes() and self.audience.place() == "panel" and not self.policy.ignoring:
+                self._stop_for(tap, arrays, condition.reason(tap, arrays), point, lanes)
+            elif lanes and self.audience.place() != "panel":
+                self._skipped(point)
+
+    def _stop_for(self, tap: Tap, arrays: Arrays, reason: str, point: Point, lanes: Any) -> None:
+        if self.audience.patience > 0:
+            how, _ = self.stage.hold(event_scene("breakpoint", tap, arrays, reason, point.hits, lanes), None, tap)
+            if how != "unanswered":
+                return
+        self._skipped(point)
+
+    def _take_pause(self, tap: Tap | Bundle, arrays: Arrays) -> bool:
+        """Whether the pause that was asked for is here, and nobody else has taken it."""
+        with self.stage.lock:
+            on_mesh = collectives.runs_on_several(tap) and bool(tap.nesting.axes)
+            if on_mesh and not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
+                return False
+            taken, self.policy.pausing = self.policy.pausing, False
+            self.stage.opening = taken or self.stage.opening
+            return taken
+
+    def _claim(self, tap: Tap, arrays: Arrays, point: Point) -> bool:
+        """Whether this firing of a breakpoint is to stop the program.
+
+        Devices that run the same program come to it each for itself; the first stands for all.
+        """
+        with self.stage.lock:
+            if tap.nesting.axes and not tap.nesting.conditional:
+                count = self._gate.reached(tap)[tap.coordinates_of(arrays)]
+                if self._released.get(tap, 0) >= count:
+                    stands = False
+                else:
+                    self._released[tap] = count
+                    stands = self._wants(point)
+                    self.stage.opening = stands
+                    self.stage.look()
+            else:
+                return self._wants(point)
+        if not stands:
+            self.stage.stand_with_others(tap)
+            self.ending.at(tap, arrays)
+        return stands
+
+    def _wants(self, point: Point) -> bool:
+        policy = self.policy
+        policy.points[point.number] = point
+        if not point.takes() or policy.ignoring:
+            return False
+        if policy.passing is not None:
+            if policy.passing == point.number:
+                return False
+            policy.passing = None
+        return True
+
+    def _skipped(self, point: Point) -> None:
+        with self.stage.lock:
+            name = f" {point.name!r}" if point.name else ""
+            what = f"{point.condition} (--break-on)" if point.number < 0 else f"breakpoint{name} at {point.where}"
+            self.policy.skipped[what] += 1
+
+
+def _name_in(expression: str) -> str:
+    return expression if expression.isidentifier() else ""

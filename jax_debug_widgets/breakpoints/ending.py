@@ -1,0 +1,71 @@
+"""End a program that its user has had enough of: at an event, on all its devices at the same one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax
+
+from jax_debug_widgets.breakpoints import collectives
+from jax_debug_widgets.events import Stopped
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jax_debug_widgets.breakpoints.stage import Stage
+    from jax_debug_widgets.events import Bundle, Tap
+    from jax_debug_widgets.taps.gate import Gate
+
+
+class Ending:
+    """Raises `Stopped` into programs of a run that is to end, and finds it again in what XLA makes of it."""
+
+    def __init__(self, stage: Stage, gate: Gate) -> None:
+        self._stage, self._gate = stage, gate
+        self._meeting = collectives.Meeting()
+
+    def begin(self) -> None:
+        """Another run begins."""
+        self._meeting = collectives.Meeting()
+
+    def at(self, tap: Tap | Bundle, arrays: tuple[np.ndarray, ...]) -> None:
+        """Raise into the program at this firing, if it is to end and may end here.
+
+        Raises:
+          Stopped: it ends.
+        """
+        if self._stage.policy.halted is None:
+            return
+        if collectives.runs_on_several(tap):
+            if not tap.nesting.axes:
+                return  # It fires on one device for all; the program is ended before its next call.
+            with self._stage.lock:
+                if not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
+                    return
+        raise self.stopped(f"at {tap.site.where}")
+
+    def before_call(self) -> None:
+        """A program is about to be dispatched.
+
+        Raises:
+          Stopped: the run is to end.
+        """
+        if self._stage.policy.halted is not None:
+            raise self.stopped("before the next call")
+
+    def stopped(self, where: str) -> Stopped:
+        """What to raise at this place."""
+        policy = self._stage.policy
+        policy.ended = f"{policy.halted} {where}"
+        return Stopped(policy.ended)
+
+    def consequence(self, error: BaseException) -> BaseException:
+        """What the caller of a program is to see of its error: `Stopped`, if it was raised because the run was ended."""
+        policy = self._stage.policy
+        if isinstance(error, Stopped) or policy.halted is None:
+            return error
+        if policy.ended is None and "KeyboardInterrupt" in str(error):
+            # Python's own handler came before us, in a callback on the main thread.
+            return self.stopped("in the program")
+        is_ours = isinstance(error, KeyboardInterrupt | jax.errors.JaxRuntimeError)
+        return Stopped(policy.ended) if policy.ended is not None and is_ours else error

@@ -1,0 +1,92 @@
+"""Notice Kernel → Interrupt while the main thread is inside XLA, where Python's signal handlers do not run.
+
+Python writes the number of each signal into a file descriptor at once, whatever the main thread does
+(`signal.set_wakeup_fd`); a thread of ours reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+
+class InterruptWatch:
+    """Calls `interrupted` when SIGINT comes, between `start` and `stop`, which the main thread must call.
+
+    Whoever else listens (another descriptor, the handler) is told as well, and is as before afterwards.
+
+    Args:
+      interrupted: called from a thread of ours, and again from the handler.
+      is_in_program: whether the main thread runs a program that must not be interrupted at a place of its own choice: one
+        on several devices. Then the handler is not called, and the program ends as `interrupted` makes it.
+    """
+
+    def __init__(self, interrupted: Callable[[], None], is_in_program: Callable[[], bool]) -> None:
+        self._interrupted = interrupted
+        self._is_in_program = is_in_program
+        self._users = 0
+        self._is_waiting = False
+        self._ends: tuple[socket.socket, socket.socket] | None = None
+        self._outer = -1
+        self._handler: Any = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to listen; in other threads than the main one nothing happens."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._users += 1
+        self._is_waiting = False
+        if self._users > 1:
+            return
+        reading, writing = socket.socketpair()
+        writing.setblocking(False)
+        self._ends = reading, writing
+        self._outer = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        self._handler = signal.getsignal(signal.SIGINT)
+        if callable(self._handler):
+            signal.signal(signal.SIGINT, self._on_signal)
+        self._thread = threading.Thread(target=self._listen, args=(reading,), name="jaxdebug-interrupts", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if threading.current_thread() is not threading.main_thread() or not self._users:
+            return
+        self._users -= 1
+        if self._users or self._ends is None:
+            return
+        reading, writing = self._ends
+        current = signal.set_wakeup_fd(self._outer)
+        if current not in (writing.fileno(), -1):
+            signal.set_wakeup_fd(current)  # Somebody came after us and has not gone.
+        if signal.getsignal(signal.SIGINT) == self._on_signal:
+            signal.signal(signal.SIGINT, self._handler)
+        writing.close()
+        if self._thread is not None:
+            self._thread.join(1)
+        reading.close()
+        self._ends = self._thread = None
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._interrupted()  # The thread may not have come to it yet.
+        # Asked a second time, do not wait for the program's next event: there may be none.
+        is_left_to_program = self._is_in_program() and not self._is_waiting
+        self._is_waiting = is_left_to_program
+        if not is_left_to_program:
+            self._handler(number, frame)
+
+    def _listen(self, reading: socket.socket) -> None:
+        while data := reading.recv(64):
+            if self._outer != -1:
+                try:
+                    os.write(self._outer, data)
+                except OSError:
+                    self._outer = -1
+            if signal.SIGINT in data:
+                self._interrupted()

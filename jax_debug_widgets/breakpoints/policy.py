@@ -1,0 +1,63 @@
+"""What one run does at its breakpoints."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jax_debug_widgets.breakpoints.conditions import Condition
+from jax_debug_widgets.breakpoints.points import Point
+
+_MOST_TYPED = 500
+
+
+@dataclass
+class Typed:
+    """A command of the console; `output` is None until it is there."""
+
+    text: str
+    output: str | None = None
+    failed: bool = False
+
+
+@dataclass
+class Policy:
+    """Set by the options of a run, changed by its user. Guarded by the debugger's lock.
+
+    Attributes:
+      conditions: what of `--break-on` is to be looked at, with the number that the panel calls it by.
+      timeout: seconds after which a stop goes on by itself; None for never.
+      prompt: ask on stdin where no panel answers.
+      pausing: stop at the next event.
+      passing: a site whose stops are passed until there is one at another site.
+      ignoring: stop no more.
+      halted: why the program is to end; None if it is not.
+      ended: where a device was ended, a sentence; None while none was.
+      over: nothing of the run is left to stop.
+      skipped: breakpoint -> how often nobody was there.
+      notes: what else became of stops, in sentences.
+      points: the breakpoints of this run's programs.
+      typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
+    """
+
+    conditions: Sequence[Condition] = ()
+    timeout: float | None = None
+    prompt: bool = False
+    pausing: bool = False
+    passing: int | None = None
+    ignoring: bool = False
+    halted: str | None = None
+    ended: str | None = None
+    over: bool = False
+    skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    points: dict[int, Point] = field(default_factory=dict)
+    typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
+
+    def skipped_lines(self) -> list[str]:
+        """A sentence for each breakpoint that nobody was there for."""
+        return [
+            f"{what} skipped {'once' if count == 1 else f'{count} times'}: nobody is there to go on from it"
+            for what, count in self.skipped.items()
+        ]

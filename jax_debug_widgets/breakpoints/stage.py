@@ -1,0 +1,141 @@
+"""Where one stop at a time stands: its thread waits here, and those of the program's other devices with it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.breakpoints import collectives
+from jax_debug_widgets.breakpoints.audience import LEASE, Audience
+from jax_debug_widgets.breakpoints.console import Console
+from jax_debug_widgets.breakpoints.policy import Policy
+from jax_debug_widgets.breakpoints.stop import Ended, Replaceable, Scene, Stop
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Bundle, Tap
+    from jax_debug_widgets.taps.gate import Gate
+
+
+class Stage:
+    """At most one stop is open; who comes meanwhile waits for its turn.
+
+    Attributes:
+      stop: the stop that is open; None if there is none.
+      console: of that stop.
+      version: raised when something of the stop has changed.
+      policy: what the current run wants.
+      opening: somebody is about to stop: others wait as if it were there.
+      lock: guards all of these.
+    """
+
+    def __init__(self, gate: Gate, audience: Audience) -> None:
+        self.stop: Stop | None = None
+        self.console: Console | None = None
+        self.version = 0
+        self.policy = Policy()
+        self.opening = False
+        self.lock = threading.Condition()
+        self._gate, self._audience = gate, audience
+        self._numbers = itertools.count(1)
+        self._held = 0
+
+    def look(self) -> None:
+        """Close the gate if each firing is to be looked at, else open it. To be called with the lock."""
+        policy = self.policy
+        busy = self.stop is not None or self.opening
+        self._gate.closed = bool(policy.conditions) or policy.pausing or policy.halted is not None or busy
+
+    def touch(self) -> None:
+        """Something of the stop has changed: it is to be told again."""
+        self.version += 1
+
+    def hold(
+        self, scene: Scene, replaceable: Replaceable | None = None, tap: Tap | None = None
+    ) -> tuple[Ended, Stop | None]:
+        """Stop here, until somebody lets the program go on; why it does, and the stop (None: the run wants none)."""
+        stop = self._opened(scene, replaceable, tap)
+        return ("all", None) if stop is None else (self._wait(stop), stop)
+
+    def leave(self) -> None:
+        """Who was about to stop does not."""
+        with self.lock:
+            self.opening = False
+            self.look()
+            self.lock.notify_all()
+
+    def stand_with_others(self, tap: Tap | Bundle) -> None:
+        """Wait while a stop of another device is open, so that none is alone in a collective."""
+        with self.lock:
+            if self.stop is None and not self.opening:
+                return
+            self._held += 1
+            self._limit(tap)
+            try:
+                while self.stop is not None or self.opening:
+                    self.lock.wait()
+            finally:
+                self._held -= 1
+
+    def _limit(self, tap: Tap | Bundle) -> None:
+        """Let the stop end in time for devices that may be waiting in a collective."""
+        if self.stop is not None:
+            self.stop.warning = collectives.warning(tap, self._held + 1)
+            self.stop.hold_for(collectives.standing_time() if self.stop.warning else None)
+            self.version += 1
+
+    def _opened(self, scene: Scene, replaceable: Replaceable | None, tap: Tap | None) -> Stop | None:
+        with self.lock:
+            while self.stop is not None:
+                self.lock.wait()
+            policy = self.policy
+            if policy.halted is not None or (policy.ignoring and scene.kind != "pause"):
+                self.leave()
+                return None
+            patience = self._audience.patience
+            stop = Stop(next(self._numbers), scene, replaceable, policy.timeout, patience, LEASE)
+            self.stop, self.console, self.opening = stop, Console(stop), False
+            if tap is not None and collectives.runs_on_several(tap):
+                self._limit(tap)
+            self.look()
+        self.touch()
+        return stop
+
+    def _wait(self, stop: Stop) -> Ended:
+        try:
+            how = stop.wait()
+        except BaseException:
+            # An interrupt, in the main thread: the stop is over for everybody.
+            stop.resume("quit")
+            raise
+        finally:
+            with self.lock:
+                if self.console is not None:
+                    self.console.close()
+                self.stop = self.console = None
+                self._after(stop)
+                self.look()
+                self.lock.notify_all()
+            self.touch()
+        return how
+
+    def _after(self, stop: Stop) -> None:
+        """What the end of a stop means for the run."""
+        policy, scene = self.policy, stop.scene
+        match stop.ended:
+            case "next":
+                policy.passing = scene.site
+            case "all":
+                policy.ignoring = True
+            case "quit":
+                policy.halted = policy.halted or "stopped"
+            case "unanswered":
+                self._audience.unanswered()
+            case "closed":
+                policy.notes.append(f"{scene.reason}: the page was closed, and the program went on.")
+            case "timeout":
+                policy.notes.append(f"{scene.reason}: nobody went on for {stop.timeout:g} s, so the program did.")
+            case "collectives":
+                policy.notes.append(
+                    f"{scene.reason}: the program went on because its other devices were waiting; {collectives.ADVICE}."
+                )

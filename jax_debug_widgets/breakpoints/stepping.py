@@ -1,0 +1,75 @@
+"""`%jaxdebug step f(x)`: stand at the equations of a program that is run one by one."""
+
+from __future__ import annotations
+
+import linecache
+
+from jax_debug_widgets._jax.stack import StackFrame
+from jax_debug_widgets._jax.stepping import Standing
+from jax_debug_widgets.breakpoints.debugger import Debugger
+from jax_debug_widgets.breakpoints.scenes import globals_of
+from jax_debug_widgets.breakpoints.stop import Ended, Scene
+
+
+class Stepper:
+    """Asked before each equation; remembers how its user wanted to go on."""
+
+    def __init__(self, debugger: Debugger) -> None:
+        self._debugger = debugger
+        self._how: Ended = "step"
+        self._depth = 0
+        self._line = 0
+        self._count = 0
+
+    def __call__(self, standing: Standing) -> bool:
+        """See `_jax.stepping.Ask`."""
+        self._count += 1
+        if self._stops_at(standing):
+            self._how, line = self._debugger.step(self._scene(standing))
+            self._depth, self._line = len(standing.path), line or 0
+        # What one does not want to see is run as it is, by JAX; on the way to a line every body must be looked through.
+        return self._how == "into" or (self._how == "line" and standing.has_body)
+
+    def _stops_at(self, standing: Standing) -> bool:
+        depth = len(standing.path)
+        match self._how:
+            case "into":
+                return True
+            case "step":
+                return depth <= self._depth or self._count == 1
+            case "out":
+                return depth < self._depth
+            case "line":
+                return standing.frame.line == self._line and not standing.by_jax
+        return False
+
+    def _scene(self, standing: Standing) -> Scene:
+        around = ", ".join(standing.path)
+        frames = [_frame(one) for one in (standing, *standing.outer)]
+        steps = [int(part.rpartition(" ")[2]) for part in standing.path if ", step " in part]
+        return Scene(
+            kind="step",
+            site=-1,
+            name=standing.primitive,
+            reason=f"{standing.equation}  ({'made by JAX, ' if standing.by_jax else ''}in {around})",
+            phase="forward",
+            step=tuple(steps),
+            device="",
+            hits=self._count,
+            sizes=(),
+            stopped=None,
+            frames=lambda _lane: frames,
+        )
+
+
+def _frame(standing: Standing) -> StackFrame:
+    frame = standing.frame
+    return StackFrame(
+        file=frame.file,
+        line=frame.line,
+        function=frame.function,
+        first_line=1,
+        source=tuple(line.rstrip("\n") for line in linecache.getlines(frame.file)),
+        variables=dict(standing.variables),
+        globals=globals_of(frame.file),
+    )

@@ -1,0 +1,12 @@
+"""Amounts as people read them."""
+
+from __future__ import annotations
+
+
+def in_bytes(count: float) -> str:
+    """Bytes as people read them: `4.2 kB`."""
+    for unit in ("B", "kB", "MB"):
+        if abs(count) < 1000:  # noqa: PLR2004 - a thousand of one is one of the next.
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"

@@ -1,0 +1,101 @@
+"""What has fired and nobody has taken in yet."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.events.lot import Lot, Share
+from jax_debug_widgets.events.tap import Bundle, Firing, Tap
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events.lot import Column
+
+COUNTED = 4096
+"""Bytes; taps of less are not counted: a device hands over some 50 MB of such values until the inbox is emptied again."""
+
+_UNBOUNDED = 1 << 62
+
+
+class Inbox:
+    """Firings, each tap's for itself. Threads put in what others take out, without a lock.
+
+    A tap's tray is one flat list - time, values, time, values, ... - because an object for each firing would be one more
+    for Python's garbage collector to look at, which costs more than all else here. `list.extend` of a tuple and the
+    deletion of a slice are each one step that no other thread gets into.
+
+    Large values would fill the memory until they are taken in, so no more than `limit` bytes of them are held: beyond
+    that the oldest is let go of, and its firing goes on without values, to be counted.
+
+    Attributes:
+      limit: bytes of values, of taps of `COUNTED` bytes or more, that may wait here; the newest always may.
+    """
+
+    def __init__(self, limit: int = _UNBOUNDED) -> None:
+        self.limit = limit
+        self._trays: dict[Tap | Bundle, list[Any]] = {}
+        self._large: deque[tuple[int, Tap | Bundle, list[Any]]] = deque()
+        self._held = 0
+        """Bytes in `_large`. Two threads may add to it at once and one addition be lost; each `take` sets it right."""
+
+    def putter(self, tap: Tap | Bundle) -> Callable[[Firing], None]:
+        """The function that puts in a firing of `tap`; safe from any thread."""
+        flat = self._trays.setdefault(tap, [])
+        return partial(self._put_large, tap, flat) if _is_large(tap) else flat.extend
+
+    def take(self) -> Lot:
+        """Take out what is in it, in the order of time; for one thread at a time."""
+        # The trays are emptied one after the other. What fires meanwhile stays, or it might come before what led to it.
+        now = time.perf_counter_ns()
+        lot = Lot.of([share for tap, flat in list(self._trays.items()) if flat for share in _taken(tap, flat, now)])
+        while self._large and self._large[0][0] <= now:
+            self._large.popleft()
+        self._held = sum(tap.nbytes for _, tap, _ in self._large.copy())
+        return lot
+
+    def __bool__(self) -> bool:
+        return any(list(self._trays.values()))
+
+    def _put_large(self, tap: Tap | Bundle, flat: list[Any], firing: Firing) -> None:
+        time_ns, *arrays = firing
+        self._large.append((time_ns, tap, arrays))
+        self._held += tap.nbytes
+        flat.extend((time_ns, arrays))
+        while self._held > self.limit and len(self._large) > 1:
+            try:
+                _, oldest, emptied = self._large.popleft()
+            except IndexError:  # Another thread has made room.
+                return
+            emptied[oldest.dispensable] = [None] * len(emptied[oldest.dispensable])
+            self._held -= oldest.nbytes
+
+
+def _is_large(tap: Tap | Bundle) -> bool:
+    return tap.nbytes >= COUNTED
+
+
+def _taken(tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[Share]:
+    """Take what has fired until `now` out of a tray."""
+    stride = 2 if _is_large(tap) else 1 + tap.width
+    taken = flat[:]
+    times = np.array(taken[::stride], np.int64)
+    if times[-1] > now:
+        times = times[: int(np.argmax(times > now))]
+        del taken[len(times) * stride :]
+    del flat[: len(taken)]
+    if not taken:
+        return []
+    if not _is_large(tap):
+        columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
+        return Share(tap, times, columns, None).by_tap()
+    # A copy of each, of which nothing is let go of any more.
+    rows = [tuple(arrays) for arrays in taken[1::stride]]
+    lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
+    columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]
+    return Share(tap, times, columns, lost if lost.any() else None).by_tap()

@@ -1,0 +1,30 @@
+"""A call as the argument of a command: `%jaxdebug callbacks f(x)`, `%jaxdebug step f(x)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.error import UsageError
+
+_OURS = "__jaxdebug_called__"
+
+
+def given_to(function: Callable[..., Any], command: str, code: str, namespace: dict[str, Any]) -> Any:
+    """`function(f, x)` for the call `f(x)` written as `code`: `f` and its arguments are evaluated, `f` is not called.
+
+    Raises:
+      UsageError: `code` is no call.
+    """
+    wanted = f"jaxdebug: `{command}` takes a call, e.g. `%jaxdebug {command} f(x)`"
+    try:
+        call = ast.parse(code.strip(), "<jaxdebug>", mode="eval").body
+    except SyntaxError as error:
+        raise UsageError(f"{wanted}: {error}") from None
+    if not isinstance(call, ast.Call):
+        raise UsageError(wanted)
+    call.args.insert(0, call.func)
+    call.func = ast.copy_location(ast.Name(_OURS, ast.Load()), call)
+    expression = compile(ast.fix_missing_locations(ast.Expression(call)), "<jaxdebug>", "eval")
+    return eval(expression, {**namespace, _OURS: function})

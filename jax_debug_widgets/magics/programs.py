@@ -1,0 +1,32 @@
+"""`%jaxdebug cost f(x)`: what is to be known of a call without making it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from jax_debug_widgets.magics.expressions import given_to
+from jax_debug_widgets.magics.options import parse_with
+from jax_debug_widgets.session import Session
+from jax_debug_widgets.session.cost import COMPILE_SECONDS
+
+
+def cost_of(session: Session, line: str, namespace: dict[str, Any]) -> Any:
+    """What the calls in the program of `[--run] [--timeout S] f(x)` cost; the call is made only with `--run`.
+
+    Raises:
+      UsageError: it is no call, or an unknown option.
+    """
+    options, code = parse_with(_add_cost_options, line)
+
+    def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return session.cost(function, args, kwargs, timeout=options.timeout, run=options.run)
+
+    return given_to(ask, "cost", code, namespace)
+
+
+def _add_cost_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--timeout", type=float, default=COMPILE_SECONDS)
+    return parser

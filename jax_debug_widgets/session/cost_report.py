@@ -1,0 +1,210 @@
+"""The report on what debugging calls cost a program: a row and a sentence for each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.widgets.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jax_debug_widgets.events import Kind
+
+
+@dataclass(frozen=True)
+class SiteCost:
+    """What one call in the source adds to its program.
+
+    Attributes:
+      where: `train.py:41`; `function`: the format of a print, or the user's function; `kind`: which of JAX's calls it is.
+      firings: how often it fires, on all devices, in what `per` says: `"a call"` of the program, or where only run time
+        tells, `"an iteration of its while"` or `"where its branch is taken"`; 0 where XLA removes it from the program.
+      nbytes: bytes that these firings hand to the host.
+      removable: whether the program can do without it: it returns nothing.
+      compiled: whether the program without it was compiled; what follows is 0 where it was not.
+      temporaries: bytes of temporary memory that it adds on each device; negative where XLA needs less with it.
+      kernels: kernels that it adds, the call itself apart; `fusions`: those of them that are fused.
+      broken: the values, by JAX's names for them, that would stay inside a fused kernel without it.
+      collectives: `all-gather` and the like that it adds.
+      is_alone: whether the persistent cache refuses the program for this call alone.
+      plain, captured: seconds a call of the program, estimated from what such an event takes on this machine.
+    """
+
+    where: str
+    function: str
+    kind: Kind
+    ordered: bool
+    firings: int
+    per: str
+    nbytes: int
+    removable: bool
+    plain: float
+    captured: float
+    compiled: bool = False
+    temporaries: int = 0
+    kernels: int = 0
+    fusions: int = 0
+    broken: tuple[str, ...] = ()
+    collectives: Mapping[str, int] | None = None
+    is_alone: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """All of it, in words."""
+        if self.kind == "sharding":
+            return f"{self.where} {self.function}: called once, when the program is compiled; no cost when it runs."
+        place = f"{self.where} {self.function}"
+        if not self.firings:
+            return f"{place}: XLA removes it from the program, so it does not fire and costs nothing."
+        often = f"1 firing {self.per} moves" if self.firings == 1 else f"{self.firings} firings {self.per} move"
+        took = f"about {in_time(self.plain)} as JAX does it and {in_time(self.captured)} captured"
+        parts = [f"{place}: {often} {in_bytes(self.nbytes)} to the host, {took}"]
+        if self.compiled:
+            parts.append(_added(self))
+        elif self.removable:
+            parts.append("the program without it was not compiled, there was no time left (--timeout S)")
+        else:
+            parts.append("the program needs what it returns, so there is no program without it")
+        if self.compiled:
+            others = "" if self.is_alone else " and the others"
+            parts.append(f"this program is not written to the persistent cache because of it{others}")
+        return "; ".join(parts) + "."
+
+
+@dataclass(frozen=True)
+class CostReport(Sequence[SiteCost]):
+    """The calls of one program, in program order, and what they cost together.
+
+    Attributes:
+      title: the function's name.
+      sites: a row a call in the source.
+      all: what they add together, as if they were one call; those that return something stay.
+      temporaries: bytes of temporary memory of the program as it is, on each device; None where XLA does not tell.
+      kernels, fusions: of the program as it is.
+      is_cacheable: whether JAX may write the program to its persistent cache.
+      with_all, without_all: seconds a run, where the program was run; else None.
+    """
+
+    title: str
+    sites: tuple[SiteCost, ...]
+    all: SiteCost
+    temporaries: int | None
+    kernels: int
+    fusions: int
+    is_cacheable: bool
+    with_all: float | None = None
+    without_all: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.sites)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.sites[index]
+
+    def __iter__(self) -> Iterator[SiteCost]:
+        return iter(self.sites)
+
+    @property
+    def sentences(self) -> list[str]:
+        """One for each call in the source."""
+        return [site.sentence for site in self.sites]
+
+    def table(self) -> Table:
+        """A row a call and one for all together; below them the sentences."""
+        count = f"{len(self)} call{'' if len(self) == 1 else 's'} to the host"
+        temporaries = "" if self.temporaries is None else f", {in_bytes(self.temporaries)} of temporaries"
+        ran = (
+            "nothing has run"
+            if self.with_all is None or self.without_all is None
+            else f"{in_time(self.with_all)} a run, {in_time(self.without_all)} without them"
+        )
+        title = f"{self.title}: {count}; {self.kernels} kernels, {self.fusions} of them fused{temporaries}; {ran}"
+        rows = [_row(site) for site in (*self.sites, *([self.all] if len(self) > 1 else []))]
+        cache = (
+            []
+            if self.is_cacheable
+            else ["JAX writes no program that calls Python to its persistent cache: not this one."]
+        )
+        return Table(_HEADERS, rows, title, [*self.sentences, *cache])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a call, its figures as numbers: bytes, counts and seconds.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        columns = list(SiteCost.__dataclass_fields__)
+        return pd.DataFrame([[getattr(site, name) for name in columns] for site in self.sites], columns=columns)
+
+    def __repr__(self) -> str:
+        return self.table().text() if self.sites else f"{self.title}: calls nothing on the host, so there is no cost"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+_HEADERS = (
+    "where", "what", "kind", "firings", "to the host", "temporaries", "kernels", "fusions broken", "collectives",
+    "as JAX does it", "captured", "keeps it from the cache",
+)  # fmt: skip
+
+
+def _row(site: SiteCost) -> tuple[str, ...]:
+    differs = site.compiled
+    return (
+        site.where,
+        site.function,
+        f"{'ordered ' if site.ordered else ''}{site.kind}" if site.function else "",
+        _often(site),
+        in_bytes(site.nbytes),
+        _signed(in_bytes(abs(site.temporaries)), site.temporaries) if differs else "",
+        _signed(str(abs(site.kernels)), site.kernels) if differs else "",
+        str(len(site.broken)) if differs else "",
+        ", ".join(f"+{count} {name}" for name, count in (site.collectives or {}).items()),
+        in_time(site.plain),
+        in_time(site.captured),
+        ("yes" if site.is_alone else "with others") if differs and site.firings else "",
+    )
+
+
+def _often(site: SiteCost) -> str:
+    if site.kind == "sharding":
+        return "when compiled"
+    return f"{site.firings} {site.per}" if site.firings else "removed by XLA"
+
+
+def _added(site: SiteCost) -> str:
+    """What the program has more, in words."""
+    parts = [f"{in_bytes(site.temporaries)} of temporaries"] if site.temporaries > 0 else []
+    parts += [f"{site.kernels} kernel{'' if site.kernels == 1 else 's'}"] if site.kernels > 0 else []
+    parts += [f"{count} {name}" for name, count in (site.collectives or {}).items()]
+    added = f"it adds {_listed(parts)}" if parts else "it adds no temporaries and no kernels"
+    if not site.broken:
+        return added
+    times = f"{len(site.broken)} fusion{'' if len(site.broken) == 1 else 's'}"
+    names = _listed([f"`{name.rpartition('/')[2]}`" for name in Counter(site.broken)])
+    return f"{added}; it breaks {times}: {names} would not be written to memory"
+
+
+def _listed(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _signed(text: str, number: int) -> str:
+    return text if not number else f"{'+' if number > 0 else '-'}{text}"
+
+
+def in_time(seconds: float) -> str:
+    """Seconds as people read them: `13 µs`."""
+    for factor, unit in ((1e6, "µs"), (1e3, "ms")):
+        if seconds * factor < 1000:  # noqa: PLR2004
+            return f"{seconds * factor:.2g} {unit}" if seconds * factor < 10 else f"{seconds * factor:.0f} {unit}"  # noqa: PLR2004
+    return f"{seconds:.2f} s"

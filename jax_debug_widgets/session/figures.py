@@ -1,0 +1,76 @@
+"""The values of a run as matplotlib and treescope figures: what `Run.plot`, `show` and `tree` draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.plots import Series, draw_histograms, draw_series
+from jax_debug_widgets.session.histograms import histograms_of
+from jax_debug_widgets.session.naming import Choice, choose, full_names, matching
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.store import Store
+
+
+def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
+    """See `Run.plot`."""
+    choices = [choice for name in names for choice in matching(name, run.choices())] or run.choices()
+    drawn = []
+    for choice, full_name in zip(choices, full_names(choices), strict=True):
+        _, _, values = run.store.series(choice.site.id, choice.value)
+        if names or _is_scalar(values):
+            drawn.append(_series(run.store, full_name, choice, values))
+    if not drawn:
+        msg = "no scalar value was captured, so there is nothing to plot; see run.sites for what was"
+        raise ValueError(msg)
+    return draw_series(drawn, ax=ax, log=log, band=band)
+
+
+def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:
+    """See `Run.plot`, of `kind="ridge"` and `"heat"`."""
+    if kind not in ("ridge", "heat"):
+        msg = f"kind must be 'line', 'ridge' or 'heat', got {kind!r}"
+        raise ValueError(msg)
+    if len(names) != 1:
+        msg = f"a {kind} shows one value: say which, e.g. run.plot('logits', kind={kind!r})"
+        raise ValueError(msg)
+    choice = choose(names[0], run.choices())
+    return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
+
+
+def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray]:
+    """One value of an array and what a figure of it is called, see `Run.show`."""
+    choice = choose(name, run.choices())
+    positions, steps = run.store.firings(choice.site.id)
+    kept = np.unique(steps)
+    wanted = kept[step] if step < 0 and -step <= len(kept) else step
+    lanes = positions[steps == wanted]
+    if not -len(lanes) <= lane < len(lanes):
+        ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
+        msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
+        raise IndexError(msg)
+    event = run.store.event(int(lanes[lane]))
+    where = f", lane {', '.join(map(str, event.lane))}" if event.lane else ""
+    return f"{choice.name}, step {wanted}{where}", event.values[choice.value]
+
+
+def _series(store: Store, name: str, choice: Choice, values: np.ndarray) -> Series:
+    x, lane, device = store.places(choice.site.id)
+    keys, strands = np.unique(np.stack([device, lane]), axis=1, return_inverse=True)
+    devices = store.devices
+    names = [
+        " ".join(([f"lane {lane}"] if lane >= 0 else []) + ([devices[device]] if device >= 0 else []))
+        for device, lane in keys.T.tolist()
+    ]
+    count = min(len(values), len(x))  # Events may have come, or gone, between the two.
+    return Series(name, x[-count:] if count else x[:0], values[-count:], strands.ravel()[-count:], names)
+
+
+def _is_scalar(values: np.ndarray) -> bool:
+    return values.ndim == 1 and len(values) > 0 and values.dtype.kind != "c"

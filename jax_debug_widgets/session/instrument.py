@@ -1,0 +1,47 @@
+"""A function whose every call is a run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run import Run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Instrumented(Generic[P, R]):
+    """A function that captures each of its calls, see `jax_debug_widgets.instrument`."""
+
+    def __init__(self, function: Callable[P, R], begin: Callable[[], AbstractContextManager[Run]]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._begin = begin
+        self._run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run of the last call; while a call goes on, of that one.
+
+        Raises:
+          LookupError: it has not been called yet.
+        """
+        if self._run is None:
+            raise LookupError(f"{self!r} has not been called yet")
+        return self._run
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function in a capture."""
+        with self._begin() as self._run:
+            return self._function(*args, **kwargs)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """As a method it is given its object."""
+        return self if owner is None else functools.partial(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<instrumented {getattr(self._function, '__qualname__', self._function)}>"

@@ -1,0 +1,89 @@
+"""What the programs of this process do, as JAX's hooks tell it, handed to the run that each belongs to."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets._jax.hooks import is_capturing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jax_debug_widgets._jax.dispatch import Execution, Stage
+    from jax_debug_widgets._jax.equation import Recorders
+    from jax_debug_widgets._jax.waits import Wait
+    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.taps import Printed
+
+
+class Observer:
+    """See `_jax.dispatch.Observer`.
+
+    Attributes:
+      in_many_devices: how many programs that run on several devices are being dispatched.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.in_many_devices = 0
+
+    def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
+        """See `_jax.dispatch.Observer`."""
+        run = self._session.active
+        if run is None or self._session.capture.is_explaining():
+            return _ignore
+        self._session.debugger.ending.before_call()
+        if not is_capturing():
+            thread = threading.current_thread().name
+            run.note(
+                f"{name} ran in the thread {thread!r}, which does not capture: what it says is not here. "
+                "Use jax_debug_widgets.capture() in that thread."
+            )
+            return _ignore
+        if recorders is None:
+            run.note(
+                f"{name} was compiled before the capture (`.lower().compile()`), so what it says is not here: "
+                "call the jitted function, or compile it in the capture."
+            )
+            return _ignore
+        taps = recorders.taps
+        run.watched.update(tap.site for tap in taps if tap.site.watch)
+        run.dispatched.update((tap.site.id, tap.site) for tap in taps)
+        executed = run.call_log.executing(name, ordered, taps)
+        if all(tap.nesting.replicas <= 1 for tap in taps):
+            return executed
+        self.in_many_devices += 1
+        run.is_on_many_devices = True
+
+        def left(execution: Execution) -> None:
+            self.in_many_devices -= 1
+            executed(execution)
+
+        return left
+
+    def failed(self, error: BaseException) -> BaseException:
+        """See `_jax.dispatch.Observer`."""
+        return self._session.debugger.ending.consequence(error)
+
+    def compiled(self, stage: Stage, name: str, seconds: float) -> None:
+        """See `_jax.dispatch.Observer`."""
+        run = self._session.active
+        if run is not None and is_capturing():
+            run.call_log.compiled(stage, name, seconds)
+
+    def printed(self, printed: Printed) -> None:
+        """A function that this thread traces has called Python's `print`."""
+        run = self._session.active
+        if run is not None:
+            run.take_print(printed)
+
+    def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
+        """See `_jax.waits.Waited`."""
+        run = self._session.active
+        if run is not None:
+            run.call_log.waited(what, began_ns, ended_ns)
+
+
+def _ignore(_execution: Execution) -> None:
+    pass

@@ -1,0 +1,71 @@
+"""A run while it is going on: captured, told to the browser as it happens, and undone at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets._jax import dispatch, features
+from jax_debug_widgets.transport import Pump
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.session.session import Session
+
+
+class Recording:
+    """A run while it is going on: what has to be undone at its end."""
+
+    def __init__(self, session: Session, run: Run) -> None:
+        self.run = run
+        self._session = session
+        self._capturing: AbstractContextManager[None] | None = None
+        if features.available(features.CAPTURE):
+            self._capturing = session.capture.on(run.options.settings(run.box))
+            self._capturing.__enter__()
+        self._outer_policy = session.debugger.begin(run.policy)
+        self._pump = Pump(self._tick)
+        self._pump.start()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Capture no more, and wait until what was dispatched has drained, if the options say so."""
+        run = self.run
+        if self._capturing is not None:
+            self._capturing.__exit__(None, None, None)
+        run.call_log.abandon_all(error)
+        run.life.returned(failed=error is not None)
+        try:
+            if run.options.barrier and not run.barrier(run.options.timeout):
+                run.gave_up_waiting()
+        except KeyboardInterrupt:
+            run.gave_up_waiting(interrupted=True)
+            raise
+        finally:
+            self._session.stop(run)
+            if run.policy.halted is not None:
+                # On several devices the program ends while we go on; what it leaves would fail each later barrier.
+                dispatch.forget_failed_tokens()
+            run.policy.over = run.is_over()
+            for line in run.policy.skipped_lines():
+                print(f"jaxdebug: {line}")  # noqa: T201 - the one line that stays where no panel is seen.
+            if error is None and run.policy.ended is not None:
+                print(f"jaxdebug: {run.policy.ended}. The program has ended.")  # noqa: T201 - it raised nowhere.
+            if self._outer_policy.halted is None and run.is_over():
+                self._session.debugger.begin(self._outer_policy)
+            if run.is_over():
+                self._pump.stop()
+                self._tick()
+            else:
+                # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
+                self._session.panels.refresh(run)
+
+    def _tick(self) -> bool:
+        # Asked before collecting: what fires until the effects have drained must be in the last batch.
+        over = self.run.is_over()
+        self._session.collect()
+        self._session.panels.send_news(self.run)
+        self._session.listing.tell(self.run, over=over)
+        if over:
+            self._session.panels.refresh(self.run)
+        return not over

@@ -1,0 +1,84 @@
+"""Which call sites are recorded, and how often: switched while programs run, without recompiling anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.taps.sites import Switch
+
+
+class Switches:
+    """The switches of all sites that the runs of a session know. They are the process's: a site is in many runs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._book = session.capture.sites
+
+    def sites(self) -> list[CallSite]:
+        """The sites of the programs of all runs, by number: what has fired, and what is muted or has not come to it."""
+        self._session.collect()
+        runs = self._session.runs()
+        sites = {number: site for run in runs for number, site in run.dispatched.items() if not site.watch}
+        sites |= {site.id: site for run in runs for site in run.store.sites()}
+        return [sites[number] for number in sorted(sites)]
+
+    def called(self, word: str) -> list[int]:
+        """The numbers of the sites that `word` means: a number, a place (`train.py:41`), a label, a value's expression.
+
+        Raises:
+          KeyError: it means none.
+        """
+        found = [site.id for site in self.sites() if word in (str(site.id), site.where, site.label, *site.values)]
+        if not found:
+            what = "has the number" if word.isdecimal() else "is called"
+            msg = f"no site {what} {word}; `%jaxdebug sites` lists them"
+            raise KeyError(msg)
+        return found
+
+    def muted(self) -> frozenset[int]:
+        """The numbers of the sites that are switched off."""
+        return self._book.muted()
+
+    def mute(self, site_id: int, *, muted: bool) -> None:
+        """Stop or go on recording a site, from now on, in all programs that contain it.
+
+        Raises:
+          KeyError: no such site.
+        """
+        self._switch_of(site_id).mute(muted=muted)
+        self._switched(site_id)
+
+    def sampled(self) -> dict[int, int]:
+        """The sites of which every n-th firing is recorded, as said by `sample`: id -> n."""
+        return self._book.sampled()
+
+    def sample(self, site_id: int, every: int | None) -> None:
+        """Record one firing of `every` of a site, from now on, in all programs that contain it.
+
+        Args:
+          site_id: which.
+          every: 1 for all firings that come, None for what the capture says (`--every`).
+
+        Raises:
+          KeyError: no such site.
+          ValueError: `every` is less than 1.
+        """
+        if every is not None and every < 1:
+            msg = f"every must be at least 1, got {every}"
+            raise ValueError(msg)
+        self._switch_of(site_id).sample(every)
+        self._switched(site_id)
+
+    def _switch_of(self, site_id: int) -> Switch:
+        if site_id not in {site.id for site in self.sites()}:
+            msg = f"no site has the number {site_id}; `%jaxdebug sites` lists them"
+            raise KeyError(msg)
+        return self._book.switch_of(site_id)
+
+    def _switched(self, site_id: int) -> None:
+        plain, every = site_id not in self._book.changed(), self.sampled().get(site_id)
+        for run in self._session.recording():
+            run.switched(site_id, plain=plain, every=every)

@@ -1,0 +1,176 @@
+"""What a run has watched: the statistics of each value by step, its gradient beside it, and what the browser asks of it."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.watch import HISTOGRAM, named_places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.feed import Message
+    from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.session.session import Session
+
+
+class WatchedValue(Mapping[str, np.ndarray]):
+    """A watched value over the steps of a run: `value["mean"]` is float64[n].
+
+    Attributes:
+      site: where it is computed.
+    """
+
+    def __init__(self, run: Run, site: CallSite) -> None:
+        self._run = run
+        self.site = site
+
+    def __getitem__(self, statistic: str) -> np.ndarray:
+        if statistic not in self.site.values:
+            raise KeyError(f"{self.site.label} has no {statistic!r}; there are {', '.join(self.site.values)}")
+        values = self._run.store.series(self.site.id, self.site.values.index(statistic))[2]
+        return values if values.dtype.kind == "c" else values.astype(np.float64)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.site.values)
+
+    def __len__(self) -> int:
+        return len(self.site.values)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """int64[n]: which execution of its place each row is of."""
+        return self._run.store.series(self.site.id, 0)[1]
+
+    @property
+    def gradient(self) -> WatchedValue:
+        """Its gradient, watched beside it.
+
+        Raises:
+          KeyError: the program does not differentiate it.
+        """
+        return self._run[f"grad/{self.site.label}"]
+
+    @property
+    def histogram(self) -> np.ndarray:
+        """float64[n, 30]: for each step how many elements there are of each sign and magnitude, see `watch.histogram`.
+
+        The first half is negative, of falling magnitude, the second positive, of rising: 0 to 2^-27, to 2^-24, … above 2^12.
+
+        Raises:
+          KeyError: it was not asked for.
+        """
+        if HISTOGRAM[0] not in self.site.values:
+            raise KeyError(f"{self.site.label} has no histogram: ask for it with histograms=True or --histogram")
+        return np.stack([self[name] for name in HISTOGRAM], 1)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a step, a column a statistic.
+
+        Raises:
+          ImportError: pandas is not installed.
+        """
+        import pandas as pd
+
+        columns = {name: self[name] for name in self if self[name].ndim == 1}
+        return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
+
+    def __repr__(self) -> str:
+        watch = self.site.watch
+        assert watch is not None
+        shape = ",".join(map(str, watch.shape))
+        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {len(self.steps)} steps>"
+
+
+class WatchedValues(Mapping[str, WatchedValue]):
+    """The watched values of a run: by name where that is at one place, `logits@model.py:12` where at several.
+
+    Of a line that Python's loops run several times in one program each execution is a value: `x@model.py:12#2`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def _sites(self) -> dict[str, CallSite]:
+        """Each site by its shortest name that is its own; the forward pass comes first."""
+        sites = [site for site in self._run.sites if site.watch is not None]
+        sites.sort(key=lambda site: site.phase != "forward")
+        labels = Counter(site.label for site in sites)
+        places = Counter(f"{site.label}@{site.where}" for site in sites)
+        found: dict[str, CallSite] = {}
+        for site in sites:
+            name = site.label if labels[site.label] == 1 else f"{site.label}@{site.where}"
+            if labels[site.label] > 1 and places[name] > 1:
+                name = next(f"{name}#{n}" for n in itertools.count(1) if f"{name}#{n}" not in found)
+            found[name] = site
+        return found
+
+    def __getitem__(self, name: str) -> WatchedValue:
+        sites = self._sites()
+        found = {own: site for own, site in sites.items() if name in (own, site.label, f"{site.label}@{site.where}")}
+        if len(found) == 1 or name in found:
+            return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
+        if found:
+            raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
+        near = difflib.get_close_matches(name, sites, n=3) or list(sites)
+        raise KeyError(f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sites())
+
+    def __len__(self) -> int:
+        return len(self._sites())
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {value!r}" for name, value in self.items()) or "<no watched values>"
+
+
+def answer_watch(session: Session, run: Run, number: int, request: Mapping[str, Any]) -> Message:
+    """The answer to `source` or `watch`.
+
+    Raises:
+      LookupError: there is nothing of what was asked for; the message says why.
+    """
+    if request["type"] == "source":
+        return _source(run, number, str(request["file"]))
+    return _switch(session, run, number, [str(name) for name in request["names"]], on=bool(request["on"]))
+
+
+def _source(run: Run, request: int, file: str) -> Message:
+    if file not in {site.file for site in run.store.sites()}:
+        raise LookupError(f"nothing of this run comes from {file!r}")
+    source, places = named_places(file, run.watch_seen())
+    if not source.lines:
+        raise LookupError(f"the source of {run.name_file(file)} is not to be had")
+    message = reply(
+        "source",
+        run.key,
+        request,
+        file=file,
+        where=run.name_file(file),
+        first_line=1,
+        lines=[line.rstrip("\r\n") for line in source.lines],
+        functions=[{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
+        names=[{**one.span._asdict(), "name": one.name, "why": one.why} for one in places],
+    )
+    return message, b""
+
+
+def _switch(session: Session, run: Run, request: int, names: list[str], *, on: bool) -> Message:
+    sites = [site for site in run.store.sites() if site.watch is not None and site.watch.name in names]
+    for site in sites:
+        session.switches.mute(site.id, muted=not on)
+    missing = [name for name in names if name not in {site.watch.name for site in sites if site.watch}]
+    message = ""
+    if missing and on:
+        asked = run.options.watch.names if run.options.watch else ()
+        message = f"Run the cell again with --watch {','.join([*asked, *missing])}: the program has no tap for it yet."
+    return reply("done", run.key, request, sites=[site.id for site in sites], message=message), b""

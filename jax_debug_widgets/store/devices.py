@@ -1,0 +1,31 @@
+"""The devices of a run, numbered, so that a column of events can name them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jax_debug_widgets.events import Tap
+
+
+class Devices:
+    """Counts the devices in the order in which they become known: all of a mesh when something first fires on it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._by_tap: dict[Tap, np.ndarray | None] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Of each, e.g. `cpu:2`, by number."""
+        return list(self._numbers)
+
+    def of(self, tap: Tap) -> np.ndarray | None:
+        """The number of the device at each coordinate of the tap's mesh, int64 of the mesh's shape; None: not known."""
+        if tap not in self._by_tap:
+            names = None if tap.nesting.devices is None else np.asarray(tap.nesting.devices)
+            self._by_tap[tap] = names if names is None else self._numbered(names)
+        return self._by_tap[tap]
+
+    def _numbered(self, names: np.ndarray) -> np.ndarray:
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names.ravel().tolist()]
+        return np.array(numbers, np.int64).reshape(names.shape)

@@ -1,0 +1,139 @@
+"""Notice Python's `print` in functions that are being traced. It writes what and where it always does."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.frames import is_ours
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.tracing import Tracing, tracing_now
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A `print` while tracing: what it wrote, where it stands (`file`, `line`), what was traced, see `events.TracePrint`."""
+
+    text: str
+    file: str
+    line: int
+    function: str
+    inside: tuple[str, ...]
+    is_jitted: bool
+    why: str
+    trace: int
+    time_ns: int
+
+
+class PrintWatch(Replacing):
+    """Puts a `print` of ours into `builtins` while somebody captures; it asks the thread whether it is concerned."""
+
+    def __init__(self, is_capturing: Callable[[], bool]) -> None:
+        super().__init__()
+        self.subscriber: Callable[[Printed], object] | None = None
+        """Who is told, in the thread that traces."""
+        self._is_capturing = is_capturing
+        self._lock = threading.Lock()
+        self._traces: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
+        """Trace -> its number, and why it came to be."""
+        self._count = 0
+        self._signatures: dict[str, list[tuple[tuple[str, str], ...]]] = {}
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.TRACING):
+            replace.attribute(builtins, "print", self._print, wrap=_named_print)
+
+    def _print(self, theirs: Callable[..., None], *args: Any, **options: Any) -> None:
+        file = options.get("file")
+        if (file is not None and file is not sys.stdout) or sys.stdout is None or not self._is_capturing():
+            return theirs(*args, **options)
+        tracing = tracing_now()
+        if tracing is None:
+            return theirs(*args, **options)
+        copy = _Copying(sys.stdout)
+        try:
+            return theirs(*args, **options | {"file": copy})
+        finally:
+            frame = _caller()
+            if copy.pieces and frame is not None:
+                number, why = self._number_of(tracing)
+                name = tracing.function.partition(" at ")[0]
+                text, now = "".join(copy.pieces), time.perf_counter_ns()
+                if self.subscriber is not None:
+                    self.subscriber(
+                        Printed(text, *frame, name, tracing.inside, tracing.signature is not None, why, number, now)
+                    )
+
+    def _number_of(self, tracing: Tracing) -> tuple[int, str]:
+        with self._lock:
+            if tracing.trace not in self._traces:
+                self._traces[tracing.trace] = self._count, self._why(tracing)
+                self._count += 1
+            return self._traces[tracing.trace]
+
+    def _why(self, tracing: Tracing) -> str:
+        if tracing.signature is None:
+            return f"`{tracing.function}` outside jit runs the function each time"
+        before = self._signatures.setdefault(tracing.function, [])
+        try:
+            if not before:
+                return "traced: its first call here"
+            if tracing.signature in before:
+                return (
+                    "traced again for the same types: a static argument or a setting is another, or it was defined anew"
+                )
+            return f"traced again for new types: {_difference(before[-1], tracing.signature)}"
+        finally:
+            before.append(tracing.signature)
+
+
+class _Copying:
+    """A file that `print` writes to, and what it has written."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.pieces: list[str] = []
+
+    def write(self, text: str) -> int:
+        written = self._file.write(text)
+        self.pieces.append(text)
+        return written
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def _difference(before: tuple[tuple[str, str], ...], now: tuple[tuple[str, str], ...]) -> str:
+    if [name for name, _ in before] != [name for name, _ in now]:
+        return "other arguments"
+    pairs = zip(before, now, strict=True)
+    changed = [f"{name or 'an argument'} {old} → {new}" for (name, old), (_, new) in pairs if old != new]
+    return ", ".join(changed)
+
+
+def _caller() -> tuple[str, int] | None:
+    """File and line of the frame that called `print`; None if that is one of JAX's or ours."""
+    frame = sys._getframe(1)  # noqa: SLF001 - there is no other way to ask who calls.
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    return None if is_ours(file) or f"{os.sep}jax{os.sep}_src{os.sep}" in file else (file, frame.f_lineno)
+
+
+def _named_print(ours: Callable[..., None], theirs: Callable[..., None]) -> Callable[..., None]:
+    """A function that is called `print`, and found by that name (when it is pickled, for one)."""
+
+    @functools.wraps(theirs)
+    def replacement(*args: Any, **options: Any) -> None:
+        return ours(theirs, *args, **options)
+
+    return replacement

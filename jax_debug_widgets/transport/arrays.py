@@ -1,0 +1,73 @@
+"""One array as a picture can show it: a slice, its statistics and its histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets.transport.stops import ArrayStatistics
+from jax_debug_widgets.transport.wire import pack
+
+MAX_SIDE = 512
+"""Rows and columns that are sent: what a screen shows."""
+
+_BINS = 64
+_PLANE_AXES, _PIXEL_AXES = 2, 3
+_CHANNELS = (3, 4)
+
+
+def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """What an `array` message says of `value`, and its buffer; `asked` may have `index` and `image`.
+
+    Raises:
+      IndexError: it has no such index.
+    """
+    numbers = as_numbers(value)
+    is_image = bool(asked.get("image")) and value.ndim >= _PIXEL_AXES and value.shape[-1] in _CHANNELS
+    kept = _PIXEL_AXES if is_image else _PLANE_AXES
+    leading = max(numbers.ndim - kept, 0)
+    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
+    plane = np.atleast_2d(numbers[tuple(index)])
+    stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape[:_PLANE_AXES]]
+    shown = plane[:: stride[0], :: stride[1]]
+    stats, histogram = statistics(numbers)
+    with np.errstate(over="ignore"):  # Beyond float32 is infinite in the picture; the statistics have the numbers.
+        pixels = shown.astype(np.float32).ravel()
+    specs, buffer = pack({"data": pixels, "histogram": histogram})
+    return {
+        "dtype": value.dtype.name,
+        "shape": list(value.shape),
+        "index": index,
+        "rows": shown.shape[0],
+        "columns": shown.shape[1],
+        "stride": stride,
+        "stats": stats,
+        "data": specs,
+        **({"channels": value.shape[-1]} if is_image else {}),
+    }, buffer
+
+
+def as_numbers(value: np.ndarray) -> np.ndarray:
+    """float64, of complex ones the magnitude."""
+    return np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
+
+
+def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
+    """Of float64 numbers of any shape; and uint32[64], the finite ones over equal bins from minimum to maximum."""
+    finite = numbers[np.isfinite(numbers)]
+    some = bool(finite.size)
+    low, high = (float(finite.min()), float(finite.max())) if some else (0.0, 0.0)
+    histogram, _ = np.histogram(finite, _BINS, (low, high if high > low else low + 1))
+    stats: ArrayStatistics = {
+        "size": numbers.size,
+        "nan": int(np.isnan(numbers).sum()),
+        "inf": int(np.isinf(numbers).sum()),
+        "zero": int((numbers == 0).sum()),
+        "min": low if some else None,
+        "max": high if some else None,
+        "mean": float(finite.mean()) if some else None,
+        "std": float(finite.std()) if some else None,
+    }
+    return stats, histogram.astype(np.uint32)

@@ -1,0 +1,14 @@
+"""Find the values of a program by the names of its source, and choose which of them are watched.
+
+In:   what a person asks for; the bodies of programs that are about to be compiled.
+Out:  for each body what is to be computed of which variables, and the taps that it is handed to. No edit of the user's code.
+May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
+"""
+
+from jax_debug_widgets.watch.histogram import NAMES as HISTOGRAM
+from jax_debug_widgets.watch.price import price
+from jax_debug_widgets.watch.select import Watch
+from jax_debug_widgets.watch.told import NamedPlace, named_places
+from jax_debug_widgets.watch.watching import Watching
+
+__all__ = ["HISTOGRAM", "NamedPlace", "Watch", "Watching", "named_places", "price"]

@@ -1,0 +1,106 @@
+"""Which inputs of a program are which arguments of the function that it is the program of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets.watch.body import Body, is_array
+from jax_debug_widgets.watch.source import Function, Span
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """An input of a program, and what the source calls it; `carried` if it is what the iteration before has made."""
+
+    variable: Any
+    name: str
+    file: str
+    span: Span
+    function: str
+    carried: bool
+
+
+def arguments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Argument]:
+    """The arguments of the function that the body is the program of, and the loop-carried names among them."""
+    about = body.jaxpr.debug_info
+    file, line = about.func_filename, about.func_lineno
+    if not file or not line or not wanted(file) or "transpose(" in str(body.place.stack):
+        return
+    function = body.source(file).function_at(line, about.func_name or "")
+    if function is None:
+        return
+    carried = _carried(body)
+    for name, variable in _argument_names(body, function):
+        if is_array(variable):
+            yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
+
+
+def _carried(body: Body) -> list[Any]:
+    """What a loop hands from one iteration to the next."""
+    equation: Any = body.around.equation
+    variables = list(body.jaxpr.invars)
+    if equation is None or equation.primitive.name not in ("scan", "while"):
+        return []
+    if equation.primitive.name == "while":
+        return variables[equation.params["body_nconsts"] :]
+    first = equation.params["num_consts"]
+    return variables[first : first + equation.params["num_carry"]]
+
+
+def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]:
+    equation, variables = body.around.equation, list(body.jaxpr.invars)
+    primitive, params = ("", {}) if equation is None else (equation.primitive.name, equation.params)
+    arguments = list(function.arguments)
+    if arguments[:1] == ["self"]:
+        arguments = arguments[1:]
+    if primitive == "scan" and len(arguments) == len(("carry", "x")):
+        first, carried = params["num_consts"], params["num_carry"]
+        yield from _argument_leaves(function, arguments[0], variables[first : first + carried])
+        yield from _argument_leaves(function, arguments[1], variables[first + carried :])
+    elif primitive == "while" and len(arguments) == 1:
+        yield from _argument_leaves(function, arguments[0], variables[params["body_nconsts"] :])
+    elif primitive in ("scan", "while") and len(arguments) == len(("i", "x")):
+        return
+    elif primitive not in ("scan", "while"):
+        told = body.jaxpr.debug_info.arg_names
+        if told is not None and len(told) == len(variables) and all(told):
+            yield from zip(told, variables, strict=True)
+        elif len(arguments) == len(variables):
+            yield from zip(arguments, variables, strict=True)
+
+
+def _argument_leaves(function: Function, argument: str, variables: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    if len(variables) == 1:
+        yield argument, variables[0]
+        return
+    for statement in function.statements:
+        if isinstance(statement.value, ast.Name) and statement.value.id == argument and statement.targets:
+            parts = statement.targets[0].parts
+            if len(parts) == len(variables) and all(part.is_plain for part in parts):
+                yield from ((part.text, variable) for part, variable in zip(parts, variables, strict=True))
+                return
+    yield from ((f"{argument}[{index}]", variable) for index, variable in enumerate(variables))
+
+
+def _argument_span(function: Function, name: str) -> Span:
+    """Where an argument is written: itself in the head of the function, or what takes it apart."""
+    for statement in function.statements:
+        if any(part.text == name for target in statement.targets for part in target.parts) and isinstance(
+            statement.value, ast.Name
+        ):
+            return statement.span
+    base = name.partition("[")[0].partition(".")[0]
+    node = function.node
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
+        if argument is not None and argument.arg == base:
+            return Span(
+                argument.lineno,
+                argument.col_offset,
+                argument.end_lineno or argument.lineno,
+                argument.end_col_offset or 0,
+            )
+    return Span(function.code_line, 0, function.code_line, 0)

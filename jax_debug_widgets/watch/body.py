@@ -1,0 +1,158 @@
+"""One body of a program, as the source sees it: which of its equations each range of the source has made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.frames import Level, levels_of
+from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.watching import Around, Uses
+from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
+
+Outer = tuple[tuple[str, tuple[int, int, int, int]], ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One place in the source, as reached by one way: the frames around it tell calls of a function apart."""
+
+    outer: Outer
+    file: str
+    span: Span
+
+    @property
+    def depth(self) -> int:
+        """How many frames are around it."""
+        return len(self.outer)
+
+
+class Body:
+    """The equations of a jaxpr with the user's frames that made them.
+
+    Attributes:
+      levels: for each equation its frames, outermost first; those around the whole body are left out.
+      uses: who uses what.
+    """
+
+    def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
+        self.jaxpr, self.place, self.around = jaxpr, place, around
+        self.equations = jaxpr.eqns
+        self.uses = Uses(jaxpr, place, around)
+        chains: dict[Any, tuple[Level, ...]] = {}
+        self.levels: list[tuple[Level, ...]] = []
+        for equation in self.equations:
+            traceback = equation.source_info.traceback
+            if traceback not in chains:
+                chains[traceback] = self._inside(levels_of(traceback))
+            self.levels.append(chains[traceback])
+        self._sources: dict[str, SourceFile] = {}
+
+    def source(self, file: str) -> SourceFile:
+        """The source of a file."""
+        if file not in self._sources:
+            self._sources[file] = source_of(file)
+        return self._sources[file]
+
+    @property
+    def function(self) -> Function | None:
+        """The function of the source that the body is the program of."""
+        file, line = _function_of(self.jaxpr)
+        if not file or not line:
+            return None
+        return self.source(file).function_at(line, self.jaxpr.debug_info.func_name or "")
+
+    def calls(self) -> dict[Call, list[int]]:
+        """Each place with the equations that come from it, in order.
+
+        Without what JAX has moved here out of a loop: its frames begin in that loop's function, and what it
+        computes of a statement is not what that assigns. (JAX 0.8 does not let it be told.)
+        """
+        found: dict[Call, list[int]] = {}
+        own, loops = _function_of(self.jaxpr), self._loop_bodies()
+        for number, levels in enumerate(self.levels):
+            through = {(level.file, level.code_line) for level in levels}
+            if own not in through and through & loops:
+                continue
+            outer: Outer = ()
+            for level in levels:
+                found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
+                outer = (*outer, (level.file, level.span))
+        return found
+
+    def is_backward(self, number: int, depth: int) -> bool:
+        """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
+        transposed = self.uses.transposed[number]
+        if not transposed:
+            return False
+        return transposed > sum(level.differentiates for level in self.levels[number][depth:])
+
+    def is_within(self, number: int, call: Call) -> bool:
+        """Whether an equation comes from the place or from a part of it."""
+        levels = self.levels[number]
+        if len(levels) <= call.depth:
+            return False
+        outer = tuple((level.file, level.span) for level in levels[: call.depth])
+        level = levels[call.depth]
+        return outer == call.outer and level.file == call.file and call.span.contains(Span(*level.span))
+
+    def escaping(self, members: list[int], depth: int) -> list[tuple[Any, int, int]]:
+        """The variables that these equations make and others use: variable, equation, number among its results."""
+        inside = set(members)
+        found = []
+        for number in members:
+            for position, variable in enumerate(self.equations[number].outvars):
+                consumers = self.uses.consumers.get(variable, ())
+                outside = (one for one in consumers if one not in inside)
+                if variable in self.uses.results or any(not self.is_backward(one, depth) for one in outside):
+                    found.append((variable, number, position))
+        return found
+
+    def stack_of(self, number: int) -> str:
+        """JAX's name stack of an equation, in its whole program."""
+        return str(self.place.stack + self.equations[number].source_info.name_stack)
+
+    def _inside(self, levels: tuple[Level, ...]) -> tuple[Level, ...]:
+        """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
+        equation = self.around.equation
+        if equation is None or not levels:
+            return levels
+        outside = levels_of(equation.source_info.traceback)
+        callers = tuple((one.file, one.span) for one in outside)
+        for length in range(min(len(callers), len(levels)), 0, -1):
+            if tuple((one.file, one.span) for one in levels[:length]) == callers[len(callers) - length :]:
+                return levels[length:]
+        # Traced for another call of the same function: it begins where the function itself does.
+        first = next((i for i, one in enumerate(levels) if self._is_own(one)), 0)
+        return levels[first:]
+
+    def _is_own(self, level: Level) -> bool:
+        return _function_of(self.jaxpr) == (level.file, level.code_line)
+
+    def _loop_bodies(self) -> set[Any]:
+        """File and first line of the functions that the loops of this body run."""
+        loops = [one for one in self.equations if one.primitive.name in ("scan", "while")]
+        programs = [one.params["jaxpr" if one.primitive.name == "scan" else "body_jaxpr"] for one in loops]
+        return {_function_of(program.jaxpr) for program in programs}
+
+
+def _function_of(jaxpr: Any) -> tuple[str | None, int | None]:
+    about = jaxpr.debug_info
+    return about.func_filename, about.func_lineno
+
+
+def is_array(variable: Any) -> bool:
+    """Whether a variable has numbers that statistics can be taken of."""
+    aval: Any = getattr(variable, "aval", None)
+    dtype = getattr(aval, "dtype", None)
+    if isinstance(variable, jax_core.Literal) or dtype is None or not hasattr(aval, "shape"):
+        return False
+    return getattr(dtype, "kind", "V") in "biufcV" and _has_numbers(dtype) and 0 not in aval.shape
+
+
+def _has_numbers(dtype: Any) -> bool:
+    import jax.numpy as jnp
+
+    return jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)

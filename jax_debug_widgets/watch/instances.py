@@ -1,0 +1,63 @@
+"""Tell the executions of one statement apart where Python's loops run it several times in one trace."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from jax_debug_widgets.watch.body import Body, Call
+
+
+def instances(body: Body, call: Call, members: list[int], *, repeats: bool) -> list[list[int]]:
+    """The equations of each execution of the statement at `call`, in the order in which they were traced.
+
+    Args:
+      members: its equations, of all executions, in order.
+      repeats: whether the statement, or a call that leads to it, is in a loop.
+    """
+    if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
+        return [members] if members else []
+    comprehends = any(
+        isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
+        for statement in body.source(call.file).statements_at(call.span)
+        for node in ast.walk(statement.value)
+    )
+    parts: list[list[int]] = []
+    first: Any = None
+    for number in members:
+        signature = _signature(body, number)
+        if (
+            not parts
+            or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends)
+            or signature == first
+        ):
+            parts.append([])
+            first = signature
+        parts[-1].append(number)
+    return parts
+
+
+def _is_interrupted(body: Body, call: Call, before: int, number: int, *, comprehends: bool) -> bool:
+    """Whether something else was computed in between, or the statement's parts have begun anew."""
+    backward = body.uses.transposed[number]
+    for between in range(before + 1, number):
+        if body.uses.transposed[between] != backward:
+            continue
+        if not body.is_within(between, call):
+            return True
+        # What is within it and not of its whole range is a part, computed before what was computed last.
+        if not comprehends and not backward:
+            return True
+    return False
+
+
+def _signature(body: Body, number: int) -> Any:
+    """Equal for the same operation of the same line, JAX's own lines included, in different executions."""
+    equation = body.equations[number]
+    traceback = equation.source_info.traceback
+    frames: Any = ()
+    if traceback is not None:
+        codes, offsets = traceback.raw_frames()
+        frames = tuple(zip((id(code) for code in codes), list(offsets), strict=True))
+    params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
+    return (equation.primitive.name, frames, repr(sorted(params.items(), key=lambda item: item[0])))

@@ -1,0 +1,169 @@
+"""What the source does with a name after it is assigned: that tells which variable of the program it stands for.
+
+`state, info = sampler.step(key, state)` runs a library in which the two have come together in ways that no reader of source
+can follow. But what `info.energy * 2` takes of it is `info.energy`, and what is only returned is of `state`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Container, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from jax_debug_widgets.watch.body import Body, Call
+from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, Function, Span, Statement, Target, span_of
+
+
+class Load(NamedTuple):
+    """A use of a name: the range of `info.energy`, its text, and whether the name alone is used."""
+
+    span: Span
+    text: str
+    is_bare: bool
+
+
+class Taken(NamedTuple):
+    """What takes a variable: a range of the function that holds the name, which of what is returned; else `None`."""
+
+    span: Span | None
+
+
+def parts_by_use(
+    body: Body, call: Call, statement: Statement, target: Target, variables: Sequence[Any], inside: set[int]
+) -> dict[Any, int]:
+    """Each variable with the number of the part of a tuple target that it belongs to, where the uses of the parts tell.
+
+    Args:
+      variables: what the statement makes and others use.
+      inside: the equations of the statement.
+    """
+    if statement.function is None:
+        return {}
+    loads = [_loads(statement.function, statement, part.text) for part in target.parts]
+    returned = [_is_returned(statement.function, own) for own in loads]
+    found: dict[Any, int] = {}
+    for variable in variables:
+        candidates = set(range(len(loads)))
+        for taken in _takers(body, call, variable, inside):
+            candidates &= {
+                number
+                for number, own in enumerate(loads)
+                if (returned[number] if taken.span is None else any(taken.span.contains(one.span) for one in own))
+            }
+        if len(candidates) == 1:
+            found[variable] = candidates.pop()
+    return found
+
+
+def field_of(
+    body: Body, call: Call, statement: Statement, name: str, variable: Any, inside: set[int], calls: Container[Call]
+) -> str | None:
+    """`info.energy`, where that is what the source says of a variable of the tree `info`."""
+    if statement.function is None:
+        return None
+    texts: set[str | None] = set()
+    for taken in _takers(body, call, variable, inside):
+        if taken.span is None:
+            continue
+        here = [one for one in _loads(statement.function, statement, name) if taken.span.contains(one.span)]
+        # An array's own items and properties (`x[0]`, `x.T`) are operations, which have that very range.
+        texts |= {None if one.is_bare or Call(call.outer, call.file, one.span) in calls else one.text for one in here}
+    return texts.pop() if len(texts) == 1 else None
+
+
+def _takers(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterator[Taken]:
+    for number in body.uses.consumers.get(variable, ()):
+        if number in inside or body.is_backward(number, call.depth):
+            continue
+        levels = body.levels[number]
+        outer = tuple((level.file, level.span) for level in levels[: call.depth])
+        is_here = len(levels) > call.depth and outer == call.outer and levels[call.depth].file == call.file
+        yield Taken(Span(*levels[call.depth].span) if is_here else None)
+    for position in body.uses.results.get(variable, ()):
+        yield Taken(_returned_at(body, call, position))
+
+
+def _returned_at(body: Body, call: Call, position: int) -> Span | None:
+    """The range after `return` that gives one result of the body, where the body is of the function itself."""
+    function = body.function
+    if call.depth or function is None or len(function.returns) != 1:
+        return None
+    node, count = function.returns[0].value, len(body.jaxpr.outvars)
+    equation: Any = body.around.equation
+    if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
+        carried = equation.params["num_carry"]
+        is_carry = position < carried
+        if len(node.elts) != len(("carry", "y")):
+            return None
+        node = node.elts[0 if is_carry else 1]
+        position, count = (position, carried) if is_carry else (position - carried, count - carried)
+    if isinstance(node, ast.Tuple) and len(node.elts) == count:
+        node = node.elts[position]
+    return span_of(node)
+
+
+def _loads(function: Function, statement: Statement, name: str) -> list[Load]:
+    """The uses of a name between its assignment and the next one."""
+    after = tuple(statement.span[2:])
+    until = _reassigned(function, statement, name)
+    return [
+        one
+        for one in _all_loads(function)
+        if (one.text == name or one.text.startswith((f"{name}.", f"{name}[")))
+        and (statement.repeats or after <= tuple(one.span[:2]) <= until)
+    ]
+
+
+def _reassigned(function: Function, statement: Statement, name: str) -> tuple[int, int]:
+    ends = [
+        (other.span.end_line, other.span.end_column)
+        for other in function.statements
+        if other is not statement
+        and tuple(other.span[:2]) >= tuple(statement.span[2:])
+        and any(name in _texts(target) for target in other.targets)
+    ]
+    return min(ends, default=(function.last + 1, 0))
+
+
+def _texts(target: Target) -> Iterator[str]:
+    yield target.text
+    for part in target.parts:
+        yield from _texts(part)
+
+
+def _is_returned(function: Function, loads: Sequence[Load]) -> bool:
+    return any(returned.span.contains(one.span) for returned in function.returns for one in loads)
+
+
+@functools.lru_cache(maxsize=1024)
+def _all_loads(function: Function) -> tuple[Load, ...]:
+    return tuple(_loads_in(function.node))
+
+
+def _loads_in(node: ast.AST) -> Iterator[Load]:
+    """Names with the attributes and constant items that follow: `state.inner[0]`; a called one without its method."""
+    if isinstance(node, ast.AugAssign):
+        yield Load(span_of(node.target), ast.unparse(node.target), isinstance(node.target, ast.Name))
+        parts: list[ast.AST] = [node.value]
+    elif isinstance(node, ast.Call):
+        # `x.sum()`: a method is no field. `x.inner.sum()` may be one of a tree, and says no more than `x`.
+        inner = node.func
+        while isinstance(inner, ast.Attribute | ast.Subscript):
+            inner = inner.value
+        parts = [inner, *node.args, *node.keywords]
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _is_chain(node):
+        is_static = isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES
+        if isinstance(node.ctx, ast.Load) and not is_static:
+            yield Load(span_of(node), ast.unparse(node), isinstance(node, ast.Name))
+        return
+    else:
+        parts = list(ast.iter_child_nodes(node))
+    for part in parts:
+        yield from _loads_in(part)
+
+
+def _is_chain(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)

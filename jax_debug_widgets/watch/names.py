@@ -1,0 +1,187 @@
+"""Find the values of a program that the variables of its source stand for.
+
+Each equation knows the range of the source that made it, and the ranges of the calls around it. The equations of the
+range on the right of an assignment compute what is assigned: of their results, the one that other equations use. That
+holds for inlined library calls (`h = jax.nn.gelu(x @ w)` is a dozen equations with one result that is used), and it
+tells the value from what differentiation computes beside it: only the backward pass uses that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jax_debug_widgets.watch.arguments import arguments
+from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.instances import instances
+from jax_debug_widgets.watch.parts import Made, assigned
+from jax_debug_widgets.watch.source import Span, Statement, is_library
+
+Role = Literal["value", "gradient"]
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A variable of a program and what it is called.
+
+    Attributes:
+      variable: of the jaxpr.
+      name: the Python variable, or the expression.
+      assigned: whether it is assigned, returned or an argument, as opposed to a part of an expression.
+      file, span, function: the range that computes it.
+      equation: the number of the equation that makes it, -1 for arguments.
+      primitive: its name; `argument` for arguments.
+      stack: JAX's name stack.
+      carried: whether it is what the iteration before has made.
+    """
+
+    variable: Any
+    name: str
+    role: Role
+    assigned: bool
+    file: str
+    span: Span
+    function: str
+    equation: int
+    primitive: str
+    stack: str
+    carried: bool = False
+
+
+def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
+    """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made."""
+    calls, stack = body.calls(), str(body.place.stack)
+    found: list[Named] = [
+        Named(
+            one.variable, one.name, "value", True, one.file, one.span, one.function, -1, "argument", stack, one.carried
+        )
+        for one in arguments(body, wanted)
+    ]
+    for call, members in calls.items():
+        if not wanted(call.file):
+            continue
+        for statement in body.source(call.file).statements_at(call.span):
+            function = _function_name(body, members[0], call)
+            repeats = statement.repeats or _is_repeated(body, members[0], call)
+            forward = [one for one in members if not body.is_backward(one, call.depth)]
+            values = [
+                one
+                for part in instances(body, call, forward, repeats=repeats)
+                for one in assigned(body, call, statement, part, calls)
+            ]
+            found += [_named(body, made[0], made[1], name, "value", call, function) for name, made in values]
+            found += _gradients(body, call, statement, values, function, repeats=repeats)
+    found.sort(key=lambda one: one.equation)
+    return _distinct(found)
+
+
+def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
+    """`named`, and every other result of an equation by the expression that made it."""
+    known = {one.variable for one in named}
+    found = list(named)
+    for number, equation in enumerate(body.equations):
+        levels = body.levels[number]
+        for variable in equation.outvars:
+            if variable in known or not is_array(variable) or not levels:
+                continue
+            own = next((one for one in reversed(levels) if not is_library(one.file)), levels[-1])
+            span = Span(*own.span)
+            name = body.source(own.file).text(span) or equation.primitive.name
+            if body.uses.is_cotangent(variable):
+                name = f"{name} (transposed)"
+            stack = body.stack_of(number)
+            found.append(
+                Named(
+                    variable,
+                    name,
+                    "value",
+                    False,
+                    own.file,
+                    span,
+                    own.function,
+                    number,
+                    equation.primitive.name,
+                    stack,
+                )
+            )
+    found.sort(key=lambda one: one.equation)
+    return found
+
+
+def _gradients(
+    body: Body, call: Call, statement: Statement, values: Sequence[tuple[str, Made]], function: str, *, repeats: bool
+) -> Iterator[Named]:
+    """The cotangent of what a statement assigns: the one that enters its transposed equations from outside."""
+    if statement.is_return or len(statement.targets) != 1:
+        return
+    target = statement.targets[0]
+    within = [
+        number
+        for number in range(len(body.equations))
+        if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
+    ]
+    for part in instances(body, call, within, repeats=repeats):
+        entering = _entering(body, part)
+        if target.is_plain and len(entering) == 1:
+            names = {target.text: next(iter(entering))}
+        else:
+            names = _by_type({name: made[0] for name, made in values}, list(entering))
+        for name, variable in names.items():
+            yield _named(body, variable, entering[variable], name, "gradient", call, function)
+
+
+def _entering(body: Body, part: list[int]) -> dict[Any, int]:
+    """The cotangents that these equations take from others, each with the first equation that takes it."""
+    made = {variable for number in part for variable in body.equations[number].outvars}
+    entering: dict[Any, int] = {}
+    for number in part:
+        if body.equations[number].primitive.name == "add_any":
+            continue  # It sums this cotangent with that of another use of the same value, further up.
+        for atom in body.equations[number].invars:
+            if body.uses.is_cotangent(atom) and atom not in made and is_array(atom):
+                entering.setdefault(atom, number)
+    return entering
+
+
+def _by_type(values: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:
+    """Each name with the one cotangent of its value's type, where there is just one of both."""
+    found = {}
+    for name, value in values.items():
+        alike = [one for one in cotangents if _type(one) == _type(value)]
+        if len(alike) == 1 and sum(_type(other) == _type(value) for other in values.values()) == 1:
+            found[name] = alike[0]
+    return found
+
+
+def _type(variable: Any) -> tuple[Any, Any]:
+    return variable.aval.shape, variable.aval.dtype
+
+
+def _named(body: Body, variable: Any, number: int, name: str, role: Role, call: Call, function: str) -> Named:
+    primitive = body.equations[number].primitive.name
+    return Named(variable, name, role, True, call.file, call.span, function, number, primitive, body.stack_of(number))
+
+
+def _function_name(body: Body, number: int, call: Call) -> str:
+    return body.levels[number][call.depth].function
+
+
+def _is_repeated(body: Body, number: int, call: Call) -> bool:
+    """Whether the way to this place leads through a loop of Python's."""
+    return any(
+        level.maps or any(one.repeats for one in body.source(level.file).statements_at(Span(*level.span)))
+        for level in body.levels[number][: call.depth]
+    )
+
+
+def _distinct(found: list[Named]) -> list[Named]:
+    """Without what is said twice: an assignment in a `return`, a name of the same value in two frames."""
+    seen: set[tuple[Any, ...]] = set()
+    kept = []
+    for one in found:
+        key = (one.variable, one.name, one.role, one.file, one.span)
+        if key not in seen:
+            seen.add(key)
+            kept.append(one)
+    return kept

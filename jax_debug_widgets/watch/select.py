@@ -1,0 +1,198 @@
+"""What a person asks to watch: names, lines, primitives, scopes; and which values that means."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from jax_debug_widgets.watch.condition import Condition
+from jax_debug_widgets.watch.names import Named
+from jax_debug_widgets.watch.source import is_library
+
+_LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
+_GRADIENT = "grad/"
+_EXPRESSION = re.compile(r"[ (]")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to watch, and how much of it. Hashable: it is part of what programs are compiled by.
+
+    Attributes:
+      names: patterns, see `Selection`; empty with `everything`.
+      everything: all values with a name in the user's files, and their gradients.
+      ops: the result of every equation.
+      every: only each so-manieth step.
+      values: take the values whole, not their statistics alone.
+      histograms: also count magnitudes, see `watch.histogram`.
+      when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
+    """
+
+    names: tuple[str, ...] = ()
+    everything: bool = False
+    ops: bool = False
+    every: int = 1
+    values: bool = False
+    histograms: bool = False
+    when: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        watch: str | Sequence[str] | bool | None,
+        *,
+        ops: bool = False,
+        every: int = 1,
+        values: bool = False,
+        histograms: bool = False,
+        when: str | None = None,
+    ) -> Watch | None:
+        """What `jdw.capture(watch=..., ops=...)` asks for; None for nothing.
+
+        Args:
+          watch: patterns, in one string separated by commas, or several; True for every value that has a name.
+          ops, every, values, histograms, when: see the class.
+
+        Raises:
+          TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition.
+        """
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"every must be a positive integer, got {every!r}")
+        if isinstance(watch, str):
+            watch = separated(watch)
+        is_several = isinstance(watch, Sequence) and all(isinstance(one, str) for one in watch)
+        if not (watch is None or isinstance(watch, bool) or is_several):
+            raise TypeError(f"watch must be True, a name or several names, got {watch!r}")
+        names = tuple(one for one in watch if one.strip()) if isinstance(watch, Sequence) else ()
+        if not (isinstance(when, str) or when is None):
+            raise TypeError(f"when must be an expression in a string ('loss > 10'), got {when!r}")
+        asked = bool(names or watch is True or ops)
+        if when is not None:
+            _ = Condition(when)
+            if not asked:
+                raise ValueError("when says at which steps watched values are taken: say which as well, with watch")
+        return cls(names, watch is True, ops, every, values, histograms, when or "") if asked else None
+
+
+def separated(text: str) -> list[str]:
+    """The parts between commas that are not in brackets: `a, p["x,y"]`."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign in "[(") - (sign in "])")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+class Pattern:
+    """One thing asked for.
+
+    `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `logits@model.py`, `model.py:40-60` and
+    `In [3]:4` (lines), `layer*/mlp` (a named scope), `dot_general|exp` (primitives, where no name matches).
+    """
+
+    def __init__(self, text: str, name_file: Callable[[str], str]) -> None:
+        self.text = text.strip()
+        self._name_file = name_file
+        self._role: str | None = None
+        self._file = self._lines = None
+        rest = self.text
+        if rest.startswith(_GRADIENT):
+            self._role, rest = "gradient", rest.removeprefix(_GRADIENT)
+        lines = _LINES.match(rest)
+        if lines is not None:
+            first = int(lines["first"])
+            self._file, self._lines, rest = lines["file"], (first, int(lines["last"] or first)), ""
+        elif "@" in rest:
+            rest, _, self._file = rest.partition("@")
+        self._name = rest
+
+    def wants_file(self, file: str) -> bool:
+        """Whether values of this file may match: those of a library only where it is asked for."""
+        if self._file:
+            return self._is_file(file)
+        return not is_library(file)
+
+    def matches(self, one: Named) -> bool:
+        """Whether this is a value asked for by name, line or scope."""
+        if self._role is not None and one.role != self._role:
+            return False
+        if not self.wants_file(one.file):
+            return False
+        if self._lines is not None:
+            return one.span.line <= self._lines[1] and one.span.end_line >= self._lines[0]
+        if not self._name:
+            return True
+        return self._is_name(one) or ("/" in self._name and self._is_scope(one.stack))
+
+    def matches_value(self, one: Named) -> bool:
+        """Whether this is a value asked for in any way, that is also by a regular expression for its primitive."""
+        try:
+            is_primitive = not (self._file or self._role) and re.fullmatch(self._name, one.primitive) is not None
+        except re.error:
+            is_primitive = False
+        return is_primitive or self.matches(one)
+
+    def _is_name(self, one: Named) -> bool:
+        # A name may hold what a glob gives a meaning (`params["w"]`), and be the root of a tree (`params`).
+        if one.name == self._name:
+            return True
+        if _EXPRESSION.search(one.name):  # What is only returned is asked for as it is written.
+            return False
+        if one.name.startswith((f"{self._name}[", f"{self._name}.")):
+            return True
+        qualified = f".{one.function.replace('.<locals>', '')}.{one.name}"
+        return fnmatch.fnmatchcase(one.name, self._name) or fnmatch.fnmatchcase(qualified, f"*.{self._name}")
+
+    def _is_scope(self, stack: str) -> bool:
+        scopes = scope_of(stack).split("/")
+        wanted = self._name.split("/")
+        return any(
+            all(fnmatch.fnmatchcase(scope, want) for scope, want in zip(scopes[start:], wanted, strict=False))
+            for start in range(len(scopes) - len(wanted) + 1)
+        )
+
+    def _is_file(self, file: str) -> bool:
+        assert self._file is not None
+        told = self._file.replace(os.sep, "/")
+        path = file.replace(os.sep, "/")
+        return path == told or path.endswith(f"/{told}") or self._name_file(file) == self._file
+
+
+def scope_of(stack: str) -> str:
+    """The named scopes of a name stack, without transformations and loops: `jit(f)/jvp(layer0)/mlp` -> `layer0/mlp`."""
+    scopes = []
+    for part in stack.split("/"):
+        inner = re.sub(r"^(?:\w+\()+|\)+$", "", part)
+        if inner and "jit(" not in part and inner not in _STRUCTURE and not _BRANCH.fullmatch(inner):
+            scopes.append(inner)
+    return "/".join(scopes)
+
+
+_BRANCH = re.compile(r"branch_\d+_fun")
+_STRUCTURE = frozenset({
+    "while", "body", "cond", "scan", "checkpoint", "rematted_computation", "shard_map", "closed_call", "custom_jvp_call",
+    "custom_vjp_call", "core_call",
+})  # fmt: skip
+
+
+def unmatched(pattern: str, names: Iterable[str]) -> str:
+    """A sentence for a pattern that found nothing, with the nearest names."""
+    known = sorted(set(names))
+    bare = pattern.removeprefix(_GRADIENT).partition("@")[0]
+    near = difflib.get_close_matches(bare, known, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"Nothing to watch is called {pattern!r}.{hint} There are: {some_of(known)}."
+
+
+def some_of(names: Iterable[str]) -> str:
+    """As many names as fit a line."""
+    known = sorted(set(names))
+    some = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")  # noqa: PLR2004 - what fits a line
+    return some or "no names in the programs compiled here"

@@ -1,0 +1,247 @@
+"""What a file's source says of names: which range computes what is assigned to which variable."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import os
+import re
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
+"""Of an array; known while a program is traced."""
+
+
+class Span(NamedTuple):
+    """A range of a file as the interpreter counts it: lines from 1, columns in UTF-8 bytes from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def contains(self, other: Span) -> bool:
+        """Whether `other` lies in it."""
+        return self[:2] <= other[:2] and other[2:] <= self[2:]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is assigned to: a variable, attribute or item; with `parts`, a tuple of such."""
+
+    text: str
+    parts: tuple[Target, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes one value and no sequence is taken apart."""
+        return not self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A range that computes what has a name.
+
+    Attributes:
+      span: the expression; of an augmented assignment the whole statement, which is what the interpreter says of it.
+      value: that expression.
+      targets: what it is assigned to; none for what is returned.
+      function: the function that it is in, None outside of all.
+      repeats: whether it is in a loop or comprehension of its function.
+    """
+
+    span: Span
+    value: ast.expr
+    targets: tuple[Target, ...]
+    function: Function | None
+    repeats: bool
+
+    @property
+    def is_return(self) -> bool:
+        """Whether it is what its function returns."""
+        return not self.targets
+
+
+@dataclass(eq=False)
+class Function:
+    """A function or lambda of a file.
+
+    Attributes:
+      first, last: its lines, decorators and all; `code_line` is what its code object says it begins at.
+      arguments: the names of its parameters in order, without `*` and `**`.
+      statements: those directly in it, in the order of the source.
+    """
+
+    name: str
+    first: int
+    last: int
+    code_line: int
+    node: ast.AST
+    arguments: tuple[str, ...]
+    statements: list[Statement] = field(default_factory=list)
+
+    @property
+    def returns(self) -> list[Statement]:
+        """What it may return."""
+        return [statement for statement in self.statements if statement.is_return]
+
+
+class SourceFile:
+    """The names in one version of a file."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.functions: list[Function] = []
+        self.statements: list[Statement] = []
+        self.expressions: dict[Span, ast.expr] = {}
+        try:
+            tree = ast.parse("".join(lines))
+        except SyntaxError:  # A cell with magics, say; it has no names to give.
+            return
+        self._visit(tree, None, "", repeats=False)
+        self._by_span: dict[Span, list[Statement]] = {}
+        for statement in self.statements:
+            self._by_span.setdefault(statement.span, []).append(statement)
+
+    def statements_at(self, span: Span) -> list[Statement]:
+        """What is assigned or returned from exactly this range."""
+        return self._by_span.get(span, []) if self.statements else []
+
+    def function_at(self, code_line: int, name: str) -> Function | None:
+        """The function whose code begins at this line."""
+        last = name.rpartition(".")[2]
+        found = [one for one in self.functions if one.code_line == code_line]
+        exact = [one for one in found if one.name.rpartition(".")[2] == last]
+        return (exact or found or [None])[0]
+
+    def text(self, span: Span) -> str:
+        """The expression in this range in one line; the whole lines where it is none."""
+        node = self.expressions.get(span)
+        if node is not None:
+            return ast.unparse(node)
+        if not 1 <= span.line <= len(self.lines):
+            return ""
+        return " ".join("".join(self.lines[span.line - 1 : span.end_line]).split())
+
+    def character(self, line: int, byte: int) -> int:
+        """The column in characters of a byte of a line."""
+        if not 1 <= line <= len(self.lines) or byte < 0:
+            return byte
+        return len(self.lines[line - 1].encode()[:byte].decode(errors="replace"))
+
+    def _visit(self, node: ast.AST, function: Function | None, scope: str, *, repeats: bool) -> None:
+        if isinstance(node, ast.expr) and hasattr(node, "lineno"):
+            self.expressions.setdefault(span_of(node), node)
+        for statement in _statements(node, function, repeats=repeats):
+            self.statements.append(statement)
+            if function is not None:
+                function.statements.append(statement)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            self._visit_function(node, function, scope, repeats=repeats)
+            return
+        if isinstance(node, ast.ClassDef):
+            scope = f"{scope}{node.name}."
+        loop = isinstance(
+            node, ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        )
+        for child in ast.iter_child_nodes(node):
+            self._visit(child, function, scope, repeats=repeats or loop)
+
+    def _visit_function(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        outer: Function | None,
+        scope: str,
+        *,
+        repeats: bool,
+    ) -> None:
+        decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+        name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+        first = min([node.lineno, *(one.lineno for one in decorators)])
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        names = tuple(one.arg for one in arguments)
+        made = Function(scope + name, first, node.end_lineno or first, first, node, names)
+        self.functions.append(made)
+        for outside in (*decorators, *node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self._visit(outside, outer, scope, repeats=repeats)
+        inner = f"{scope}{name}.<locals>."
+        if isinstance(node, ast.Lambda):
+            returned = Statement(span_of(node.body), node.body, (), made, repeats=False)
+            self.statements.append(returned)
+            made.statements.append(returned)
+            self._visit(node.body, made, inner, repeats=False)
+            return
+        for child in node.body:
+            self._visit(child, made, inner, repeats=False)
+
+
+def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                for part, own in _pairs(target, value):
+                    yield Statement(span_of(own), own, (_target(part),), function, repeats)
+        case ast.AugAssign(target=target, value=value):
+            # The interpreter gives an augmented operation the range of its statement.
+            combined = ast.BinOp(_loaded(target), node.op, value)
+            yield Statement(span_of(node), combined, (_target(target),), function, repeats)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield Statement(span_of(value), value, (_target(target),), function, repeats)
+        case ast.NamedExpr(target=target, value=value):
+            yield Statement(span_of(value), value, (_target(target),), function, repeats)
+        case ast.Return(value=ast.expr() as value):
+            yield Statement(span_of(value), value, (), function, repeats)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`a, (b, c) = x, (y, z)` is three assignments."""
+    if (
+        isinstance(target, ast.Tuple | ast.List)
+        and isinstance(value, ast.Tuple | ast.List)
+        and len(target.elts) == len(value.elts)
+        and not any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts))
+    ):
+        for part, own in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(part, own)
+    else:
+        yield target, value
+
+
+def _target(node: ast.expr) -> Target:
+    if isinstance(node, ast.Tuple | ast.List):
+        return Target(ast.unparse(node), tuple(map(_target, node.elts)))
+    return Target(ast.unparse(node))
+
+
+def _loaded(node: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def span_of(node: ast.expr | ast.stmt) -> Span:
+    """The range of a node."""
+    return Span(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(file: str, text: tuple[str, ...]) -> SourceFile:
+    del file
+    return SourceFile(list(text))
+
+
+def source_of(file: str) -> SourceFile:
+    """The names in `file` as the interpreter knows it now; cells of a notebook are such files too."""
+    return _parsed(file, tuple(linecache.getlines(file)))
+
+
+_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
+_LIBRARIES = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library(file: str) -> bool:
+    """Whether a file is installed, as opposed to a notebook's cell or a file that its user writes."""
+    return bool(_LIBRARIES.search(file)) or file.startswith((_STANDARD_LIBRARY, "<frozen "))

@@ -1,0 +1,173 @@
+"""Statistics of arrays, computed where the arrays are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jax_core
+
+STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
+"""Of an array: `min` to `std` of its finite elements, the norm of all, and counts."""
+
+SCALAR = ("value",)
+"""Of a single number: itself."""
+
+_TOGETHER = 1 << 24
+"""Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
+
+_ROW = 1024
+"""Elements of which a row is made there, so that arrays of any sizes make one table."""
+
+_SMALL = 1e-16
+"""A square of this is still far from where float32 ends."""
+
+_SAME_ELEMENTS = frozenset(("transpose", "reshape", "squeeze", "expand_dims", "rev", "copy", "copy_p"))
+
+
+def names_of(aval: Any) -> tuple[str, ...]:
+    """What is taken of a value of this type."""
+    return SCALAR if aval.size == 1 else STATISTICS
+
+
+def origins(equations: Iterable[Any]) -> dict[Any, Any]:
+    """Result -> another variable of the body with the same statistics, which it only shows in another way.
+
+    XLA may never make the transposed gradient of a weight that the source names, and to read it would make it do so.
+    """
+    found: dict[Any, Any] = {}
+    for equation in equations:
+        if equation.primitive.name in _SAME_ELEMENTS or _only_widens(equation):
+            (operand,), (result,) = equation.invars, equation.outvars
+            if not isinstance(operand, jax_core.Literal):
+                found[result] = found.get(operand, operand)
+    return found
+
+
+def _only_widens(equation: Any) -> bool:
+    if equation.primitive.name != "convert_element_type":
+        return False
+    is_complex = jnp.issubdtype(equation.invars[0].aval.dtype, jnp.complexfloating)
+    return equation.params["new_dtype"] == jnp.float32 and not is_complex
+
+
+def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None) -> jax.Array:
+    """float32[n, 9]: of each array, or of those that `rows` names; of a single number it is the first of its row.
+
+    Of complex numbers their magnitude. The arrays are read one by one, in five passes; what is left of them is put
+    together for all: small operations cost more by their number than by their size, to run and to compile.
+    """
+    sizes = [array.size for array in arrays]
+    large = [number for number, size in enumerate(sizes) if size > 1]
+    single = [number for number, size in enumerate(sizes) if size == 1]
+    columns = [_statistics([arrays[number] for number in group]) for group in _groups(large, sizes)]
+    if single:
+        numbers = jnp.concatenate([_as_float(arrays[number]).reshape(1) for number in single])
+        width = len(STATISTICS) if large else len(SCALAR)
+        columns.append(jnp.pad(numbers[None], ((0, width - 1), (0, 0))))
+    table = (columns[0] if len(columns) == 1 else jnp.concatenate(columns, 1)).T
+    found = {number: row for row, number in enumerate([*large, *single])}
+    order = [found[number] for number in (range(len(arrays)) if rows is None else rows)]
+    return table if order == list(range(len(arrays))) else table[np.array(order, np.int32)]
+
+
+def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    group: list[int] = []
+    for number in numbers:
+        if group and sum(sizes[one] for one in group) + sizes[number] > _TOGETHER:
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group
+
+
+def _as_float(array: jax.Array) -> jax.Array:
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        array = jnp.abs(array)
+    return array.astype(jnp.float32)
+
+
+def _statistics(arrays: list[jax.Array]) -> jax.Array:
+    """float32[9, n]."""
+    parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each]).reshape(
+        -1, len(arrays)
+    )
+    low, high, _, squares, _ = parts
+    largest = jnp.maximum(high, -low)
+    is_plain = jnp.isfinite(squares) & ((largest > _SMALL) | (largest == 0))
+    # Nearly always this holds of all, and then the passes are enough.
+    return lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
+
+
+@jax.jit
+def _passes(array: jax.Array) -> tuple[jax.Array, ...]:
+    """Jitted for the sake of JAX's caches: arrays of one shape are traced and lowered once.
+
+    Each is one whole reduction by one operation, for which XLA's CPU backend has kernels; what it compiles itself (of
+    several results at once, of comparisons, of columns) is not vectorised, or more to compile than to run.
+    """
+    x = _as_float(array)
+    return x.min(), x.max(), x.sum(), (x * x).sum(), jnp.square(jnp.sign(x)).sum()
+
+
+def _of_finite(parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
+    low, high, total, squares, others = parts
+    sizes = _sizes(arrays)
+    none = jnp.zeros_like(low)
+    return jnp.stack([low, high, *_moments(total, squares, sizes), jnp.sqrt(squares), sizes - others, none, none, none])
+
+
+def _of_any(parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
+    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold.
+
+    All arrays become rows of one table, filled up with NaN: a computation of its own for each takes long to compile.
+    """
+    del parts
+    lengths = [-(-array.size // _ROW) for array in arrays]
+    filling = np.array([rows * _ROW - array.size for rows, array in zip(lengths, arrays, strict=True)], np.float32)
+    pieces: list[Any] = []
+    for array, fill in zip(arrays, filling, strict=True):
+        pieces += [_as_float(array).ravel(), np.full(int(fill), np.nan, np.float32)]
+    table = jnp.concatenate(pieces).reshape(-1, _ROW)
+    owner = np.repeat(np.arange(len(arrays)), lengths)
+    is_mine = lax.broadcasted_iota(jnp.int32, (len(arrays), len(owner)), 0) == owner[None].astype(np.int32)
+
+    def folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:
+        """float32[n] of what each array has in its rows of these columns."""
+        rows = _folded(columns, combine, neutral)
+        return _folded([jnp.where(is_mine, row[None], neutral) for row in rows], combine, neutral)
+
+    finite = jnp.isfinite(table)
+    high, negative = folded([jnp.where(finite, one, -jnp.inf) for one in (table, -table)], lax.max, -np.inf)
+    scale = jnp.maximum(jnp.maximum(high, negative), jnp.finfo(jnp.float32).tiny)
+    scaled = jnp.where(finite, table, 0) / scale[owner][:, None]
+    kinds = [kind.astype(jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)]
+    total, squares, zeros, nan, above, below = folded([scaled, scaled * scaled, *kinds], lax.add, 0)
+    nan = nan - filling
+    mean, std = _moments(total, squares, jnp.maximum(_sizes(arrays) - nan - above - below, 1))
+    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
+    return jnp.stack([-negative, high, mean * scale, std * scale, norm, zeros, nan, above, below])
+
+
+def _folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:
+    """Each reduced along its rows, in one loop for all of them."""
+
+    def both(one: Sequence[jax.Array], other: Sequence[jax.Array]) -> Sequence[jax.Array]:
+        return tuple(map(combine, one, other))
+
+    return lax.reduce(tuple(columns), (np.float32(neutral),) * len(columns), both, (1,))
+
+
+def _sizes(arrays: list[jax.Array]) -> jax.Array:
+    return jnp.array([array.size for array in arrays], jnp.float32)
+
+
+def _moments(total: jax.Array, squares: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
+    """Mean and standard deviation; the latter is good to a thousandth of the mean: more would take a second pass."""
+    mean = total / count
+    return mean, jnp.sqrt(jnp.maximum(squares / count - mean * mean, 0))

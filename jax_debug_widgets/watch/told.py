@@ -1,0 +1,112 @@
+"""For each name in a file, whether it can be watched, and why not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, SourceFile, Span, Statement, Target, source_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.watch.watching import Seen
+
+NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
+NOT_COMPILED = "its function has not been traced for a compiled program here"
+WHILE_TRACING = "known while tracing: no array operation computes it"
+IS_KEY = "a PRNG key: there are no numbers in it"
+NOT_NEEDED = "no operation of the compiled program computes it: what it is used for needs no array, or nothing uses it"
+
+
+@dataclass(frozen=True)
+class NamedPlace:
+    """A name, the range that computes it (columns in characters), and why it is not watched; empty where it can be."""
+
+    name: str
+    span: Span
+    why: str
+
+
+def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPlace]]:
+    """The names in `file`, as far as the programs in `seen` have shown them."""
+    source = source_of(file)
+    places = []
+    for statement in source.statements:
+        span = Span(
+            statement.span.line,
+            source.character(statement.span.line, statement.span.column),
+            statement.span.end_line,
+            source.character(statement.span.end_line, statement.span.end_column),
+        )
+        places += [NamedPlace(name, span, _why(file, statement, name, seen)) for name in _names(source, statement)]
+    return source, places
+
+
+def _names(source: SourceFile, statement: Statement) -> Iterator[str]:
+    if statement.is_return:
+        yield source.text(statement.span)
+    for target in statement.targets:
+        yield from _of_target(target)
+
+
+def _of_target(target: Target) -> Iterator[str]:
+    if target.is_plain and target.text != "_":
+        yield target.text
+    for part in target.parts:
+        yield from _of_target(part)
+
+
+def _why(file: str, statement: Statement, name: str, seen: Seen | None) -> str:
+    if seen is None:
+        return NOT_WATCHED
+    found = [
+        watched
+        for (its_file, span, its_name), watched in seen.places.items()
+        if (its_file, span) == (file, statement.span)
+        and (its_name == name or its_name.startswith((f"{name}[", f"{name}.")))
+    ]
+    if any(found):
+        return ""
+    if found:
+        return NOT_WATCHED
+    function = statement.function
+    if function is None or (file, function.name) not in seen.functions:
+        return NOT_COMPILED
+    return _why_not_computed(statement.value)
+
+
+def _why_not_computed(value: ast.expr) -> str:
+    if _makes_keys(value):
+        return IS_KEY
+    if _is_alias(value):
+        return f"the same value as {ast.unparse(value)}"
+    return WHILE_TRACING if _is_static(value) else NOT_NEEDED
+
+
+def _is_alias(node: ast.expr) -> bool:
+    """Whether an expression only names what is there: `x`, `state.w`, `(h, c)`."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(map(_is_alias, node.elts))
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and _is_alias(node.value))
+
+
+def _makes_keys(node: ast.expr) -> bool:
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return called.endswith(("random.split", "random.key", "random.fold_in", "random.PRNGKey"))
+
+
+_STATIC_CALLS = frozenset({"len", "range", "int", "float", "str", "tuple", "list", "dict", "partial", "isinstance"})
+
+
+def _is_static(node: ast.expr) -> bool:
+    """Whether an expression is plainly one of Python values: constants, shapes, functions."""
+    if isinstance(node, ast.Constant | ast.Lambda | ast.JoinedStr):
+        return True
+    for one in ast.walk(node):
+        if isinstance(one, ast.Attribute) and one.attr in STATIC_ATTRIBUTES:
+            return True
+        if isinstance(one, ast.Call):
+            name = one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
+            return name in _STATIC_CALLS
+    return False

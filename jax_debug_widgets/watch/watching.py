@@ -1,0 +1,290 @@
+"""Choose the values of a program that are watched, and give each its site and its tap."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.program import device_names
+from jax_debug_widgets._jax.watch_tap import Taken
+from jax_debug_widgets._jax.watching import Around
+from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
+from jax_debug_widgets.taps.sites import phase_of, transforms_of
+from jax_debug_widgets.watch import histogram
+from jax_debug_widgets.watch.body import Body
+from jax_debug_widgets.watch.condition import Condition
+from jax_debug_widgets.watch.names import Named, every_value, named_values
+from jax_debug_widgets.watch.price import Work
+from jax_debug_widgets.watch.select import Pattern, Watch, scope_of, some_of, unmatched
+from jax_debug_widgets.watch.source import Span, is_library, source_of
+from jax_debug_widgets.watch.statistics import names_of, origins, stacked
+from jax_debug_widgets.watch.whole import sampled, whole_shape
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.place import Place
+    from jax_debug_widgets.taps import Capture
+
+
+@dataclass
+class Seen:
+    """What was found in the programs compiled for one `Watch`.
+
+    Attributes:
+      names: all that has a name there.
+      places: file, range and name of each value that has one there, and whether it is watched.
+      functions: file and name of each function that was traced for them.
+      matched: pattern -> the sites of the values that it has found; none where all are untaken.
+      conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
+      failures: programs that could not be watched, and why.
+      works: by the number of a site what its program computes, and what watching adds.
+    """
+
+    names: dict[str, None] = field(default_factory=dict)
+    places: dict[tuple[str, Span, str], bool] = field(default_factory=dict)
+    functions: set[tuple[str, str]] = field(default_factory=set)
+    matched: dict[str, set[int]] = field(default_factory=dict)
+    conditional: bool = False
+    untaken: dict[str, None] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    works: dict[int, Work] = field(default_factory=dict)
+
+
+class Watching:
+    """What watches the programs of this process."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._lock = threading.Lock()
+        self._seen: dict[Watch, Seen] = {}
+        capture.make_watcher = self._watcher
+
+    def seen(self, watch: Watch) -> Seen:
+        """What has been found for `watch` so far."""
+        with self._lock:
+            return self._seen.setdefault(watch, Seen())
+
+    def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
+        """What its user should know: patterns that have found none of these sites, and programs that run unwatched."""
+        seen, numbers = self.seen(watch), {site.id for site in sites}
+
+        def is_missing(name: str) -> bool:
+            found = seen.matched.get(name)
+            return found is None or (bool(found) and numbers.isdisjoint(found))
+
+        missing = [name for name in watch.names if is_missing(name)] if seen.functions and not seen.failures else []
+        return [
+            *(unmatched(name, seen.names) for name in missing),
+            *_of_condition(watch, seen),
+            *(
+                f"{name} runs unwatched, with its taps it could not be compiled: {why}"
+                for name, why in seen.failures.items()
+            ),
+        ]
+
+    def _watcher(self, _name: str, watch: Any) -> ProgramWatcher:
+        seen = self.seen(watch)
+        return ProgramWatcher(self._capture, watch, seen)
+
+
+def _of_condition(watch: Watch, seen: Seen) -> list[str]:
+    """Values that are never taken because the condition cannot be looked at beside them."""
+    if not (watch.when and seen.untaken):
+        return []
+    if not seen.conditional:
+        told = " and ".join(Condition(watch.when).names)
+        missing = f"Nothing is taken: no function or loop body compiled here computes {told}, by which `{watch.when}`"
+        return [f"{missing} is told. There are: {some_of(seen.names)}."]
+    return [
+        f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
+    ]
+
+
+class ProgramWatcher:
+    """Watches one program: see `_jax.watching.Watcher`."""
+
+    def __init__(self, capture: Capture, watch: Watch, seen: Seen) -> None:
+        self._capture, self._watch, self._seen = capture, watch, seen
+        self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
+        self._names: set[Pattern] = set()
+        """Those that are names in this program, and so no primitives."""
+        self._condition = Condition(watch.when) if watch.when else None
+        self._count: dict[object, int] = {}
+        self._order = 0
+        self._work = Work()
+
+    def failed(self, program: str, error: Exception) -> None:
+        """See `_jax.watching.Watcher`."""
+        self._seen.failures[program] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+    def every(self) -> int:
+        """See `_jax.watching.Watcher`."""
+        return self._watch.every
+
+    def conditional(self) -> bool:
+        """See `_jax.watching.Watcher`."""
+        return self._condition is not None
+
+    def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
+        """See `_jax.watching.Watcher`."""
+        body = Body(jaxpr, place, around)
+        named = named_values(body, self._wants_file)
+        chosen = self._chosen(body, named)
+        holds = self._condition.within(named) if self._condition else None
+        if self._condition and chosen:
+            self._seen.conditional |= holds is not None
+            if holds is None:
+                self._seen.untaken.update(dict.fromkeys(one.name for one in chosen))
+                self._found_by(chosen)
+                chosen = []
+        places = self._seen.places
+        for one in chosen:
+            places[one.file, one.span, one.name] = True
+        self._seen.functions.update((level.file, level.function) for levels in body.levels for level in levels)
+        times = math.prod(loop.length or 1 for loop in place.loops)
+        self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
+        if not chosen:
+            return None
+        taps = [self._tap(one, place, around) for one in chosen]
+        for tap, found in zip(taps, self._found_by(chosen), strict=True):
+            for sites in found:
+                sites.add(tap.site.id)
+        read = [one.variable for one in chosen]
+        if not self._watch.values:
+            origin = origins(jaxpr.eqns)
+            read = [origin.get(variable, variable) for variable in read]
+        variables = list(dict.fromkeys(read))
+        index = {variable: number for number, variable in enumerate(variables)}
+        compute = partial(_compute, rows=[index[variable] for variable in read], watch=self._watch)
+        self._seen.works.update((tap.site.id, self._work) for tap in taps)
+        return Taken(variables, compute, self._capture.bundle_recorder(taps), holds)
+
+    def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
+        candidates = every_value(body, named) if self._watch.ops else named
+        self._seen.names.update(dict.fromkeys(one.name for one in named))
+        for one in named:
+            self._seen.places.setdefault((one.file, one.span, one.name), False)
+        if self._watch.ops:
+            return candidates
+        if self._watch.everything:
+            # What an iteration was given is what the one before has made: it is there already.
+            return [one for one in named if not (one.carried or one.name.startswith("_"))]
+        chosen = [one for one in candidates if self._is_asked_for(one)]
+        left = [one for one in self._patterns if one not in self._names]
+        for one in every_value(body, named) if left else ():
+            if one not in chosen and any(pattern.matches_value(one) for pattern in left):
+                chosen.append(one)
+        return sorted(chosen, key=lambda one: one.equation)
+
+    def _is_asked_for(self, one: Named) -> bool:
+        asked = [pattern for pattern in self._patterns if pattern.matches(one)]
+        self._names.update(asked)
+        return bool(asked)
+
+    def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
+        """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
+        matched = self._seen.matched
+        return [
+            [matched.setdefault(one.text, set()) for one in self._patterns if one.matches_value(value)]
+            for value in chosen
+        ]
+
+    def _wants_file(self, file: str) -> bool:
+        return not is_library(file) or any(pattern.wants_file(file) for pattern in self._patterns)
+
+    def _tap(self, one: Named, place: Place, around: Around) -> Tap:
+        aval = one.variable.aval
+        statistics = names_of(aval)
+        if self._watch.histograms and aval.size > 1:
+            statistics = (*statistics, *histogram.NAMES)
+        is_whole = self._watch.values and aval.size > 1
+        shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
+        dtypes: tuple[np.dtype[Any], ...] = (np.dtype(np.float32),) * len(statistics)
+        if is_whole:
+            shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
+        site = self._site(one, (*statistics, "value") if is_whole else statistics, is_whole)
+        return Tap(
+            site=site,
+            lanes=(),
+            mapped=((),) * len(shapes),
+            shapes=shapes,
+            dtypes=dtypes,
+            nesting=Nesting(
+                loops=tuple(loop.length for loop in place.loops),
+                conditional=place.conditional or self.conditional(),
+                counted=bool(place.loops) and len(place.counters) == len(place.loops),
+                in_condition=place.in_condition,
+                axes=place.axes,
+                devices=device_names(place),
+                replicas=around.replicas,
+                stride=around.every,
+                strided=around.sampled_loop,
+                reverse=tuple(loop.reverse for loop in place.loops),
+            ),
+            nbytes=sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)),
+            unflatten=partial(_unflatten, site.values),
+            render=partial(_render, site),
+        )
+
+    def _site(self, one: Named, values: tuple[str, ...], is_whole: bool) -> CallSite:
+        aval = one.variable.aval
+        watched = Watched(
+            one.name, one.role, tuple(aval.shape), aval.dtype.name, one.primitive, scope_of(one.stack), is_whole
+        )
+        place = (watched, one.file, one.span, one.function, one.stack, values)
+        number = self._count[place] = self._count.get(place, -1) + 1
+        self._order += 1
+        return self._capture.sites.site_for(
+            ("watch", place, number), partial(self._make_site, one, watched, values, self._order)
+        )
+
+    def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
+        source, span = source_of(one.file), one.span
+        line = source.lines[span.line - 1].strip() if 1 <= span.line <= len(source.lines) else ""
+        label = f"grad/{one.name}" if one.role == "gradient" else one.name
+        return CallSite(
+            id=number,
+            kind="watch",
+            ordered=False,
+            file=one.file,
+            line=span.line,
+            column=source.character(span.line, span.column),
+            end_line=span.end_line,
+            end_column=source.character(span.end_line, span.end_column),
+            where=f"{self._capture.sites.name_file(one.file)}:{span.line}",
+            function=one.function,
+            source=line,
+            label=label,
+            values=values,
+            format=one.primitive,
+            name_stack=one.stack,
+            transforms=transforms_of(one.stack),
+            phase=phase_of(one.stack),
+            order=order,
+            keywords=(),
+            watch=watched,
+        )
+
+
+def _compute(*arrays: Any, rows: Sequence[int], watch: Watch) -> list[Any]:
+    table = stacked(arrays, rows)
+    if watch.histograms and any(array.size > 1 for array in arrays):
+        table = histogram.beside(table, arrays, rows)
+    return [table, *(sampled(arrays[row]) for row in rows if watch.values and arrays[row].size > 1)]
+
+
+def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), dict(zip(names, values, strict=True))
+
+
+def _render(site: CallSite, values: Sequence[Any]) -> str:
+    """What a line of text says of it; the panel shows none."""
+    told = [
+        f"{name} {float(value):.4g}" for name, value in zip(site.values, values, strict=True) if np.ndim(value) == 0
+    ]
+    return f"{site.label}: " + ", ".join(told)

@@ -1,0 +1,57 @@
+"""Answer for the kernel what a page asks that is loaded while a cell runs.
+
+Such a page first wants to know the kernel and the states of its widgets. The main thread would answer when the cell has ended;
+until then the page would show no panel, and a program that stands at a breakpoint could not be sent on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_WIDGET_CONTROL = "jupyter.widget.control"
+"""The comm by which a page asks for the states of all widgets."""
+
+_INFO = frozenset({"kernel_info_request", "comm_info_request"})
+
+
+class StandIn:
+    """Answers in the place of the main thread of `kernel` (ipykernel 7)."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self._comms: set[str] = set()
+
+    def takes(self, kind: Any, content: dict[str, Any]) -> bool:
+        """Whether such a message can be answered here."""
+        if kind == "comm_open" and content.get("target_name") == _WIDGET_CONTROL:
+            self._comms.add(content["comm_id"])
+            return True
+        return kind in _INFO or (kind in ("comm_msg", "comm_close") and content.get("comm_id") in self._comms)
+
+    def answer(self, kind: str, idents: Any, message: dict[str, Any], after: Callable[[], None]) -> None:
+        """Answer; then call `after`."""
+        kernel = self._kernel
+        kernel._publish_status("busy", "shell", parent=message)
+        try:
+            if kind == "kernel_info_request":
+                self._reply("kernel_info_reply", {"status": "ok", **kernel.kernel_info}, idents, message)
+            elif kind == "comm_info_request":
+                self._reply("comm_info_reply", {"status": "ok", "comms": self._comms_of(message)}, idents, message)
+            else:
+                getattr(kernel.comm_manager, kind)(None, idents, message)
+        finally:
+            kernel._publish_status("idle", "shell", parent=message)
+            after()
+
+    def _comms_of(self, message: dict[str, Any]) -> dict[str, dict[str, str]]:
+        wanted = message["content"].get("target_name")
+        comms = list(self._kernel.comm_manager.comms.items())
+        return {key: {"target_name": comm.target_name} for key, comm in comms if wanted in (None, comm.target_name)}
+
+    def _reply(self, kind: str, content: dict[str, Any], idents: Any, message: dict[str, Any]) -> None:
+        # The stream is the shell channel's thread's alone.
+        kernel = self._kernel
+        kernel.shell_channel_thread.io_loop.add_callback(
+            lambda: kernel.session.send(kernel.shell_stream, kind, content, message, ident=idents)
+        )

@@ -1,0 +1,32 @@
+/** The effects barrier of the newest run, in the status bar. */
+import type { ReadonlySignal } from "@preact/signals";
+import type { Followed } from "./follow";
+import type { Settings } from "./settings";
+import { barrierWords, stateWords, tone } from "./words";
+
+interface Props {
+  followed: ReadonlySignal<Followed | undefined>;
+  settings: ReadonlySignal<Readonly<Settings>>;
+  /** Shows the list of runs. */
+  onOpen(): void;
+}
+
+export function StatusItem({ followed, settings, onOpen }: Props) {
+  const link = followed.value?.link;
+  const run = link?.runs.newest.value;
+  if (!link || !run || !settings.value.statusBar) return null;
+  const words = link.lost.value ? "kernel gone" : barrierWords(run);
+  return (
+    <button
+      type="button"
+      class="jaxdebug-Status"
+      data-state={run.state}
+      data-barrier={run.barrier}
+      title={`${run.title}: ${stateWords(run)}. Click for the list of runs.`}
+      onClick={onOpen}
+    >
+      <span class="jaxdebug-Dot" data-tone={tone(run)} aria-hidden="true" />
+      JAX: {words}
+    </button>
+  );
+}

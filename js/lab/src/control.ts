@@ -1,0 +1,19 @@
+/** `comm_info_request` on the control channel, where ipykernel answers while its main thread runs a cell. */
+import { type Kernel, KernelMessage } from "@jupyterlab/services";
+import { TARGET } from "./wire";
+
+type Reply = KernelMessage.ICommInfoReplyMsg["content"];
+
+/** Undefined where the kernel is not busy: it will answer on the usual way, and this one would show it as idle. */
+export async function askControl(kernel: Kernel.IKernelConnection): Promise<Reply | undefined> {
+  if (kernel.isDisposed || kernel.status === "idle") return undefined;
+  const message = KernelMessage.createMessage({
+    channel: "control",
+    msgType: "comm_info_request" as "debug_request",
+    session: kernel.clientId,
+    username: kernel.username,
+    content: { target_name: TARGET } as never,
+  });
+  const reply = await kernel.sendControlMessage(message, true, true).done;
+  return reply?.content as Reply | undefined;
+}

@@ -1,0 +1,4 @@
+declare module "*.raw.css" {
+  const css: string;
+  export default css;
+}

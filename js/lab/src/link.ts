@@ -1,0 +1,121 @@
+/** The way to one kernel: hears of its runs, and asks it for what the list can do. */
+
+import type { Kernel, KernelMessage } from "@jupyterlab/services";
+import { signal } from "@preact/signals";
+import { Runs } from "./runs";
+import { decode, type Request, type RunsMessage, TARGET } from "./wire";
+
+/** A kernel that is running a cell answers on its control channel; one that is idle has answered by then. */
+const BUSY_AFTER_MS = 2000;
+
+/** A request that is not answered by then is made again: a page that loads may lose one. */
+const ANSWERED_AFTER_MS = 3000;
+const MOST_TRIES = 5;
+
+type CommInfoReply = KernelMessage.ICommInfoReplyMsg["content"];
+
+/** Asks for the kernel's comms on its control channel: see `askControl` in `control.ts`. */
+export type AskControl = (kernel: Kernel.IKernelConnection) => Promise<CommInfoReply | undefined>;
+
+export class KernelLink {
+  readonly runs = new Runs();
+  /** The kernel is dead, or the server is. */
+  readonly lost = signal(false);
+  /** Why nothing is understood of what the kernel says, "" for nothing. */
+  readonly problem = signal("");
+  private comm: Kernel.IComm | undefined;
+  /** The kernel has told of its runs. */
+  private heard = false;
+
+  /** `onBegin` is told when a run begins while we listen. */
+  constructor(
+    readonly kernel: Kernel.IKernelConnection,
+    private readonly onBegin: (link: KernelLink) => void,
+    private readonly askControl: AskControl,
+  ) {
+    kernel.registerCommTarget(TARGET, (comm) => this.attach(comm));
+    kernel.statusChanged.connect(this.onStatus, this);
+    kernel.connectionStatusChanged.connect(this.onConnection, this);
+    void this.find();
+  }
+
+  request(request: Request): void {
+    try {
+      this.comm?.send({ method: "custom", content: { ...request } });
+    } catch {
+      // A dead kernel takes no messages; `lost` says so.
+    }
+  }
+
+  /** Looks for a comm that the kernel opened before this page was there, and asks for its runs until it has answered. */
+  private async find(): Promise<void> {
+    for (let tries = 0; tries < MOST_TRIES && !this.heard && !this.kernel.isDisposed; tries++) {
+      if (!(await this.ask())) return;
+      await after(ANSWERED_AFTER_MS);
+    }
+  }
+
+  /** Whether there is something to wait for. */
+  private async ask(): Promise<boolean> {
+    try {
+      const language = (await this.kernel.spec)?.language;
+      if (language !== undefined && language !== "python") return false;
+      const [id] = this.comm ? [this.comm.commId] : await this.commIds();
+      if (id === undefined || this.kernel.isDisposed) return false;
+      if (!this.comm && !this.kernel.hasComm(id)) this.attach(this.kernel.createComm(TARGET, id));
+      this.request({ type: "list" });
+    } catch (error) {
+      // The kernel went away, or restarts, and knows of no runs; or the page's connection began anew.
+      console.debug("jax_debug_widgets:", error);
+    }
+    return true;
+  }
+
+  private async commIds(): Promise<string[]> {
+    const shell = this.kernel.requestCommInfo({ target_name: TARGET }).then((reply) => reply.content);
+    const control = after(BUSY_AFTER_MS).then(() => this.askControl(this.kernel));
+    // Whoever loses may fail later, when nobody listens.
+    for (const answer of [shell, control]) answer.catch(() => undefined);
+    const late = after(BUSY_AFTER_MS + ANSWERED_AFTER_MS).then(() => Promise.reject(new Error("no answer")));
+    const content = await Promise.race([Promise.any([shell, control.then((reply) => reply ?? shell)]), late]);
+    return content.status === "ok" ? Object.keys(content.comms) : [];
+  }
+
+  private attach(comm: Kernel.IComm): void {
+    this.comm = comm;
+    comm.onMsg = (message) => this.receive(message.content.data);
+    comm.onClose = () => {
+      if (this.comm === comm) this.comm = undefined;
+    };
+  }
+
+  private receive(data: unknown): void {
+    let message: RunsMessage | undefined;
+    try {
+      message = decode(data);
+    } catch (error) {
+      this.problem.value = error instanceof Error ? error.message : String(error);
+    }
+    if (!message) return;
+    this.heard = true;
+    this.lost.value = false;
+    if (this.runs.apply(message) && message.runs.length === 1) this.onBegin(this);
+  }
+
+  private onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {
+    if (status === "restarting" || status === "autorestarting") {
+      this.comm = undefined;
+      this.runs.clear();
+    }
+    this.lost.value = status === "dead";
+  }
+
+  private onConnection(_: Kernel.IKernelConnection, status: Kernel.ConnectionStatus): void {
+    this.lost.value = status === "disconnected";
+    if (status === "connected") this.request({ type: "list" });
+  }
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

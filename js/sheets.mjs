@@ -1,0 +1,47 @@
+// Style sheets with what they have in common written once: less than half of their size in the bundle.
+
+/** The characters that stand for what is in the dictionary: none of ours uses them, and they are two bytes. */
+const FIRST = 0x100;
+/** Of every declaration, property and variable; what costs more than it saves is left alone. */
+const CANDIDATES = [
+  /[^{};]+;/g,
+  /[^{};]+}/g,
+  /[\w-]+:[^{};]+/g,
+  /[\w-]+:/g,
+  /var\(--[\w-]+\)/g,
+  /\w+-mix\(in srgb,/g,
+  /[\w-]+/g,
+];
+const LEAST_SAVED = 4;
+const SYMBOL_BYTES = 2;
+const QUOTES = 3;
+
+/** The dictionary, and the sheets by name in its terms. */
+export function packed(sheets) {
+  const names = Object.keys(sheets);
+  let parts = Object.values(sheets);
+  const taken = parts.find((part) => /[\u0100-\u02ff]/.test(part));
+  if (taken) throw new Error(`a style sheet has a character that sheets.mjs uses itself: ${taken}`);
+  const saved = (text) => {
+    const times = parts.reduce((sum, part) => sum + part.split(text).length - 1, 0);
+    return times * (text.length - SYMBOL_BYTES) - text.length - QUOTES;
+  };
+  const found = new Set(parts.flatMap((part) => CANDIDATES.flatMap((pattern) => part.match(pattern) ?? [])));
+  const ranked = [...found].map((text) => [saved(text), text]).sort(([a], [b]) => b - a);
+  for (const [gain, text] of ranked) {
+    if (gain < LEAST_SAVED) break;
+    if (saved(text) < LEAST_SAVED) continue;
+    const symbol = String.fromCharCode(FIRST + parts.length - names.length);
+    parts = [...parts.map((part) => part.replaceAll(text, symbol)), text];
+  }
+  const dictionary = parts.slice(names.length);
+  return { dictionary, sheets: Object.fromEntries(names.map((name, i) => [name, parts[i]])) };
+}
+
+/** The module that puts the sheets together again. */
+export function unpacker(dictionary) {
+  const last = FIRST + dictionary.length - 1;
+  const range = [FIRST, last].map((code) => `\\u${code.toString(16).padStart(4, "0")}`).join("-");
+  return `const words = ${JSON.stringify(dictionary)};
+    export const unpack = (text) => text.replace(/[${range}]/g, (c) => unpack(words[c.charCodeAt(0) - ${FIRST}]));`;
+}

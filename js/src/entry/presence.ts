@@ -1,0 +1,26 @@
+/** Tells the kernel that somebody can see a stop: without that it lets the program go on, so that nothing hangs. */
+
+const AGAIN_MS = 15_000;
+
+export class Presence {
+  private readonly timers = new Map<string, { stop: number; timer: ReturnType<typeof setInterval> }>();
+
+  constructor(private readonly say: (run: string, stop: number) => void) {}
+
+  /** `run` stands at `stop`, or at none. */
+  tell(run: string, stop: number | undefined): void {
+    const known = this.timers.get(run);
+    if (known?.stop === stop) return;
+    clearInterval(known?.timer);
+    this.timers.delete(run);
+    if (stop === undefined) return;
+    const here = () => this.say(run, stop);
+    here();
+    this.timers.set(run, { stop, timer: setInterval(here, AGAIN_MS) });
+  }
+
+  end(): void {
+    for (const { timer } of this.timers.values()) clearInterval(timer);
+    this.timers.clear();
+  }
+}

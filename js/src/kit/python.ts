@@ -1,0 +1,52 @@
+/** Python as coloured spans; enough for reading a few lines, so that no editor need be brought along. */
+
+export type SpanKind = "" | "comment" | "string" | "number" | "keyword" | "definition";
+export type Span = readonly [kind: SpanKind, text: string];
+
+const KEYWORDS =
+  "False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|" +
+  "import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield";
+/** One group a kind, in the order of `KINDS`; quotes may be left open by the end of the line. */
+const TOKEN = new RegExp(
+  [
+    "(#.*)",
+    `((?:\\b[rbfutRBFUT]{1,2})?(?:"""(?:\\\\.|(?!""").)*(?:"""|$)|'''(?:\\\\.|(?!''').)*(?:'''|$)|"(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.|[^'\\\\])*'?))`,
+    "(\\b\\d[\\w.]*(?:(?<=[eE])[+-]\\d+)?|(?<![\\w.])\\.\\d\\w*)",
+    `\\b(${KEYWORDS})\\b`,
+    "((?<=\\b(?:def|class)\\s+)\\w+)",
+  ].join("|"),
+  "g",
+);
+const KINDS: readonly SpanKind[] = ["comment", "string", "number", "keyword", "definition"];
+
+/** The spans of each line; together they are the line. A triple-quoted string may go on over several. */
+export function highlighted(lines: readonly string[]): Span[][] {
+  let open = "";
+  return lines.map((line) => {
+    const spans: Span[] = [];
+    let at = 0;
+    if (open) {
+      const end = line.indexOf(open);
+      at = end < 0 ? line.length : end + open.length;
+      spans.push(["string", line.slice(0, at)]);
+      if (end >= 0) open = "";
+    }
+    for (const match of line.slice(at).matchAll(TOKEN)) {
+      const start = line.length - match.input.length + match.index;
+      const kind = KINDS[match.slice(1).findIndex((group) => group !== undefined)] as SpanKind;
+      if (start > at) spans.push(["", line.slice(at, start)]);
+      spans.push([kind, match[0]]);
+      at = start + match[0].length;
+      if (kind === "string") open = leftOpen(match[0]);
+    }
+    if (at < line.length) spans.push(["", line.slice(at)]);
+    return spans;
+  });
+}
+
+/** The triple quotes that this string does not close, "" where it does. */
+function leftOpen(text: string): string {
+  const [, quotes = ""] = /^\w*("""|''')/.exec(text) ?? [];
+  const content = text.slice(text.indexOf(quotes) + quotes.length);
+  return quotes && !content.endsWith(quotes) ? quotes : "";
+}

@@ -1,0 +1,51 @@
+/** What many lanes and devices span at each place of the axis: the lowest, the highest and the mean. */
+import { Growable } from "./growable";
+
+const MOST_PLACES = 32_768;
+
+const column = () => new Growable(Float64Array, 64);
+
+export class Band {
+  readonly x = column();
+  readonly time = column();
+  /** The mean. */
+  readonly y = column();
+  readonly low = column();
+  readonly high = column();
+  private readonly counts = column();
+  total = 0;
+
+  /** Devices are at different steps at a time, so a place may come again. */
+  push(x: number, time: number, y: number): void {
+    this.total++;
+    if (!Number.isFinite(y)) return;
+    if (this.x.length > 0 && x <= this.x.at(-1)) {
+      this.widen(Math.max(0, this.x.lowerBound(x + 1e-9) - 1), y, y, y, 1);
+      return;
+    }
+    const row = [x, time, y, y, y, 1];
+    for (const [i, own] of this.columns.entries()) own.push(row[i] as number);
+    if (this.x.length >= MOST_PLACES) this.halve();
+  }
+
+  private get columns(): Growable<Float64Array>[] {
+    return [this.x, this.time, this.y, this.low, this.high, this.counts];
+  }
+
+  private widen(i: number, low: number, high: number, mean: number, count: number): void {
+    const all = this.counts.at(i) + count;
+    this.low.set(i, Math.min(this.low.at(i), low));
+    this.high.set(i, Math.max(this.high.at(i), high));
+    this.y.set(i, this.y.at(i) + ((mean - this.y.at(i)) * count) / all);
+    this.counts.set(i, all);
+  }
+
+  /** Two places become one. */
+  private halve(): void {
+    const { x, y, low, high, counts } = this;
+    for (let i = 0; i + 1 < x.length; i += 2) {
+      this.widen(i, low.at(i + 1), high.at(i + 1), y.at(i + 1), counts.at(i + 1));
+    }
+    for (const own of this.columns) own.replace(own.view().filter((_, i) => i % 2 === 0));
+  }
+}

@@ -1,0 +1,147 @@
+import { describe, expect, it } from "vitest";
+import { TestRun } from "../../test/fakes";
+import { goldenBatch } from "../../test/golden";
+import type { Batch } from "../transport/wire";
+import type { Line } from "./series";
+import { Watched, type WatchTable } from "./watched";
+
+const NOW = { moment: null, call: null };
+const [LOGITS, LOSS, GRADIENT] = [1, 2, 3];
+
+function watched(changes: Partial<Batch> = {}): TestRun {
+  const run = new TestRun();
+  run.store.apply(goldenBatch("watch", changes));
+  return run;
+}
+
+function table({ store }: TestRun, site: number): WatchTable {
+  return store.watched.tables.get(site) as WatchTable;
+}
+
+/** `count` executions of one site, its first statistic counting them; `about` are columns of all events. */
+function executions(count: number, about: (i: number) => Record<string, number>): Batch {
+  const { sites, events, ...rest } = goldenBatch("watch");
+  const column = (name: string, other: (i: number) => number) =>
+    Array.from({ length: count }, (_, i) => about(i)[name] ?? other(i));
+  return {
+    ...rest,
+    sites: sites.slice(0, 1),
+    count,
+    events: {
+      ...events,
+      site: new Uint32Array(count).fill(LOGITS),
+      time: Float64Array.from(column("time", (i) => i)),
+      occurrence: Uint32Array.from(column("occurrence", (i) => i)),
+      lane: Int32Array.from(column("lane", () => -1)),
+      call: Int32Array.from(column("call", () => 0)),
+      ...Object.fromEntries(["step", "inner", "device"].map((name) => [name, Int32Array.from(column(name, () => -1))])),
+    },
+    points: {
+      row: Uint32Array.from({ length: 2 * count }, (_, i) => i >> 1),
+      element: new Uint16Array(0),
+      value: Uint16Array.from({ length: 2 * count }, (_, i) => i % 2),
+      y: Float64Array.from({ length: 2 * count }, (_, i) => (i % 2 ? 10 + (i >> 1) : i >> 1)),
+    },
+  };
+}
+
+describe("watched values", () => {
+  it("are in none of the streams, nor among the series of prints", () => {
+    const { store } = watched();
+    expect(store.watched.received).toBe(6);
+    expect([store.ordered.received, store.unordered.received, store.merged.positions.length]).toEqual([0, 0, 0]);
+    expect(store.series.size).toBe(0);
+    expect(store.log.length).toBe(6);
+    expect(store.streamSites).toEqual([]);
+  });
+
+  it("are looked up by moment and by call", () => {
+    const logits = table(watched(), LOGITS);
+    expect(logits.at(logits.rowAt(NOW), "mean")).toBe(0.25);
+    expect(logits.at(logits.rowAt({ moment: 2, call: null }), "mean")).toBe(0.125);
+    expect(logits.at(logits.rowAt({ moment: null, call: 1 }), "l2")).toBe(53.75);
+    expect(logits.rowAt({ moment: null, call: 9 })).toBe(-1);
+    expect(logits.at(0, "skewness")).toBeUndefined();
+    expect(table(watched(), LOSS).rowAt({ moment: 0, call: null })).toBe(-1);
+  });
+
+  it("tell the first that was not finite", () => {
+    const run = watched();
+    expect(run.store.watched.firstBad).toEqual({ nan: { site: GRADIENT, event: 5, time: 0.625 }, inf: null });
+    expect([...run.store.watched.bad.view()]).toEqual([5]);
+    expect([0, 1].map((row) => table(run, GRADIENT).isBad(row))).toEqual([false, true]);
+  });
+
+  it("of one time, tell the first in the program", () => {
+    const { events, points } = goldenBatch("watch");
+    const run = watched({
+      events: { ...events, time: new Float64Array(6) },
+      points: { ...points, y: points.y.map((y, i) => (i === points.row.lastIndexOf(3) - 2 ? 1 : y)) },
+    });
+    expect(run.store.watched.firstBad.nan?.site).toBe(LOGITS);
+  });
+
+  it("of a number, are not finite when it is not", () => {
+    const { points } = goldenBatch("watch");
+    const run = watched({ points: { ...points, y: points.y.map((y) => (y === 2.25 ? Number.NEGATIVE_INFINITY : y)) } });
+    expect(run.store.watched.firstBad.inf).toEqual({ site: LOSS, event: 1, time: 0.125 });
+  });
+
+  it("become series when they are plotted, and grow with the run", () => {
+    const run = watched();
+    const [mean] = run.store.watched.plotted(["1/2", "9/9"]);
+    expect([...((mean?.first as Line | undefined)?.y.view() ?? [])]).toEqual([0.125, 0.25]);
+    run.store.apply(goldenBatch("watch", { first: 6 }));
+    const [same] = run.store.watched.plotted(["1/2"]);
+    expect(same).toBe(mean);
+    expect(same?.total).toBe(4);
+  });
+
+  it("of several lanes are put together", () => {
+    const run = new TestRun();
+    run.store.apply(executions(6, (i) => ({ lane: i % 3, occurrence: Math.floor(i / 3) })));
+    const logits = table(run, LOGITS);
+    const rows = logits.together(logits.rowAt(NOW));
+    expect(rows).toEqual([5, 4, 3]);
+    expect(logits.combined(rows, "min")).toBe(3);
+    expect(logits.combined(rows, "max")).toBe(15);
+    expect(logits.combined([5], "max")).toBe(15);
+    expect(logits.combined(rows, "skewness")).toBeUndefined();
+  });
+
+  it("find the gradient of their own step, though the last layer's comes first", () => {
+    const layers = 4;
+    const forward = new TestRun();
+    forward.store.apply(executions(8, (i) => ({ step: Math.floor(i / layers), inner: i % layers, time: i })));
+    const backward = new TestRun();
+    const inner = (i: number) => layers - 1 - (i % layers);
+    backward.store.apply(executions(8, (i) => ({ step: Math.floor(i / layers), inner: inner(i), time: i })));
+    const [value, gradient] = [table(forward, LOGITS), table(backward, LOGITS)];
+    const row = value.rowAt({ moment: 1, call: null });
+    const beside = gradient.rowBeside(value, row, { moment: 1, call: null });
+    expect([gradient.at(beside, "step"), gradient.at(beside, "inner")]).toEqual([0, 1]);
+  });
+
+  it("are thinned when they are too many, but for those that were not finite", () => {
+    const { sites } = goldenBatch("watch");
+    const watched = new Watched(new Map(sites.map((site) => [site.id, site])), 1);
+    for (const site of sites) watched.addSite(site);
+    for (let first = 0; first < 6000; first += 1000) {
+      const batch = executions(1000, () => ({}));
+      if (first === 0) batch.points.value[5] = 6;
+      watched.append({ ...batch, first }, 0);
+    }
+    const logits = watched.tables.get(LOGITS) as WatchTable;
+    expect(logits.total).toBe(6000);
+    expect(logits.length).toBeLessThan(2100);
+    expect(logits.at(logits.rowAt({ moment: 2, call: null }), "event")).toBe(2);
+    expect(logits.isBad(logits.rowAt({ moment: 2, call: null }))).toBe(true);
+    expect(logits.at(logits.length - 1, "event")).toBe(5999);
+  });
+});
+
+it("what one execution told together is found by any of its events", () => {
+  const { events } = goldenBatch("watch");
+  const run = watched({ events: { ...events, time: Float64Array.of(1, 1, 1, 2, 2, 2) } });
+  expect([0, 2, 3].map((event) => run.store.log.endOf(event))).toEqual([2, 2, 5]);
+});

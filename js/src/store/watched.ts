@@ -1,0 +1,271 @@
+/**
+ * The statistics of the watched values: a table for each watched site, a row for each time that its value was computed.
+ *
+ * They are many, and are looked up by moment far more often than they are plotted, so they are kept here and not as
+ * series; `plotted` makes those of the statistics that somebody plots.
+ */
+import type { Batch, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
+import { Growable } from "./growable";
+import { Series } from "./series";
+import { innerCount } from "./steps";
+
+/** Of all tables together; beyond them the older half of a table is thinned. */
+const MOST_ROWS = 1_000_000;
+const LEAST_ROWS = 1024;
+const FIRST_ROWS = 16;
+const MOST_LANES = 4096;
+const MOST_LOOKED = 1024;
+
+/** Columns beside the statistics; -1 where a kernel tells nothing. */
+const ABOUT = ["time", "occurrence", "lane", "call", "step", "inner", "device"] as const;
+const EVENT = "event";
+/** What statistics are called that count what is not finite: `nan`, `posinf`, `neginf`. */
+const COUNTS_BAD = /(nan|inf)$/;
+/** The only statistic of a number. Of an array that was taken, the last: the array, which is no number. */
+const ITSELF = "value";
+
+export type WatchSite = SiteMessage & { watch: WatchMessage };
+
+export interface BadValue {
+  site: number;
+  event: number;
+  time: number;
+}
+
+/** Up to which event the run is looked at, null for the newest, and which call, null for all. */
+export interface Look {
+  moment: number | null;
+  call: number | null;
+}
+
+export function isWatched(site: SiteMessage): site is WatchSite {
+  return site.watch !== null;
+}
+
+export class WatchTable {
+  /** Rows, also those that were thinned out. */
+  total = 0;
+  /** What can be plotted. */
+  readonly statistics: readonly string[];
+  private readonly columns = new Map<string, Growable<Float64Array>>();
+  /** The events that were not finite. */
+  private readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
+
+  constructor(private readonly values: readonly string[]) {
+    const told = values.filter((name, i) => name !== ITSELF || i === 0);
+    this.statistics = told.filter((name) => !name.startsWith("hist "));
+    for (const name of [EVENT, ...ABOUT, ...told]) this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
+  }
+
+  get length(): number {
+    return this.columns.get(EVENT)?.length ?? 0;
+  }
+
+  get isScalar(): boolean {
+    return this.values.length === 1 && this.values[0] === ITSELF;
+  }
+
+  /** A statistic, `event`, or one of the columns that tell of the execution; `undefined` where there is none such. */
+  at(row: number, column: string): number | undefined {
+    return this.columns.get(column)?.at(row);
+  }
+
+  event(row: number): number {
+    return this.at(row, EVENT) as number;
+  }
+
+  has(column: string): boolean {
+    return this.columns.has(column);
+  }
+
+  isBad(row: number): boolean {
+    return this.anyBad(row, row);
+  }
+
+  /** Whether one of the rows `from` to `to` was not finite. */
+  anyBad(from: number, to: number): boolean {
+    return this.bad.lowerBound(this.event(from)) < this.bad.lowerBound(this.event(to) + 1);
+  }
+
+  push({ events, first }: Batch, row: number): number {
+    for (const [name, column] of this.columns) column.push(name === EVENT ? first + row : Number.NaN);
+    for (const name of ABOUT) this.columns.get(name)?.set(this.length - 1, events[name][row] ?? -1);
+    this.total++;
+    return this.length - 1;
+  }
+
+  /** `nan` or `inf` where it tells that the value was not finite. */
+  set(row: number, value: number, y: number): "" | "nan" | "inf" {
+    const name = this.values[value] ?? "";
+    this.columns.get(name)?.set(row, y);
+    const isBad = COUNTS_BAD.test(name) ? y > 0 : this.isScalar && !Number.isFinite(y);
+    if (!isBad) return "";
+    if (this.bad.length === 0 || this.bad.at(-1) < this.event(row)) this.bad.push(this.event(row));
+    return name === "nan" || Number.isNaN(y) ? "nan" : "inf";
+  }
+
+  /** The executions, as a batch tells them. */
+  get executions(): EventColumns {
+    return Object.fromEntries(ABOUT.map((name) => [name, this.columns.get(name)?.view()])) as never;
+  }
+
+  /** The first row after event `event`. */
+  after(event: number): number {
+    return this.columns.get(EVENT)?.lowerBound(event + 1) ?? 0;
+  }
+
+  /** The newest row at or before the moment, of that call; -1 for none. */
+  rowAt({ moment, call }: Look): number {
+    let row = (moment === null ? this.length : this.after(moment)) - 1;
+    while (call !== null && row >= 0 && this.at(row, "call") !== call) row--;
+    return row;
+  }
+
+  /** The row of the same step as row `of` of another table; else the newest at or before the moment. */
+  rowBeside(other: WatchTable, of: number, look: Look): number {
+    const last = this.rowAt(look);
+    if (other.at(of, "step") === -1) return last;
+    const isSame = (row: number, columns: readonly string[]) =>
+      columns.every((name) => this.at(row, name) === other.at(of, name));
+    // A gradient comes after its value, and of a loop's iterations that of the last comes first.
+    const from = this.after(other.event(of) - 1);
+    const end = Math.min(this.length, from + MOST_LOOKED);
+    for (let row = from; row < end; row++) if (isSame(row, ["call", "step", "inner"])) return row;
+    for (let row = last; row >= 0 && row > last - MOST_LOOKED; row--) if (isSame(row, ["inner"])) return row;
+    return last;
+  }
+
+  /** Row `row` first, with those of the other lanes and devices of its execution. */
+  together(row: number): number[] {
+    const parts = new Set<string>();
+    const rows: number[] = [];
+    for (let i = row; i >= 0 && rows.length < MOST_LANES; i--) {
+      const part = `${this.at(i, "lane")} ${this.at(i, "device")}`;
+      if (parts.has(part) || (part === "-1 -1" && i < row)) break;
+      parts.add(part);
+      rows.push(i);
+    }
+    return rows;
+  }
+
+  /** A statistic of all lanes, which are of one size. */
+  combined(rows: readonly number[], statistic: string): number | undefined {
+    if (rows.length === 1) return this.at(rows[0] as number, statistic);
+    if (!this.has(statistic)) return undefined;
+    // A lane without a finite element has no say in what is told of the finite ones.
+    const of = (name: string) => rows.map((row) => this.at(row, name) as number).filter((y) => !Number.isNaN(y));
+    const all = of(statistic);
+    const mean = (values: number[]) => values.reduce((a, b) => a + b, 0) / values.length;
+    switch (statistic) {
+      case "min":
+        return Math.min(...all);
+      case "max":
+        return Math.max(...all);
+      case "l2":
+        return Math.hypot(...all);
+      case "mean":
+      case ITSELF:
+        return mean(all);
+      case "std": {
+        const means = of("mean");
+        const squares = [all, means].map((values) => mean(values.map((y) => y * y))) as [number, number];
+        return Math.sqrt(Math.max(0, squares[0] + squares[1] - mean(means) ** 2));
+      }
+      default:
+        return mean(all) * all.length;
+    }
+  }
+
+  /** A statistic over all rows; good until the next change. */
+  column(statistic: string): Float64Array {
+    return this.columns.get(statistic)?.view() ?? new Float64Array();
+  }
+
+  /** Of the older half, every second row goes, unless it was not finite. */
+  thin(): void {
+    const kept = Array.from({ length: this.length }, (_, i) => i).filter(
+      (i) => i >= this.length / 2 || i % 2 === 1 || this.isBad(i),
+    );
+    for (const column of this.columns.values()) {
+      const values = column.view().slice();
+      column.replace(kept.map((i) => values[i] as number));
+    }
+  }
+}
+
+export class Watched {
+  readonly tables = new Map<number, WatchTable>();
+  /** Events that arrived. */
+  received = 0;
+  readonly firstBad: Record<"nan" | "inf", BadValue | null> = { nan: null, inf: null };
+  /** Events that were not finite. */
+  readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
+  private readonly series = new Map<string, { series: Series; last: number }>();
+
+  constructor(
+    private readonly sites: ReadonlyMap<number, SiteMessage>,
+    private readonly mostRows = MOST_ROWS,
+  ) {}
+
+  addSite(site: SiteMessage): void {
+    if (isWatched(site) && !this.tables.has(site.id)) this.tables.set(site.id, new WatchTable(site.values));
+  }
+
+  /** Takes the rows from `from` on that are of watched sites, and their points. */
+  append(batch: Batch, from: number): void {
+    if (this.tables.size === 0) return;
+    const { events, points } = batch;
+    /** By row of the batch, the row of its table. */
+    const rows = new Int32Array(batch.count).fill(-1);
+    for (let row = from; row < batch.count; row++) {
+      const table = this.tables.get(events.site[row] as number);
+      if (!table) continue;
+      rows[row] = table.push(batch, row);
+      this.received++;
+    }
+    for (let i = 0; i < points.row.length; i++) {
+      const row = points.row[i] as number;
+      const at = rows[row] as number;
+      if (at < 0) continue;
+      const site = events.site[row] as number;
+      const bad = this.tables.get(site)?.set(at, points.value[i] as number, points.y[i] as number);
+      if (bad) this.noteBad(bad, { site, event: batch.first + row, time: events.time[row] as number });
+    }
+    const most = Math.max(LEAST_ROWS, this.mostRows / this.tables.size);
+    for (const table of this.tables.values()) {
+      for (let before = Number.POSITIVE_INFINITY; table.length > most && table.length < before; ) {
+        before = table.length;
+        table.thin();
+      }
+    }
+  }
+
+  /** The series of these statistics, each `site/value`. */
+  plotted(keys: Iterable<string>): Series[] {
+    return [...keys].flatMap((key) => {
+      const [site, value] = key.split("/").map(Number) as [number, number];
+      const table = this.tables.get(site);
+      const about = this.sites.get(site);
+      const name = about?.values[value] ?? "";
+      if (!table) return [];
+      const kept = this.series.get(key) ?? { series: new Series(site, value), last: -1 };
+      this.series.set(key, kept);
+      const events = table.executions;
+      for (let row = table.after(kept.last); row < table.length; row++) {
+        kept.series.push({ events }, row, 0, table.at(row, name) ?? Number.NaN, innerCount(about as SiteMessage));
+        kept.last = table.event(row);
+      }
+      return kept.series;
+    });
+  }
+
+  /** The first is the earliest in time, and of one time the earliest in the program. */
+  private noteBad(kind: "nan" | "inf", bad: BadValue): void {
+    if (this.bad.length === 0 || this.bad.at(-1) < bad.event) this.bad.push(bad.event);
+    const first = this.firstBad[kind];
+    const order = ({ site, event }: BadValue) => this.sites.get(site)?.order ?? event;
+    if (!first || bad.time < first.time || (bad.time === first.time && order(bad) < order(first))) {
+      this.firstBad[kind] = bad;
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/** What chooses among many by dragging: the step of a run, the place along the leading axes of an array. */
+
+interface SliderProps {
+  name: string;
+  value: number;
+  most: number;
+  text: string;
+  set: (value: number) => void;
+}
+
+export function Slider({ name, value, most, text, set }: SliderProps) {
+  return (
+    <label class="slider">
+      <span class="muted">{name}</span>
+      <input
+        type="range"
+        min={0}
+        max={Math.max(0, most)}
+        value={value}
+        aria-valuetext={text}
+        onInput={(event) => set(event.currentTarget.valueAsNumber)}
+      />
+      <span class="number">{text}</span>
+    </label>
+  );
+}
+
+interface AxesProps {
+  /** Of the axes that the picture does not show. */
+  lengths: readonly number[];
+  index: readonly number[];
+  set: (index: number[]) => void;
+}
+
+export function Axes({ lengths, index, set }: AxesProps) {
+  return lengths.map((length, axis) => (
+    <Slider
+      key={axis}
+      name={`axis ${axis}`}
+      value={index[axis] ?? 0}
+      most={length - 1}
+      text={`${index[axis]} of ${length}`}
+      set={(i) => set(index.map((old, other) => (other === axis ? i : old)))}
+    />
+  ));
+}
+
+/** `index` for axes of these lengths, 0 where it says nothing. */
+export function inRange(index: readonly number[], lengths: readonly number[]): number[] {
+  return lengths.map((length, axis) => Math.min(index[axis] ?? 0, length - 1));
+}

@@ -1,0 +1,127 @@
+/** How the elements of an array are spread from event to event: a column of a heat map, or a hill of a ridge, for each. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { count, value as number } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { Histograms } from "../../transport/wire";
+import { scaleOf } from "./colours";
+import { type Cell, HeatMap } from "./HeatMap";
+import { Ridge } from "./Ridge";
+import type { ArrayValue } from "./values";
+
+/** While more comes, it is looked at again so often. */
+const AGAIN_MS = 1000;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  array: ArrayValue;
+  dark: boolean;
+}
+
+/** Which of the two is shown, in all panels of the page. */
+const isRidge = signal(false);
+
+export function Spread({ run, ui, array, dark }: Props) {
+  run.watch();
+  const [cell, setCell] = useState<Cell | null>(null);
+  const found = useHistograms(run, array);
+  if (typeof found === "string") return <p class="slice muted">{found}</p>;
+  const { bins, counts, event, low, high, odd, of } = found;
+  const label = `Histograms of ${array.name} over ${count(event.length)} of ${count(of)} events, from ${number(low)} to ${number(high)}`;
+  const width = (high - low) / bins;
+  const words = ({ row, column }: Cell) => {
+    const from = low + row * width;
+    const n = counts[column * bins + row] ?? 0;
+    return `event ${event[column]}: ${count(n)} from ${number(from)} to ${number(from + width)}`;
+  };
+  const bad = odd.reduce((a, b) => a + b, 0);
+  return (
+    <div class="slice" data-testid="spread" data-events={event.length}>
+      <div class="spread-kinds">
+        {["heat map", "ridge"].map((name, i) => (
+          <button
+            key={name}
+            type="button"
+            class="toggle"
+            aria-pressed={isRidge.value === Boolean(i)}
+            onClick={() => {
+              setCell(null);
+              isRidge.value = Boolean(i);
+            }}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the slider of firings does the same by keyboard */}
+      <div
+        class="slice-picture"
+        onDblClick={() => {
+          if (cell) ui.moment.value = event[cell.column] ?? null;
+        }}
+      >
+        {isRidge.value ? (
+          <Ridge found={found} dark={dark} label={label} onRead={setCell} />
+        ) : (
+          <Heat found={found} dark={dark} label={label} onRead={setCell} />
+        )}
+      </div>
+      <output class="slice-line mono number">
+        {cell ? words(cell) : label}
+        {bad > 0 && !cell && <span class="bad-text"> · {count(bad)} not finite</span>}
+      </output>
+    </div>
+  );
+}
+
+interface HeatProps {
+  found: Histograms;
+  dark: boolean;
+  label: string;
+  onRead: (cell: Cell | null) => void;
+}
+
+function Heat({ found, dark, label, onRead }: HeatProps) {
+  const { bins, counts, event, low, high } = found;
+  const pixels = new Float32Array(counts.length);
+  // The highest number is at the top; rare ones are seen too.
+  counts.forEach((n, i) => {
+    pixels[(bins - 1 - (i % bins)) * event.length + Math.floor(i / bins)] = Math.log1p(n);
+  });
+  const scale = scaleOf({ stats: { min: 0, max: pixels.reduce((a, b) => Math.max(a, b), 0) } }, dark);
+  const read = (cell: Cell | null) => onRead(cell && { ...cell, row: bins - 1 - cell.row });
+  return (
+    <>
+      <HeatMap slice={{ rows: bins, columns: event.length, pixels }} scale={scale} label={label} onRead={read} />
+      <div class="colour-bar mono number" aria-hidden="true">
+        <span />
+        <small>{number(high)}</small>
+        <small>{number((low + high) / 2)}</small>
+        <small>{number(low)}</small>
+      </div>
+    </>
+  );
+}
+
+/** The newest that the kernel has sent, or why there are none. */
+function useHistograms(run: RunStore, { site, value }: ArrayValue): Histograms | string {
+  const [found, setFound] = useState<Histograms | string>("Loading …");
+  const asked = useRef(-1);
+  const fired = run.fired.get(site.id) ?? 0;
+  useEffect(() => {
+    if (asked.current === fired) return;
+    const timer = setTimeout(
+      () => {
+        asked.current = fired;
+        run.ask({ type: "histograms", site: site.id, value }, (answer) => {
+          if (typeof answer === "string" || answer.type === "histograms") setFound(answer);
+        });
+      },
+      asked.current < 0 ? 0 : AGAIN_MS,
+    );
+    return () => clearTimeout(timer);
+  }, [fired]);
+  return found;
+}

@@ -1,0 +1,51 @@
+/** What happens when the program stops: the debugger opens, takes the focus if nobody needs it, and a screen reader says it. */
+import { useLayoutEffect, useState } from "preact/hooks";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { later } from "../later/load";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  root: { current: HTMLElement | null };
+}
+
+export function Arrival({ run, ui, root }: Props) {
+  run.watch();
+  const { stop } = run.debugger;
+  const [arrived, setArrived] = useState<number>();
+  useLayoutEffect(() => {
+    if (!stop || stop.id === ui.stop.value) return;
+    ui.stop.value = stop.id;
+    ui.tab.value = "debugger";
+    setArrived(stop.id);
+  }, [stop?.id]);
+  const shown = later.views !== null;
+  useLayoutEffect(() => {
+    if (!shown || arrived === undefined || arrived !== stop?.id) return;
+    // It is there once the view has been drawn.
+    const frame = requestAnimationFrame(() => {
+      const view = root.current?.querySelector<HTMLElement>(".debugger");
+      if (root.current && view && mayFocus(root.current)) view.focus({ preventScroll: true });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [arrived, shown]);
+  const where = stop?.frames[0]?.where;
+  return (
+    <span class="unseen" role="alert" data-testid="arrival">
+      {stop && `Stopped${where ? ` at ${where}` : ""}: ${stop.reason}`}
+    </span>
+  );
+}
+
+/**
+ * Nobody types elsewhere: nothing has the focus, or the cell has that this panel is in. What is typed in the panel
+ * itself, at the prompt say, goes on too.
+ */
+function mayFocus(panel: HTMLElement): boolean {
+  const { host } = panel.getRootNode() as ShadowRoot;
+  const focused = host?.ownerDocument.activeElement;
+  if (!focused || focused === document.body) return true;
+  if (focused === host) return !(panel.getRootNode() as ShadowRoot).activeElement?.matches("input, textarea, select");
+  return focused.matches(".jp-Cell") && focused.contains(host);
+}

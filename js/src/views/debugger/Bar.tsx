@@ -1,0 +1,83 @@
+/** What stopped and where in the program, the ways to go on, and what must be known before. */
+import { plural, seconds } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { StopBody } from "../../transport/stops";
+import { Lane } from "./Lane";
+import { SetValue } from "./SetValue";
+import { STEPS, WAYS } from "./ways";
+
+interface Props {
+  run: RunStore;
+  stop: StopBody;
+  stands: boolean;
+}
+
+export function Bar({ run, stop, stands }: Props) {
+  run.watch();
+  return (
+    <>
+      <div class="toolbar">
+        <strong data-testid="reason">{stands ? stop.reason : over(run)}</strong>
+        <span class="grow" />
+        {(stop.kind === "step" ? STEPS : WAYS).map(({ how, name, key, words }) => (
+          <button
+            type="button"
+            key={how}
+            class={how === "quit" ? "button quit" : "button"}
+            data-resume={how}
+            title={words}
+            aria-keyshortcuts={key}
+            disabled={!stands}
+            onClick={() => run.debugger.resume(how)}
+          >
+            {name} <kbd>{key}</kbd>
+          </button>
+        ))}
+      </div>
+      <div class="toolbar facts muted number" data-testid="facts">
+        {factsOf(stop).map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+        {stop.lanes.sizes.length > 0 && <Lane run={run} lanes={stop.lanes} stands={stands} />}
+        <span class="grow" />
+        {stands && stop.replaceable && <SetValue run={run} value={stop.replaceable} />}
+        {stands && stop.timeout !== null && <Deadline run={run} timeout={stop.timeout} />}
+      </div>
+      {stands && stop.warning && (
+        <p class="notes" role="note">
+          {stop.warning}
+        </p>
+      )}
+    </>
+  );
+}
+
+function over(run: RunStore): string {
+  if (run.gone) return "The kernel went away: what stood here is lost. Run the cell again.";
+  return run.active ? "Running … Here it stopped last." : "The run is over. Here it stopped last.";
+}
+
+function factsOf({ name, phase, step, device, thread, hits, frames, kind }: StopBody): string[] {
+  return [
+    frames[0]?.where ?? "",
+    name,
+    phase,
+    step.length > 0 ? `step ${step.join(", ")}` : "",
+    device,
+    thread === "MainThread" ? "" : `thread ${thread}`,
+    kind === "breakpoint" && hits > 1 ? plural(hits, "hit") : "",
+  ].filter((fact, i, all) => fact && all.indexOf(fact) === i);
+}
+
+function Deadline({ run, timeout }: { run: RunStore; timeout: number }) {
+  run.watch();
+  const left = timeout - (performance.now() - run.debugger.began) / 1000;
+  return (
+    <span data-testid="deadline">
+      goes on by itself in {seconds(Math.max(0, Math.ceil(left)))}{" "}
+      <button type="button" class="mini" onClick={() => run.debugger.keepWaiting()}>
+        keep waiting
+      </button>
+    </span>
+  );
+}

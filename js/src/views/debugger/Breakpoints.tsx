@@ -1,0 +1,57 @@
+/** Where the program may stop; switched at run time, without recompiling. */
+import { plural } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { BreakpointMessage, StatusMessage } from "../../transport/wire";
+import { NumberField } from "./NumberField";
+
+export function Breakpoints({ run, status }: { run: RunStore; status: StatusMessage }) {
+  if (status.breakpoints.length === 0) return null;
+  return (
+    <>
+      <h4>Breakpoints</h4>
+      <ul class="breakpoints" data-testid="breakpoints">
+        {status.breakpoints.map((one) => (
+          <Breakpoint key={one.site} run={run} one={one} />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
+  const { site, name, where, condition, enabled, skip, hits, cost } = one;
+  const called = name || where;
+  return (
+    <li data-site={site} class="debugger-row">
+      <label
+        class={enabled ? "mono" : "mono muted"}
+        title={enabled ? "It stops. Switch it off" : "It does not stop. Switch it on"}
+      >
+        <input
+          type="checkbox"
+          checked={enabled}
+          disabled={run.gone}
+          onChange={(event) => run.debugger.setBreakpoint(site, { enabled: event.currentTarget.checked })}
+        />
+        {called}
+      </label>
+      <small class="muted">
+        {[name && where, condition && `when ${condition}`, plural(hits, "hit")].filter(Boolean).join(" · ")}
+      </small>
+      <span class="muted" title="Let so many more pass before it stops">
+        skip{" "}
+        <NumberField
+          label={`Skip of ${called}`}
+          value={skip}
+          disabled={run.gone}
+          give={(wanted) => run.debugger.setBreakpoint(site, { skip: wanted })}
+        />
+      </span>
+      {cost && (
+        <small class="muted cost" title="What it does to the program">
+          costs {cost}
+        </small>
+      )}
+    </li>
+  );
+}

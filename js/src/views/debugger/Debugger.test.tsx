@@ -1,0 +1,426 @@
+import { act } from "preact/test-utils";
+import { describe, expect, it, vi } from "vitest";
+import type { TestRun } from "../../../test/fakes";
+import { goldenArray, goldenBatch, goldenStop } from "../../../test/golden";
+import { all, change, click, find, press, showStop, status, stopAt, texts, type } from "../../../test/screen";
+import type { Message } from "../../transport/wire";
+
+function answer(run: TestRun, message: Partial<Message>): void {
+  act(() => {
+    run.answerDebugger(message);
+    run.draw();
+  });
+}
+
+const prompt = "[data-testid=prompt]";
+const draw = (run: TestRun) => act(() => run.draw());
+const label = (selector: string) => find(selector).textContent?.trim();
+const isDisabled = (selector: string) => (find(selector) as HTMLButtonElement).disabled;
+
+describe("a stop", () => {
+  it("opens the debugger, once, and is told", () => {
+    const { run, ui } = showStop();
+    expect(ui.tab.value).toBe("debugger");
+    expect(label("#tab-debugger .tab-alert")).toBe("stopped");
+    expect(label("[role=alert]")).toBe("Stopped at train.py:41: h is not finite: 1 NaN, 1 infinite");
+    expect(find(".panel").dataset.stop).toBe("3");
+    click("#tab-streams");
+    stopAt(run, goldenStop({ frame: 1 }));
+    expect(ui.tab.value).toBe("streams");
+    stopAt(run, goldenStop({ id: 4 }));
+    expect(ui.tab.value).toBe("debugger");
+  });
+
+  it("says why, and where in the program", () => {
+    showStop({ thread: "Dummy-2", phase: "backward" });
+    expect(label("[data-testid=reason]")).toBe("h is not finite: 1 NaN, 1 infinite");
+    const facts = texts("[data-testid=facts] > span");
+    expect(facts.slice(0, 7)).toEqual([
+      "train.py:41",
+      "h",
+      "backward",
+      "step 12",
+      "cpu:0",
+      "thread Dummy-2",
+      "13 hits",
+    ]);
+  });
+
+  it("warns, and tells when it goes on by itself", () => {
+    vi.spyOn(performance, "now").mockReturnValue(0);
+    const { run } = showStop({ warning: "A collective waits.", timeout: 90, since: 30 });
+    expect(label(".debugger [role=note]")).toBe("A collective waits.");
+    expect(label("[data-testid=deadline]")).toBe("goes on by itself in 1 min 0 s keep waiting");
+    vi.spyOn(performance, "now").mockReturnValue(20_000);
+    act(() => run.store.changed());
+    draw(run);
+    expect(label("[data-testid=deadline]")).toContain("in 40.0 s");
+    click("[data-testid=deadline] button");
+    expect(run.debugged.at(-1)).toEqual({ type: "here", stop: 3, keep: true });
+  });
+
+  it.each([
+    ["c", "continue"],
+    ["n", "next"],
+    ["a", "all"],
+    ["q", "quit"],
+  ])("goes on with %s: %s", (key, how) => {
+    const { run } = showStop();
+    press(".debugger", key);
+    expect(run.debugged).toEqual([{ type: "resume", stop: 3, how }]);
+    draw(run);
+    expect(label("[data-testid=reason]")).toBe("Running … Here it stopped last.");
+    expect(all("[data-resume]:enabled")).toHaveLength(0);
+    press(".debugger", key);
+    expect(run.debugged).toHaveLength(1);
+  });
+
+  it("stands where the kernel refuses to go on, and says why", () => {
+    const { run } = showStop();
+    click("[data-resume=continue]");
+    answer(run, { type: "error", message: "Another stop is there." } as Message);
+    expect(isDisabled("[data-resume=continue]")).toBe(false);
+    expect(texts("[data-testid=notes] li")).toEqual(["Another stop is there."]);
+    expect(label("[data-testid=state]")).toBe("Stopped");
+  });
+
+  it("stays to be read when it is over", () => {
+    const { run } = showStop();
+    click("[data-resume=continue]");
+    stopAt(run, null);
+    expect(find(".debugger").dataset.stands).toBe("false");
+    expect(all("[data-testid=frames] button")).toHaveLength(2);
+    expect(all(".tab-alert")).toHaveLength(0);
+    expect(isDisabled("[data-testid=prompt]")).toBe(true);
+    change(run, goldenBatch("paused", { status: status({ state: "done" }) }));
+    expect(label("[data-testid=reason]")).toBe("The run is over. Here it stopped last.");
+  });
+
+  it("is lost with the kernel", () => {
+    const { run } = showStop();
+    type("[data-testid=prompt]", "h");
+    press("[data-testid=prompt]", "Enter");
+    act(() => run.store.lose());
+    draw(run);
+    expect(label("[data-testid=reason]")).toContain("what stood here is lost");
+    expect(texts(".log .bad-text")).toEqual(["The kernel is gone."]);
+    expect(label("[data-testid=state]")).toBe("Kernel gone");
+  });
+
+  it("of a stepped program has steps, and lines to run to", () => {
+    const { run } = showStop({ kind: "step", lanes: { sizes: [], chosen: [], stopped: null } });
+    expect(all("[data-resume]").map((button) => button.dataset.resume)).toEqual([
+      "step",
+      "into",
+      "out",
+      "continue",
+      "quit",
+    ]);
+    press(".debugger", "i");
+    expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 3, how: "into" });
+    stopAt(run, goldenStop({ kind: "step", id: 4 }));
+    click("[aria-label^='Run to line 42']");
+    expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 4, how: "line", line: 42 });
+  });
+});
+
+describe("the frames", () => {
+  it("are gone through with keys and clicks", () => {
+    const { run } = showStop();
+    expect(texts("[data-testid=frames] button")).toEqual(["loss_fntrain.py:41", "<module>In [7]:12"]);
+    expect(isDisabled("[aria-label='Frame below']")).toBe(true);
+    press(".debugger", "u");
+    expect(run.debugged.at(-1)).toEqual({ type: "frame", stop: 3, frame: 1 });
+    stopAt(run, goldenStop({ frame: 1 }));
+    expect(find("[data-testid=frames] [aria-pressed=true]").textContent).toContain("<module>");
+    expect(label("[data-testid=locals]")).toContain("None in this frame.");
+    press(".debugger", "d");
+    expect(run.debugged.at(-1)).toEqual({ type: "frame", stop: 3, frame: 0 });
+  });
+
+  it("show their source, the current line marked", () => {
+    showStop();
+    expect(texts(".code .gutter")).toEqual(["40", "41", "42"]);
+    expect(label(".code-line.now code")).toBe("h = jdw.breakpoint(h, when=~jnp.isfinite(h).all())");
+    expect(texts(".code .keyword, .code .definition")).toEqual(["def", "loss_fn"]);
+  });
+});
+
+describe("the locals", () => {
+  it("tell type, device, value and statistics; text is text", () => {
+    showStop();
+    expect(texts("[data-local=h] button > *")).toEqual([
+      "h",
+      "float32[3] · cpu:0",
+      "Array([1., nan, inf], dtype=float32)",
+      "1 … 1 · mean 1 · 1 nan · 1 inf",
+    ]);
+    expect(all("[data-local=h] .bad-text")).toHaveLength(2);
+    expect(texts("[data-local=name] button > *")).toEqual(["name", "str", "'größe <b>'"]);
+    expect(isDisabled("[data-local=name] button")).toBe(true);
+  });
+
+  it("are plotted, or shown as a picture, and asked for again where they may have changed", () => {
+    const { run } = showStop();
+    click("[data-local=h] button");
+    draw(run);
+    const wanted = { type: "local", stop: 3, frame: 0, name: "h", index: [] };
+    expect(run.debugged).toEqual([wanted]);
+    answer(run, goldenArray("array", { rows: 1, columns: 3, pixels: Float32Array.of(1, Number.NaN, 2) }));
+    expect(find(".lines path").getAttribute("d")).toMatch(/^M0 [\d.]+h0M2 [\d.]+h0$/);
+    click("[data-testid=local-array] .mini");
+    draw(run);
+    expect(all("[data-testid=heat-map]")).toHaveLength(1);
+    stopAt(run, goldenStop({ lanes: { sizes: [4], chosen: [3], stopped: null } }));
+    expect(run.debugged).toEqual([wanted, wanted]);
+  });
+
+  it("of more than two axes are gone through slice by slice", () => {
+    const stop = goldenStop();
+    const [frame] = stop.frames;
+    const locals = (frame?.locals ?? []).map((local) => ({ ...local, shape: [5, 4, 90] }));
+    const { run } = showStop({ frames: frame ? [{ ...frame, locals }] : [] });
+    click("[data-local=h] button");
+    draw(run);
+    type("[data-testid=local-array] input", "3");
+    draw(run);
+    answer(run, goldenArray());
+    expect(run.debugged.at(-1)).toMatchObject({ type: "local", index: [3] });
+  });
+});
+
+describe("the lanes", () => {
+  it("are chosen by number, or among those that stopped", () => {
+    const { run } = showStop();
+    expect(label("[data-testid=lane]")).toContain("2 stopped");
+    expect(isDisabled("[aria-label='Lane before that stopped']")).toBe(true);
+    click("[aria-label='Next lane that stopped']");
+    expect(run.debugged.at(-1)).toEqual({ type: "lane", stop: 3, lane: [3] });
+    type("[aria-label=Lane]", "2");
+    act(() => run.store.changed());
+    draw(run);
+    expect((find("[aria-label=Lane]") as HTMLInputElement).value).toBe("2");
+    act(() => void find("[aria-label=Lane]").dispatchEvent(new Event("change", { bubbles: true })));
+    expect(run.debugged.at(-1)).toEqual({ type: "lane", stop: 3, lane: [2] });
+  });
+
+  it("are not there where nothing is vmapped", () => {
+    showStop({ lanes: { sizes: [], chosen: [], stopped: null } });
+    expect(all("[data-testid=lane]")).toHaveLength(0);
+  });
+});
+
+describe("the console", () => {
+  const enter = (text: string) => {
+    type(prompt, text);
+    press(prompt, "Enter");
+  };
+  const said = (text: string, error = false) => ({ type: "console", stop: 3, text, error }) as Partial<Message>;
+
+  it("runs what is typed and shows what came of it, errors too", () => {
+    const { run, ui } = showStop();
+    enter("h.sum()");
+    expect(run.debugged).toEqual([{ type: "command", stop: 3, text: "h.sum()" }]);
+    expect(ui.draft.value).toBe("");
+    draw(run);
+    expect(texts(".log pre")).toEqual(["h.sum()", "…"]);
+    answer(run, said("Array(nan, dtype=float32)\n<b>"));
+    enter("1/0");
+    answer(run, said("ZeroDivisionError: division by zero", true));
+    expect(texts(".log pre")).toEqual([
+      "h.sum()",
+      "Array(nan, dtype=float32)\n<b>",
+      "1/0",
+      "ZeroDivisionError: division by zero",
+    ]);
+    expect(texts(".log .bad-text")).toEqual(["ZeroDivisionError: division by zero"]);
+    expect(Number(find("[data-typed='1/0']").dataset.ms)).toBeGreaterThanOrEqual(0);
+  });
+
+  it("takes letters as letters", () => {
+    const { run } = showStop();
+    press(prompt, "c");
+    press(prompt, "q");
+    expect(run.debugged).toEqual([]);
+    enter("  ");
+    expect(run.debugged).toEqual([]);
+  });
+
+  it("recalls what was typed", () => {
+    const { run, ui } = showStop();
+    for (const text of ["a", "b", "b"]) {
+      enter(text);
+      answer(run, said(""));
+    }
+    for (const [key, text] of [
+      ["ArrowUp", "b"],
+      ["ArrowUp", "a"],
+      ["ArrowUp", "a"],
+      ["ArrowDown", "b"],
+      ["ArrowDown", ""],
+    ] as const) {
+      press(prompt, key);
+      expect(ui.draft.value).toBe(text);
+    }
+  });
+
+  it("completes, and lists where there are several", () => {
+    const { run, ui } = showStop();
+    type(prompt, "f(🙂, jnp.is");
+    press(prompt, "Tab");
+    expect(run.debugged).toEqual([{ type: "complete", stop: 3, text: "f(🙂, jnp.is", cursor: 11 }]);
+    answer(run, { type: "completions", start: 9, matches: ["isnan", "isneginf"] } as Partial<Message>);
+    expect(ui.draft.value).toBe("f(🙂, jnp.isn");
+    expect(texts("[data-testid=matches] button")).toEqual(["isnan", "isneginf"]);
+    press(prompt, "ArrowDown");
+    expect(find("[aria-selected=true].x, .matches [aria-selected=true]").textContent).toBe("isneginf");
+    press(prompt, "Enter");
+    expect(ui.draft.value).toBe("f(🙂, jnp.isneginf");
+    expect(all("[data-testid=matches]")).toHaveLength(0);
+    type(prompt, "h.ma");
+    press(prompt, "Tab");
+    answer(run, { type: "completions", start: 2, matches: ["max"] } as Partial<Message>);
+    expect(ui.draft.value).toBe("h.max");
+  });
+
+  it("leaves what was typed meanwhile alone, and the Tab key where there is nothing to complete", () => {
+    const { run, ui } = showStop();
+    const tab = new KeyboardEvent("keydown", { key: "Tab", bubbles: true, cancelable: true });
+    act(() => void find(prompt).dispatchEvent(tab));
+    expect(tab.defaultPrevented).toBe(false);
+    type(prompt, "is");
+    press(prompt, "Tab");
+    type(prompt, "isx");
+    answer(run, { type: "completions", start: 0, matches: ["isnan"] } as Partial<Message>);
+    expect(ui.draft.value).toBe("isx");
+  });
+
+  it("is entered with e and left with Escape", () => {
+    showStop();
+    press(".debugger", "e");
+    expect(document.activeElement).toBe(find(prompt));
+    press(prompt, "Escape");
+    expect(document.activeElement).toBe(find(".debugger"));
+  });
+});
+
+describe("another value", () => {
+  it("is set as an expression", () => {
+    const { run } = showStop();
+    type("[aria-label='Go on with another h: float32[3]']", "jnp.zeros(3)");
+    press("[aria-label='Go on with another h: float32[3]']", "Enter");
+    expect(run.debugged).toEqual([{ type: "command", stop: 3, text: "set jnp.zeros(3)" }]);
+    answer(run, { type: "console", text: "h goes on as Array([0., 0., 0.])", error: false } as Partial<Message>);
+    expect(texts(".log pre")).toEqual(["set jnp.zeros(3)", "h goes on as Array([0., 0., 0.])"]);
+  });
+
+  it("is offered only where the program takes one", () => {
+    showStop({ replaceable: null });
+    expect(all("[aria-label^='Go on with another']")).toHaveLength(0);
+  });
+});
+
+describe("a page that is loaded anew", () => {
+  const before = [
+    { text: "p h", output: "Array(1.)", error: false },
+    { text: "while True: pass", output: null, error: false },
+  ];
+
+  it("shows again what was typed, and recalls it", () => {
+    const { run } = showStop();
+    act(() => {
+      run.store.debugger.recall(before);
+      run.draw();
+    });
+    expect(texts(".log pre")).toEqual([
+      "p h",
+      "Array(1.)",
+      "while True: pass",
+      "It was running when this page was loaded.",
+    ]);
+    press(prompt, "ArrowUp");
+    press(prompt, "ArrowUp");
+    expect((find(prompt) as HTMLTextAreaElement).value).toBe("p h");
+  });
+
+  it("keeps its own log where it has one", () => {
+    const { run } = showStop();
+    type(prompt, "x");
+    press(prompt, "Enter");
+    act(() => {
+      run.store.debugger.recall(before);
+      run.draw();
+    });
+    expect(texts(".log pre")).toEqual(["x", "…"]);
+  });
+});
+
+describe("the breakpoints", () => {
+  it("are listed, switched and skipped", () => {
+    const { run } = showStop();
+    expect(texts("[data-testid=breakpoints] small")).toEqual([
+      "train.py:41 · when nonfinite · 13 hits",
+      "costs 3 values, 4.1 kB: whole until here, and to the host where the condition holds",
+      "0 hits",
+    ]);
+    expect(label("[data-testid=way]")).toBe("Requests reach the kernel in the shell channel's thread.");
+    click("[data-site='5'] [type=checkbox]");
+    expect(run.debugged.at(-1)).toEqual({ type: "breakpoint", site: 5, enabled: false });
+    type("[aria-label='Skip of train.py:50']", "7");
+    press("[aria-label='Skip of train.py:50']", "Enter");
+    expect(run.debugged.at(-1)).toEqual({ type: "breakpoint", site: 6, skip: 7 });
+  });
+
+  it("are told how to be made where there are none", () => {
+    const { ui } = showStop(null, { breakpoints: [] });
+    act(() => {
+      ui.tab.value = "debugger";
+    });
+    expect(texts("dt")).toContain("jax.debug.breakpoint()");
+    expect(label(".nothing small")).toBe("Requests reach the kernel in the shell channel's thread.");
+    expect(all("[data-testid=breakpoints]")).toHaveLength(0);
+  });
+});
+
+describe("pause and stop", () => {
+  it("are asked for while it runs, and told until they take effect", () => {
+    const { run } = showStop(null);
+    click("[data-testid=pause]");
+    expect(run.debugged).toEqual([{ type: "pause" }]);
+    draw(run);
+    expect(label("[data-testid=state]")).toBe("Pausing …");
+    expect(isDisabled("[data-testid=pause]")).toBe(true);
+    stopAt(run, goldenStop({ kind: "pause" }));
+    expect(label("[data-testid=state]")).toBe("Paused");
+    expect(label("[data-testid=pause]")).toBe("Resume");
+    click("[data-testid=pause]");
+    expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 3, how: "continue" });
+    stopAt(run, null);
+    click("[data-testid=halt]");
+    draw(run);
+    expect(run.debugged.at(-1)).toEqual({ type: "halt" });
+    expect(label("[data-testid=state]")).toBe("Stopping …");
+    change(run, goldenBatch("paused", { status: status({ state: "failed" }) }));
+    expect(label("[data-testid=state]")).toBe("Failed");
+  });
+
+  it("end the program where it stands", () => {
+    const { run } = showStop();
+    click("[data-testid=halt]");
+    expect(run.debugged).toEqual([{ type: "resume", stop: 3, how: "quit" }]);
+  });
+
+  it("are off where nothing can be held", () => {
+    showStop(null, { stoppable: false });
+    expect(isDisabled("[data-testid=pause]")).toBe(true);
+    expect(isDisabled("[data-testid=halt]")).toBe(true);
+  });
+
+  it("take back what the kernel refuses", () => {
+    const { run } = showStop(null);
+    click("[data-testid=pause]");
+    answer(run, { type: "error", message: "Nothing runs." } as Partial<Message>);
+    expect(label("[data-testid=state]")).toBe("Running");
+    expect(texts("[data-testid=notes] li")).toEqual(["Nothing runs."]);
+  });
+});

@@ -1,0 +1,32 @@
+/** A whole number that is given when it has been typed, not while: the panel is drawn again many times meanwhile. */
+import { useState } from "preact/hooks";
+
+interface Props {
+  label: string;
+  value: number;
+  most?: number;
+  disabled: boolean;
+  give: (value: number) => void;
+}
+
+export function NumberField({ label, value, most, disabled, give }: Props) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const done = ({ currentTarget: { validity, value: text, valueAsNumber } }: { currentTarget: HTMLInputElement }) => {
+    setTyped(null);
+    if (validity.valid && text && valueAsNumber !== value) give(valueAsNumber);
+  };
+  return (
+    <input
+      type="number"
+      aria-label={label}
+      min={0}
+      max={most}
+      value={typed ?? value}
+      disabled={disabled}
+      onInput={(event) => setTyped(event.currentTarget.value)}
+      onChange={done}
+      // In JupyterLab the Enter key does not make a change.
+      onKeyDown={(event) => event.key === "Enter" && done(event)}
+    />
+  );
+}

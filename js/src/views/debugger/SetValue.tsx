@@ -1,0 +1,31 @@
+/** Another value to go on with, where the program takes the one that the breakpoint gives: `x = jdw.breakpoint(x)`. */
+import { useState } from "preact/hooks";
+import type { RunStore } from "../../store/run";
+import type { StopBody } from "../../transport/stops";
+import { typeName } from "../arrays/values";
+
+type Value = NonNullable<StopBody["replaceable"]>;
+
+export function SetValue({ run, value: { name, shape, dtype } }: { run: RunStore; value: Value }) {
+  const [text, setText] = useState("");
+  const type = typeName(dtype, shape);
+  // By the console, which says what became of it.
+  const set = () => text.trim() && run.debugger.run(`set ${text}`);
+  return (
+    <span>
+      {name} ={" "}
+      <input
+        type="text"
+        aria-label={`Go on with another ${name}: ${type}`}
+        title={`Go on with the value of this expression: ${type}`}
+        placeholder={type}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Enter" && set()}
+      />{" "}
+      <button type="button" class="mini" disabled={!text.trim()} onClick={set}>
+        set
+      </button>
+    </span>
+  );
+}

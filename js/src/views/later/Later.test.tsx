@@ -1,0 +1,117 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, expect, it } from "vitest";
+import { TestRun } from "../../../test/fakes";
+import { goldenBatch } from "../../../test/golden";
+import { createUi } from "../../store/ui";
+import type { ModuleMessage, StatusMessage } from "../../transport/wire";
+import { Later } from "./Later";
+import { LaterViews } from "./load";
+import * as views from "./views";
+
+const hosts: HTMLElement[] = [];
+afterEach(() => {
+  for (const host of hosts.splice(0)) {
+    render(null, host);
+    host.remove();
+  }
+});
+
+/** Later views whose second bundle is `text`; the bundle "broken" cannot be run. */
+function someViews(): LaterViews {
+  return new LaterViews(async (text) => {
+    if (text === "broken") throw new SyntaxError("unexpected end");
+    return views;
+  });
+}
+
+function show(from: LaterViews, changes: Partial<StatusMessage> = {}) {
+  const run = new TestRun();
+  const status = { ...goldenBatch("small").status, ...changes };
+  run.store.apply(goldenBatch("small", { status }));
+  const host = document.createElement("div");
+  hosts.push(host);
+  document.body.append(host);
+  const props = { run: run.store, ui: createUi(), status, dark: false };
+  act(() => render(<Later name="Source" props={props} from={from} />, host));
+  return {
+    run,
+    host,
+    ids: () => [...host.querySelectorAll<HTMLElement>("[data-testid]")].map((e) => e.dataset.testid),
+  };
+}
+
+async function answer(run: TestRun, text: string): Promise<void> {
+  const message: ModuleMessage = { type: "module", version: 1, run: "run-1", id: 1, name: "views", text };
+  await act(async () => run.answer(message));
+}
+
+const ASKED = 'module {"type":"module","name":"views"}';
+
+it("is loaded once for all panels, and shown", async () => {
+  const from = someViews();
+  const [one, two] = [show(from, { commands: "by its own thread" }), show(from)];
+  expect(one.run.asked).toEqual([ASKED]);
+  expect(two.run.asked).toEqual([]);
+  expect(one.ids()).toEqual(["view-loading"]);
+  expect(one.host.textContent).toBe("Loading the Source view …Requests reach the kernel by its own thread.");
+  await answer(one.run, "good");
+  expect(one.ids()).toEqual(["nothing-watched"]);
+  expect(two.ids()).toEqual(["nothing-watched"]);
+  expect(show(from).run.asked).toEqual([]);
+});
+
+it("says why it cannot be had, and tries again when told to", async () => {
+  const { run, host, ids } = show(someViews());
+  await answer(run, "broken");
+  expect(ids()).toEqual(["view-failed"]);
+  expect(host.textContent).toContain("unexpected end");
+  expect(run.asked).toHaveLength(1);
+  act(() => host.querySelector("button")?.click());
+  expect(ids()).toEqual(["view-loading"]);
+  expect(run.asked).toEqual([ASKED, ASKED]);
+  await answer(run, "good");
+  expect(ids()).toEqual(["nothing-watched"]);
+});
+
+it("says what the kernel said", async () => {
+  const { run, host } = show(someViews());
+  await act(async () => run.answer("the front end is not built"));
+  expect(host.textContent).toContain("the front end is not built");
+});
+
+it("says that it needs the kernel when that is gone, and asks again when it is back", async () => {
+  const { run, ids } = show(someViews());
+  act(() => {
+    run.store.lose();
+    run.draw();
+  });
+  expect(ids()).toEqual(["view-needs-kernel"]);
+  act(() => {
+    run.store.apply(goldenBatch("small"));
+    run.draw();
+  });
+  expect(ids()).toEqual(["view-loading"]);
+  expect(run.asked).toEqual([ASKED, ASKED]);
+});
+
+it("asks another kernel when the one asked is gone", async () => {
+  const from = someViews();
+  const one = show(from);
+  one.run.store.lose();
+  const two = show(from);
+  expect(two.run.asked).toEqual([ASKED]);
+  await answer(two.run, "good");
+  expect(two.ids()).toEqual(["nothing-watched"]);
+});
+
+it("is there when the kernel is gone, once it was loaded", () => {
+  const from = someViews();
+  from.provide(views);
+  const { run, ids } = show(from);
+  act(() => {
+    run.store.lose();
+    run.draw();
+  });
+  expect(ids()).toEqual(["nothing-watched"]);
+});

@@ -1,0 +1,63 @@
+/** A view of the second bundle; until that is here, what is going on. */
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { type LaterViews, later, type Views } from "./load";
+
+type Name = "Source" | "Debugger" | "Histograms";
+type Props<View extends Name> = Parameters<Views[View]>[0];
+
+interface LaterProps<View extends Name> {
+  name: View;
+  props: Props<View>;
+  from?: LaterViews;
+}
+
+export const Source = (props: Props<"Source">) => <Later name="Source" props={props} />;
+export const Debugger = (props: Props<"Debugger">) => <Later name="Debugger" props={props} />;
+export const Histograms = (props: Props<"Histograms">) => <Later name="Histograms" props={props} />;
+
+export function Later<View extends Name>({ name, props, from = later }: LaterProps<View>) {
+  const { run } = props;
+  run.watch();
+  useEffect(() => {
+    if (run.gone) from.lose(run);
+    else from.want(run);
+  }, [run, run.gone, from]);
+  const View = from.views?.[name] as ComponentType<Props<View>> | undefined;
+  if (View) return <View {...props} />;
+  if (run.gone) return <NeedsKernel name={name} />;
+  if (from.problem) return <Failed name={name} problem={from.problem} again={() => from.want(run)} />;
+  return (
+    <div class="empty" role="status" data-testid="view-loading">
+      <strong>Loading the {name} view …</strong>
+      {run.status?.commands && <small>Requests reach the kernel {run.status.commands}.</small>}
+    </div>
+  );
+}
+
+function NeedsKernel({ name }: { name: string }) {
+  return (
+    <div class="empty" role="status" data-testid="view-needs-kernel">
+      <strong>The {name} view needs the kernel</strong>
+      <span>It was not opened on this page while the kernel was there. Start the kernel and run the cell again.</span>
+    </div>
+  );
+}
+
+function Failed({ name, problem, again }: { name: string; problem: string; again: () => void }) {
+  return (
+    <div class="empty" role="alert" data-testid="view-failed">
+      <strong>The {name} view could not be loaded</strong>
+      <span>{problem}</span>
+      <span>If it fails again, save the notebook and reload the page.</span>
+      <button type="button" class="button" onClick={again}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+/** Their style sheet. */
+export function LaterStyle() {
+  return <style>{later.views?.css}</style>;
+}

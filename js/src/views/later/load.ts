@@ -1,0 +1,68 @@
+/** Brings the second bundle (`views.ts`) to the page, when one of its views is first shown. */
+import { signal } from "@preact/signals";
+import type { RunStore } from "../../store/run";
+import type { Message } from "../../transport/wire";
+import * as shared from "./shared";
+
+export type Views = typeof import("./views");
+type MakeViews = (table: typeof shared) => Views;
+
+/** What the kernel sent as text, run as anywidget runs the first bundle. */
+async function evaluated(text: string): Promise<Views> {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  try {
+    const { default: make } = (await import(/* @vite-ignore */ url)) as { default: MakeViews };
+    return make(shared);
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+export class LaterViews {
+  private readonly loaded = signal<Views | null>(null);
+  private readonly failure = signal("");
+  private asked: RunStore | null = null;
+
+  constructor(private readonly evaluate: (text: string) => Promise<Views> = evaluated) {}
+
+  /** The views, once they are here. */
+  get views(): Views | null {
+    return this.loaded.value;
+  }
+
+  /** Why they could not be had, "" as long as nothing went wrong. */
+  get problem(): string {
+    return this.failure.value;
+  }
+
+  /** Asks the kernel of `run`, unless the views are here or a kernel that lives is asked already. */
+  want(run: RunStore): void {
+    if (this.loaded.peek() || run.gone || (this.asked && !this.asked.gone)) return;
+    this.asked = run;
+    this.failure.value = "";
+    run.ask({ type: "module", name: "views" }, (answer) => void this.take(answer));
+  }
+
+  /** The kernel of `run` is gone: what it was asked will not be answered. */
+  lose(run: RunStore): void {
+    if (this.asked === run) this.asked = null;
+  }
+
+  provide(views: Views): void {
+    this.loaded.value = views;
+  }
+
+  private async take(answer: Message | string): Promise<void> {
+    try {
+      if (typeof answer === "string") throw new Error(answer);
+      if (answer.type !== "module") throw new Error(`the kernel answered ${JSON.stringify(answer.type)}`);
+      this.provide(await this.evaluate(answer.text));
+    } catch (error) {
+      this.failure.value = error instanceof Error ? error.message : String(error);
+    }
+    this.asked = null;
+  }
+}
+
+/** Those of this page. */
+export const later = new LaterViews();

@@ -1,0 +1,85 @@
+/** A pen that writes SVG instead of colouring a canvas, so that `paint.ts` draws both. */
+import type { Pen } from "./paint";
+
+const ANCHORS: Readonly<Record<string, string>> = { right: "end", center: "middle" };
+
+export class SvgPen implements Pen {
+  fillStyle = "";
+  strokeStyle = "";
+  font = "";
+  globalAlpha = 1;
+  lineJoin = "round" as const;
+  lineWidth = 1;
+  textAlign: CanvasTextAlign = "left";
+  textBaseline: CanvasTextBaseline = "alphabetic";
+  private path = "";
+  private body = "";
+
+  constructor(
+    private readonly width: number,
+    private readonly height: number,
+  ) {}
+
+  /** The picture as a file. */
+  text(background: string): string {
+    const { width, height } = this;
+    const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size}><rect ${size} fill="${background}"/>${this.body}</svg>`;
+  }
+
+  beginPath(): void {
+    this.path = "";
+  }
+
+  moveTo(x: number, y: number): void {
+    this.path += `M${short(x)} ${short(y)}`;
+  }
+
+  lineTo(x: number, y: number): void {
+    this.path += `${this.path ? "L" : "M"}${short(x)} ${short(y)}`;
+  }
+
+  rect(x: number, y: number, width: number, height: number): void {
+    this.path += `M${short(x)} ${short(y)}h${short(width)}v${short(height)}h${short(-width)}z`;
+  }
+
+  fill(): void {
+    this.body += `<path d="${this.path}" fill="${this.fillStyle}" opacity="${this.globalAlpha}"/>`;
+  }
+
+  stroke(): void {
+    const line = `stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"`;
+    this.body += `<path d="${this.path}" fill="none" ${line} opacity="${this.globalAlpha}"/>`;
+  }
+
+  fillRect(x: number, y: number, width: number, height: number): void {
+    this.beginPath();
+    this.rect(x, y, width, height);
+    this.fill();
+  }
+
+  fillText(text: string, x: number, y: number): void {
+    const down = this.textBaseline === "top" ? "0.9em" : "0.35em";
+    const anchor = ANCHORS[this.textAlign] ?? "start";
+    const at = `x="${short(x)}" y="${short(y)}" dy="${down}" text-anchor="${anchor}"`;
+    // Numbers only: nothing to escape.
+    this.body += `<text ${at} style="font:${this.font.replaceAll('"', "'")}" fill="${this.fillStyle}">${text}</text>`;
+  }
+
+  save(): void {
+    this.body += "<g>";
+  }
+
+  clip(): void {
+    this.body += `<clipPath id="c"><path d="${this.path}"/></clipPath><g clip-path="url(#c)">`;
+  }
+
+  /** Of what was saved, and clipped: `paint.ts` does both together. */
+  restore(): void {
+    this.body += "</g></g>";
+  }
+}
+
+function short(n: number): string {
+  return String(Math.round(n * 100) / 100);
+}

@@ -1,0 +1,186 @@
+/** The rows of a file, of which only the visible ones exist; an expression under the pointer is read out. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useSize } from "../../kit/size";
+import { scrollTo, sliceAt } from "../../kit/virtual";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { Look } from "../../store/watched";
+import type { SourceName } from "../../transport/wire";
+import { Facts, plotChief, toggleWatch } from "./Inspect";
+import { Line } from "./Line";
+import { factsOf, seen } from "./reading";
+import type { Row, Value } from "./rows";
+import { moveBy } from "./Toolbar";
+
+const ROW_HEIGHT = 22;
+const STEPS: Readonly<Record<string, number>> = { ArrowUp: -1, ArrowDown: 1, PageUp: -15, PageDown: 15 };
+const MOVES: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
+const NONE: readonly Value[] = [];
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  file: string;
+  rows: readonly Row[];
+  values: readonly Value[];
+  look: Look;
+  /** The event up to which a live line is drawn. */
+  newest: number;
+  over: ReadonlyMap<number, Value[]>;
+  names: readonly SourceName[];
+  isOpen: (line: number) => boolean;
+  open: (line: number) => void;
+}
+
+export function CodeList({ run, ui, file, rows, values, look, newest, over, names, isOpen, open }: Props) {
+  run.watch();
+  const viewport = useRef<HTMLElement>(null);
+  const { height } = useSize(viewport);
+  const [top, setTop] = useState(0);
+  const [hover, setHover] = useState<Value | null>(null);
+  const slice = sliceAt(rows.length, ROW_HEIGHT, height, top);
+  const place = ui.place.value?.file === file ? ui.place.value : null;
+  const first = Math.max(
+    0,
+    rows.findIndex(({ value }) => value !== null),
+  );
+  const current = place ? indexOf(rows, place.line, place.index) : -1;
+
+  // Where nothing was chosen, it begins where there is something to see.
+  useLayoutEffect(() => reveal(current < 0 ? first : current, current < 0), [place, height]);
+
+  const reveal = (index: number, atTop = false) => {
+    const element = viewport.current;
+    const room = Math.floor(height / ROW_HEIGHT);
+    const seenFrom = Math.ceil(top / ROW_HEIGHT);
+    if (!element || height === 0 || (index >= seenFrom && index < seenFrom + room)) return;
+    const wanted = atTop ? Math.max(0, index - 2) * ROW_HEIGHT : scrollTo(index, rows.length, ROW_HEIGHT, height);
+    element.scrollTop = wanted;
+    setTop(element.scrollTop);
+  };
+  const go = (index: number) => {
+    const row = rows[Math.min(rows.length - 1, Math.max(0, index))];
+    if (row) ui.place.value = { file, line: row.code.line, index: row.index };
+  };
+  const choose = (value: Value | null) => {
+    if (!value) return;
+    ui.value.value = value.site.id;
+    plotChief(ui, value.site);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const row = rows[current];
+    const keys: Record<string, () => void> = {
+      Enter: () => choose(row?.value ?? null),
+      " ": () => row && open(row.code.line),
+      w: () => row?.value && toggleWatch(run, row.value.site),
+    };
+    const step = STEPS[event.key];
+    if (event.shiftKey && step) go(nextWithValue(rows, current, step));
+    else if (step) go(current < 0 ? first : current + step);
+    else if (event.shiftKey && MOVES[event.key]) shift(60 * (MOVES[event.key] as number));
+    else if (MOVES[event.key]) moveBy(run, ui, values, look, MOVES[event.key] as number);
+    else if (keys[event.key]) keys[event.key]?.();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  /** Long lines, all together. */
+  const shift = (by: number) => {
+    for (const code of viewport.current?.querySelectorAll("code") ?? []) code.scrollLeft += by;
+  };
+  const pointed = (event: Event): Value | undefined => {
+    const id = Number((event.target as HTMLElement).closest<HTMLElement>("[data-value]")?.dataset.value);
+    return values.find(({ site }) => site.id === id);
+  };
+  const drawn = rows.slice(slice.first, slice.end);
+  const row = rows[current];
+  return (
+    <div class="code-list">
+      <Heading />
+      <div class="code-room">
+        <section
+          class="viewport"
+          ref={viewport}
+          aria-label="Source: up and down choose a line, Enter plots its value"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region is reached by the keyboard
+          tabIndex={0}
+          data-testid="code"
+          onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+          onKeyDown={onKeyDown}
+          onWheel={(event) => shift(event.shiftKey ? event.deltaY : event.deltaX)}
+          onPointerOver={(event) => setHover(pointed(event) ?? null)}
+          onPointerLeave={() => setHover(null)}
+        >
+          <div class="all-rows" style={{ height: `${slice.height}px` }}>
+            <div class="drawn-rows" style={{ transform: `translateY(${slice.offset}px)` }}>
+              {drawn.map((one, i) => (
+                <Line
+                  key={slice.first + i}
+                  run={run}
+                  row={one}
+                  found={one.value && seen(run, one.value, look)}
+                  over={over.get(one.code.line) ?? NONE}
+                  isLive={ui.moment.value === null}
+                  newest={newest}
+                  isCurrent={slice.first + i === current}
+                  why={one.value ? "" : whyNot(names, one.code.line)}
+                  choose={(event) => {
+                    go(slice.first + i);
+                    choose(pointed(event) ?? one.value);
+                  }}
+                  open={() => open(one.code.line)}
+                  isOpen={isOpen(one.code.line)}
+                />
+              ))}
+            </div>
+          </div>
+        </section>
+        {hover && (
+          <div class="hover-card" role="tooltip">
+            <Facts value={hover} found={seen(run, hover, look)} />
+          </div>
+        )}
+      </div>
+      <output class="unseen" aria-live="polite">
+        {row && `Line ${row.code.line}: ${row.code.text.trim()}. `}
+        {row?.value && ui.moment.value !== null && factsOf(row.value, seen(run, row.value, look)).join(", ")}
+      </output>
+    </div>
+  );
+}
+
+function Heading() {
+  return (
+    <div class="source-row source-heading muted">
+      <span title="The stripe: blue where elements are far below 1, red where far above or not finite">line</span>
+      <span />
+      <span class="value">
+        <span>value</span>
+        <span class="value-type">type</span>
+        <span class="value-range">min … max</span>
+        <span class="value-mean">mean ± std</span>
+        <span class="spark">mean</span>
+        <span class="value-gradient" title="The gradient's norm, and how many times the value's norm that is">
+          ‖grad‖
+        </span>
+      </span>
+    </div>
+  );
+}
+
+function indexOf(rows: readonly Row[], line: number, index: number): number {
+  const exact = rows.findIndex(({ code, index: i }) => code.line === line && i === index);
+  return exact >= 0 ? exact : rows.findIndex(({ code }) => code.line >= line);
+}
+
+function nextWithValue(rows: readonly Row[], from: number, step: number): number {
+  const by = Math.sign(step);
+  for (let i = from + by; i >= 0 && i < rows.length; i += by) if (rows[i]?.value) return i;
+  return from;
+}
+
+/** Why the names that a line gives have no values. */
+function whyNot(names: readonly SourceName[], line: number): string {
+  const here = names.filter((one) => one.line === line && one.why !== "");
+  return here.map(({ name, why }) => `${name}: ${why}`).join(" · ");
+}

@@ -1,0 +1,130 @@
+/** One row: the line of code, or room below it, and beside it what one of its values was. */
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { brief } from "../../kit/format";
+import { siteColour } from "../../kit/theme";
+import type { RunStore } from "../../store/run";
+import { watchedName } from "../sites/name";
+import { Bars } from "./Bars";
+import { badOf, factsOf, gradientOf, heatOf, type SeenValue, typeOf } from "./reading";
+import { type Piece, piecesOf, type Row, type Value } from "./rows";
+import { Spark } from "./Spark";
+
+interface Props {
+  run: RunStore;
+  row: Row;
+  found: SeenValue | null;
+  /** All values that reach over this line: what can be pointed at. */
+  over: readonly Value[];
+  isLive: boolean;
+  newest: number;
+  isCurrent: boolean;
+  /** Why names of this line have no value. */
+  why: string;
+  isOpen: boolean;
+  choose: (event: Event) => void;
+  open: () => void;
+}
+
+export function Line(props: Props) {
+  const { run, row, found, over, isCurrent, why, isOpen, choose, open } = props;
+  const { code, index, value, isLast, more } = row;
+  const pieces = useMemo(() => piecesOf(code, over), [code, over]);
+  const isOff = value && run.status?.muted.includes(value.site.id);
+  const state = `${isCurrent ? " current" : ""}${found && badOf(found) ? " bad" : ""}${isOff ? " off" : ""}`;
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the list moves along its lines with the arrow keys
+    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+    <div class={`source-row${state}`} data-line={code.line} onClick={choose}>
+      <span class="line-number number" {...(value && found ? striped(heatOf(value, found)) : {})}>
+        {index === 0 && code.line}
+      </span>
+      <code class={value || why ? "" : "whole"}>{index === 0 && pieces.map(drawn)}</code>
+      {value ? (
+        <Cells {...props} value={value} />
+      ) : (
+        <span class="why muted" title={why}>
+          {why}
+        </span>
+      )}
+      {isLast && (more > 0 || isOpen) && (
+        <button
+          type="button"
+          class="mini others"
+          tabIndex={-1}
+          aria-expanded={isOpen}
+          onClick={(event) => {
+            event.stopPropagation();
+            open();
+          }}
+        >
+          {isOpen ? "less" : `+${more}`}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) {
+  const { site } = value;
+  const { id, watch } = site;
+  const colour = siteColour(run.rank.get(id) ?? 0);
+  const bad = found && badOf(found);
+  const { size, ratio } = found ? gradientOf(found) : { size: "", ratio: "" };
+  const get = (name: string) => brief(found?.get(name) ?? Number.NaN);
+  const table = found?.table;
+  const drawn = [watch.role === "gradient" ? "l2" : "mean", "value"].find((name) => table?.has(name)) ?? "";
+  return (
+    <button
+      type="button"
+      class="value number"
+      data-testid="value"
+      data-name={watchedName(site)}
+      data-site={id}
+      data-event={found?.table.event(found.row)}
+      tabIndex={-1}
+      aria-description={factsOf(value, found).join(", ")}
+    >
+      <span
+        class="value-name"
+        title={watchedName(site)}
+        style={{ color: `color-mix(in srgb, var(${colour}) 80%, var(--fg))` }}
+      >
+        {watchedName(site)} <small class="muted">{value.nth}</small>
+      </span>
+      <span class="value-type muted">{typeOf(site)}</span>
+      <span class="value-range">
+        {!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : `${get("min")} … ${get("max")}`}
+      </span>
+      <span class="value-mean">
+        {found && !bad && <Bars site={site} found={found} />}
+        {bad ? <b class="bad-text">{bad}</b> : table && !table.isScalar && `${get("mean")} ± ${get("std")}`}
+      </span>
+      {table && (
+        <Spark table={table} statistic={drawn} newest={newest} colour={colour} at={isLive ? null : found.row} />
+      )}
+      <span class="value-gradient">
+        <span class={/[a-z]{3}/.test(size) ? "bad-text" : "phase-backward"}>{size}</span>
+        <span class="muted ratio"> {ratio}</span>
+      </span>
+    </button>
+  );
+}
+
+/** A stripe in the gutter; none near 1, where there is nothing to see. */
+function striped(heat: number) {
+  const colour = heat < 0 ? "--accent" : "--bad";
+  const strength = Math.round(100 * Math.abs(heat));
+  return {
+    title: `Elements of about 10^${Math.round(6 * heat)}`,
+    style: { boxShadow: `inset -4px 0 color-mix(in srgb, var(${colour}) ${strength}%, transparent)` },
+  };
+}
+
+function drawn({ text, kind, value, parts }: Piece, i: number): ComponentChildren {
+  return (
+    <span key={i} class={value ? "can-point" : kind} data-value={value?.site.id}>
+      {value ? parts.map(drawn) : text}
+    </span>
+  );
+}

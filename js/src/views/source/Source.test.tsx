@@ -1,0 +1,258 @@
+import { act } from "preact/test-utils";
+import { describe, expect, it } from "vitest";
+import { golden, goldenBatch } from "../../../test/golden";
+import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
+import { createUi } from "../../store/ui";
+import { WatchTable } from "../../store/watched";
+import { decode, type Source } from "../../transport/wire";
+import { pathsOf } from "./Spark";
+
+const CODE = [
+  "def step(w, x, b):",
+  '    """Not a loop: for."""',
+  ...Array(18).fill(""),
+  "    logits = w.dot(x) + b",
+  "    loss = w.dot(x) + b",
+];
+
+/** The golden run, whose lines 21 and 22 are of a file that is here. */
+function open() {
+  const shown = showTab("source", goldenBatch("watch"));
+  const { content } = golden("source");
+  const source = decode({ ...content, lines: CODE, functions: [{ name: "step", first: 1, last: 22 }] }) as Source;
+  act(() => {
+    shown.run.answer({
+      ...source,
+      names: [{ line: 1, column: 9, end_line: 1, end_column: 10, name: "w", why: "an argument" }],
+    });
+    shown.run.draw();
+  });
+  return shown;
+}
+
+/** happy-dom lays nothing out: the list is as high as it says. */
+function withHeight<T>(height: number, run: () => T): T {
+  const own = Object.getOwnPropertyDescriptor(HTMLElement.prototype, "clientHeight");
+  Object.defineProperty(HTMLElement.prototype, "clientHeight", { configurable: true, get: () => height });
+  try {
+    return run();
+  } finally {
+    if (own) Object.defineProperty(HTMLElement.prototype, "clientHeight", own);
+  }
+}
+
+const shownAs = (name: string) => find(`[data-name='${name}']`).getAttribute("aria-description");
+
+describe("the source", () => {
+  it("is asked for once, and what has values is shown meanwhile", () => {
+    const { run } = showTab("source", goldenBatch("watch"));
+    change(run, goldenBatch("watch", { first: 6 }));
+    expect(run.asked.filter((one) => one.startsWith("source"))).toEqual(['source {"type":"source","file":"train.py"}']);
+    expect(find(".source-note").textContent).toContain("Loading the source");
+    expect(texts(".line-number").slice(0, 2)).toEqual(["21", "22"]);
+    expect(texts("code")[0]).toBe("logits = w.dot(x) + b");
+  });
+
+  it("says why it cannot be read", () => {
+    const { run } = showTab("source", goldenBatch("watch"));
+    act(() => {
+      run.answer("train.py is not there any more.");
+      run.draw();
+    });
+    expect(find(".source-note").textContent).toContain("train.py is not there any more. These are the lines");
+    expect(all("[data-testid=value]")).toHaveLength(2);
+  });
+
+  it("is the view of a run in which nothing else came, and tells how to watch where nothing was", () => {
+    show(goldenBatch("watch"));
+    expect(find("[aria-selected=true]").id).toBe("tab-source");
+    showTab("source", goldenBatch("small"));
+    expect(find("[data-testid=nothing-watched]").textContent).toContain("%%jaxdebug --watch-all");
+  });
+
+  it("stands beside what its lines computed, with the gradient", () => {
+    withHeight(600, () => {
+      open();
+      expect(shownAs("logits")).toBe(
+        "logits f32[128,10] · in head · add, call 2 · execution 1, " +
+          "min -2.25 · max 2.75 · mean 0.25 · std 1.25 · l2 45.5, ‖gradient‖ 1280 nan",
+      );
+      expect(all("[data-testid=inspect]")).toHaveLength(0);
+      expect(texts(".value-range")).toEqual(["min … max", "-2.25 … 2.75", "2.13"]);
+      expect(texts(".value-gradient").map((text) => text.trim())).toEqual(["‖grad‖", "1280 nan", ""]);
+    });
+  });
+
+  it("says of a name without a value why", () => {
+    withHeight(600, () => {
+      const { ui, run } = open();
+      act(() => {
+        ui.place.value = { file: "train.py", line: 1, index: 0 };
+        run.draw();
+      });
+      expect(texts(".why").filter(Boolean)).toEqual(["w: an argument"]);
+    });
+  });
+
+  it("follows the one moment of the panel, and steps of its own", () => {
+    withHeight(600, () => {
+      const { ui } = open();
+      type("[data-testid=step]", "0");
+      expect(ui.moment.value).toBe(0);
+      expect(find("[data-testid=when]").textContent).toBe("call 1 · execution 0 · 1 of 2");
+      expect(shownAs("logits")).toContain("mean 0.125");
+      expect(shownAs("loss")).toContain("not computed yet");
+      act(() => {
+        ui.moment.value = 4;
+      });
+      expect([shownAs("logits"), shownAs("loss")].map((words) => /mean \S+|value \S+/.exec(words ?? "")?.[0])).toEqual([
+        "mean 0.25",
+        "value 2.125",
+      ]);
+    });
+  });
+
+  it("shows one call where only that is wanted", () => {
+    withHeight(600, () => {
+      const { ui } = open();
+      act(() => {
+        ui.onlyCall.value = 1;
+      });
+      expect(shownAs("logits")).toContain("mean 0.125");
+    });
+  });
+
+  it("is gone through with the keys", () => {
+    withHeight(600, () => {
+      const { ui, run } = open();
+      press("[data-testid=code]", "ArrowDown");
+      expect(ui.place.value).toEqual({ file: "train.py", line: 21, index: 0 });
+      press("[data-testid=code]", "ArrowDown");
+      press("[data-testid=code]", "Enter");
+      expect(find("[data-testid=inspect]").dataset.site).toBe("2");
+      expect([...ui.plotted.value]).toEqual(["2/0"]);
+      press("[data-testid=code]", "w");
+      expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["loss"],"on":false}');
+      act(() => {
+        run.answer({ type: "done", version: 1, run: "run-1", id: 9, sites: [2] });
+        run.draw();
+      });
+      expect(find("[data-testid=watch-toggle]").textContent).toBe("not watched");
+      expect(find(".source-row.off").dataset.line).toBe("22");
+      press("[data-testid=code]", "ArrowUp", { shiftKey: true });
+      expect(ui.place.value?.line).toBe(21);
+      press("[data-testid=code]", "ArrowLeft");
+      expect(ui.moment.value).toBe(0);
+      press("[data-testid=code]", "ArrowRight");
+      expect(ui.moment.value).toBeNull();
+    });
+  });
+
+  it("is jumped to where a value was not finite first", () => {
+    withHeight(600, () => {
+      const { ui } = open();
+      expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21"]);
+      click("[data-testid=first-nan]");
+      expect([ui.moment.value, ui.place.value?.line]).toEqual([5, 21]);
+      expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+    });
+  });
+
+  it("goes to a function", () => {
+    withHeight(600, () => {
+      const { ui } = open();
+      const choice = find("[data-testid=function-choice]") as HTMLSelectElement;
+      expect(texts("[data-testid=function-choice] option")).toEqual(["step · train.py"]);
+      act(() => {
+        choice.dispatchEvent(new Event("change", { bubbles: true }));
+      });
+      expect(ui.place.value?.line).toBe(21);
+    });
+  });
+
+  it("is read out under the pointer, and plotted by a click", () => {
+    withHeight(600, () => {
+      const { ui } = open();
+      act(() => {
+        find(".can-point[data-value='1']").dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+      });
+      expect(find("[role=tooltip]").textContent).toContain("l2 45.5");
+      click(".can-point[data-value='1']");
+      expect([ui.value.value, [...ui.plotted.value]]).toEqual([1, ["1/2"]]);
+      click("[data-testid=inspect] [aria-label='logits std']");
+      expect(find("[data-testid=overlay]").dataset.points).toBe("4");
+    });
+  });
+
+  it("stays where the kernel is gone", () => {
+    const { run } = showTab("source", goldenBatch("watch", { status: status({ state: "running" }) }));
+    act(() => {
+      run.store.lose();
+      run.draw();
+    });
+    expect(find(".source-note").textContent).toContain("The kernel is gone");
+    expect(shownAs("logits")).toContain("mean 0.25");
+  });
+});
+
+describe("watched values elsewhere", () => {
+  it("are counted apart from events, and are no rows of the streams", () => {
+    const { run } = showTab("streams", goldenBatch("watch"));
+    expect(find(".numbers").textContent).toContain("0 events · 6 watched values");
+    expect(all(".row, .site")).toHaveLength(0);
+    const { sites, events, ...small } = goldenBatch("small", { first: 6 });
+    const others = sites.map((site) => ({ ...site, id: site.id + 9 }));
+    change(run, { ...small, sites: others, events: { ...events, site: events.site.map((id) => id + 9) } });
+    expect(find(".numbers").textContent).toContain("5 events · 6 watched values");
+  });
+
+  it("are plotted when they are chosen, by variable", () => {
+    const { ui } = showTab("plots", goldenBatch("watch"));
+    expect(texts(".watched-list legend")).toEqual(["logits", "loss", "∂ logits"]);
+    expect(all("[data-testid=plot]")).toHaveLength(0);
+    click("[aria-label='∂ logits l2']");
+    expect(find("[data-series='∂ logits l2']").dataset.points).toBe("2");
+    type(".watched-list input", "los");
+    expect(texts(".watched-list legend")).toEqual(["loss"]);
+    expect([...ui.plotted.value]).toEqual(["3/4"]);
+  });
+
+  it("are no ticks of the timeline", () => {
+    showTab("timeline", goldenBatch("watch"));
+    expect(find("[data-testid=site-ticks]").getAttribute("aria-label")).toBe("0 events of 0 sites");
+  });
+});
+
+describe("a sparkline", () => {
+  const drawn = (...means: number[]) => {
+    const table = new WatchTable(["mean", "nan"]);
+    const batch = goldenBatch("watch", { first: 0 });
+    means.forEach((mean, i) => {
+      const row = table.push({ ...batch, first: i }, 0);
+      table.set(row, 0, mean);
+      table.set(row, 1, Number(Number.isNaN(mean)));
+    });
+    return pathsOf(table, "mean");
+  };
+
+  it("is a line through lows and highs, with marks", () => {
+    expect(drawn(0, 1, Number.NaN, 0.5)).toEqual({ line: "M1 14.0L22 2.0L63 8.0", bad: "M42 0v16" });
+  });
+
+  it("is a dot where there is one value", () => {
+    expect(drawn(3)).toEqual({ line: "M1 14.0h1", bad: "" });
+  });
+});
+
+it("keeps what was chosen when another view is opened", () => {
+  const ui = createUi();
+  ui.tab.value = "source";
+  const run = show(goldenBatch("watch"), ui);
+  act(() => {
+    ui.value.value = 1;
+    run.draw();
+  });
+  press(".tab", "3");
+  press(".tab", "2");
+  expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+});

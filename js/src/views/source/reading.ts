@@ -1,0 +1,108 @@
+/** What a watched value was at the moment that is looked at, in words and numbers. */
+import { brief, value as exact } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { Look, WatchSite, WatchTable } from "../../store/watched";
+import { watchedName } from "../sites/name";
+import type { Value } from "./rows";
+
+export interface Seen {
+  table: WatchTable;
+  row: number;
+  /** Those of all its lanes and devices. */
+  rows: number[];
+  /** NaN where there is no such statistic. */
+  get(statistic: string): number;
+}
+
+export interface SeenValue extends Seen {
+  gradient: Seen | null;
+}
+
+/** Where the panel is live that is `newest`. */
+export function lookOf(run: RunStore, ui: UiState, newest: number): Look {
+  return { moment: run.log.endOf(ui.moment.value ?? newest), call: ui.onlyCall.value };
+}
+
+/** null where it had not been computed. */
+export function seen(run: RunStore, { site, gradient }: Value, look: Look): SeenValue | null {
+  const table = run.watched.tables.get(site.id);
+  const found = table && seenAt(table, table.rowAt(look));
+  if (!found) return null;
+  const beside = gradient && gradient !== site && run.watched.tables.get(gradient.id);
+  return { ...found, gradient: beside ? seenAt(beside, beside.rowBeside(table, found.row, look)) : null };
+}
+
+function seenAt(table: WatchTable, row: number): Seen | null {
+  if (row < 0) return null;
+  const rows = table.together(row);
+  return { table, row, rows, get: (statistic) => table.combined(rows, statistic) ?? Number.NaN };
+}
+
+/** The norm; of a number its size. */
+export function norm({ table, get }: Seen): number {
+  return table.isScalar ? Math.abs(get("value")) : get("l2");
+}
+
+/**
+ * How far the size of the elements is from 1, as a stripe beside the line: -1 vanishing (10^-6 and less), 0, 1 exploding (10^6
+ * and more); of gradients as well.
+ */
+export function heatOf({ site }: Value, found: Seen): number {
+  const size = site.watch.shape.reduce((all, n) => all * n, 1) * found.rows.length;
+  const magnitude = norm(found) / Math.sqrt(size);
+  if (magnitude === Number.POSITIVE_INFINITY || Number.isNaN(magnitude)) return 1;
+  return magnitude === 0 ? 0 : Math.max(-1, Math.min(1, Math.log10(magnitude) / 6));
+}
+
+/** What was not finite, in words: `3 nan · 1 inf`. */
+export function badOf({ table, get }: Seen): string {
+  const counts = { nan: get("nan"), inf: get("posinf"), "-inf": get("neginf") };
+  if (table.isScalar) return Number.isFinite(get("value")) ? "" : exact(get("value"));
+  const found = Object.entries(counts).filter(([, n]) => n > 0);
+  return found.map(([name, n]) => `${n} ${name}`).join(" · ");
+}
+
+/** The gradient's norm and how many times the value's norm that is, each "" where there is none. */
+export function gradientOf(found: SeenValue): { size: string; ratio: string } {
+  const size = found.gradient ? norm(found.gradient) : Number.NaN;
+  const ratio = size / norm(found);
+  const bad = found.gradient ? badOf(found.gradient) : "";
+  return {
+    size: found.gradient ? bad || brief(size) : "",
+    ratio: Number.isFinite(ratio) && !bad ? `×${Number(ratio.toPrecision(2))}` : "",
+  };
+}
+
+/** `call 3 · step 12`, as far as it is known. */
+export function whenOf(table: WatchTable, row: number): string {
+  const at = (column: string) => table.at(row, column) as number;
+  const step = at("step") < 0 ? `execution ${at("occurrence")}` : `step ${at("step")}`;
+  return [
+    at("call") < 0 ? "" : `call ${at("call")}`,
+    step,
+    at("inner") < 0 ? "" : `inner ${at("inner")}`,
+    at("device") < 0 ? "" : `device ${at("device")}`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** As a jaxpr writes it: `f32[64,128]`. */
+export function typeOf({ watch }: WatchSite): string {
+  return `${watch.dtype.replace(/^(bf|f|u|i|c)[a-z]+(?=\d)/, "$1")}[${watch.shape.join()}]`;
+}
+
+/** All that is known of it, in few lines. */
+export function factsOf({ site, nth }: Value, found: SeenValue | null): string[] {
+  const { scope, primitive } = site.watch;
+  const place = [nth, scope && `in ${scope}`, primitive].filter(Boolean).join(" · ");
+  const head = `${watchedName(site)} ${typeOf(site)} · ${place}`;
+  if (!found) return [head, "not computed yet"];
+  const { table, row, rows, get } = found;
+  const lanes = rows.length > 1 ? ` · ${rows.length} lanes` : "";
+  const numbers = table.statistics.filter((name) => get(name) !== 0).map((name) => `${name} ${exact(get(name))}`);
+  const { size, ratio } = gradientOf(found);
+  const lines = [head, whenOf(table, row) + lanes, numbers.join(" · ")];
+  return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import { TestRun } from "../../../test/fakes";
+import { goldenBatch } from "../../../test/golden";
+import { highlighted } from "../../kit/python";
+import type { SiteMessage, WatchMessage } from "../../transport/wire";
+import { filesOf, functionAt } from "./files";
+import { codeOf, type Piece, piecesOf, rowsOf, valuesOf } from "./rows";
+
+const LINE = "    logits, n = jnp.dot(x, w + 1.0), 3  # of a layer";
+
+interface Made {
+  name: string;
+  text?: string;
+  role?: WatchMessage["role"];
+  order?: number;
+  scope?: string;
+  site?: Partial<SiteMessage>;
+}
+
+/** A run that watched the parts of `LINE`, which is line 21. */
+function watching(...made: Made[]): TestRun {
+  const run = new TestRun();
+  const batch = goldenBatch("watch");
+  const [first] = batch.sites as [SiteMessage];
+  const sites = made.map(({ name, text = name, role = "value", order = 0, scope = "", site = {} }, i) => ({
+    ...first,
+    id: i + 1,
+    line: 21,
+    end_line: 21,
+    column: LINE.indexOf(text),
+    end_column: LINE.indexOf(text) + text.length,
+    order,
+    source: LINE,
+    watch: { ...(first.watch as WatchMessage), name, role, scope },
+    ...site,
+  }));
+  run.store.apply({ ...batch, count: 0, sites });
+  return run;
+}
+
+const DOT = { name: "logits", text: "jnp.dot(x, w + 1.0)" };
+const values = (run: TestRun) => valuesOf(run.store, "train.py").lines.get(21) ?? [];
+
+describe("the values of a line", () => {
+  it("are those that are no part of another, until it is opened", () => {
+    const run = watching({ name: "w + 1.0" }, DOT, { name: "x" });
+    const { lines } = valuesOf(run.store, "train.py");
+    const code = [{ line: 21, text: LINE, spans: [] }];
+    const names = (open: number[]) =>
+      rowsOf(code, lines, new Set(open)).map(({ value, index, more }) => [value?.site.watch.name, index, more]);
+    expect(names([])).toEqual([["logits", 0, 2]]);
+    expect(names([21])).toEqual([
+      ["logits", 0, 0],
+      ["x", 1, 0],
+      ["w + 1.0", 2, 0],
+    ]);
+  });
+
+  it("have the gradient of their own scope", () => {
+    const gradient = { role: "gradient" as const };
+    const run = watching(
+      { ...DOT, scope: "a" },
+      { ...DOT, scope: "b" },
+      { ...DOT, ...gradient, scope: "a" },
+      { ...DOT, ...gradient, scope: "b" },
+    );
+    expect(values(run).map(({ site, gradient }) => [site.id, gradient?.id])).toEqual([
+      [1, 3],
+      [2, 4],
+    ]);
+  });
+
+  it("of a loop that Python unrolled are counted, and the last has the first gradient", () => {
+    const run = watching(
+      { ...DOT, order: 1 },
+      { ...DOT, order: 2 },
+      { ...DOT, order: 7, role: "gradient" },
+      { ...DOT, order: 6, role: "gradient" },
+    );
+    expect(values(run).map(({ site, gradient, nth }) => [site.id, gradient?.id, nth])).toEqual([
+      [1, 3, "1/2"],
+      [2, 4, "2/2"],
+    ]);
+  });
+
+  it("leave the gradient to a program that is differentiated, and show one that stands alone", () => {
+    const plain = { ...DOT, site: { transforms: ["jit"] } };
+    const run = watching(plain, { ...DOT, order: 3 }, { ...DOT, role: "gradient", order: 4 });
+    expect(values(run).map(({ site, gradient }) => [site.id, gradient?.id ?? null])).toEqual([
+      [1, null],
+      [2, 3],
+    ]);
+    const alone = watching({ ...DOT, role: "gradient" });
+    expect(values(alone).map(({ site, gradient }) => site === gradient)).toEqual([true]);
+  });
+});
+
+describe("a line of code", () => {
+  const flat = (pieces: readonly Piece[]): string =>
+    pieces.map(({ text, kind, value, parts }) => (value ? `[${flat(parts)}]` : kind ? `<${text}>` : text)).join("");
+  const cut = (run: TestRun, line = LINE) =>
+    flat(piecesOf({ line: 21, text: line, spans: highlighted([line])[0] ?? [] }, values(run)));
+
+  it("is cut into what is coloured and, within one another, the ranges that have values", () => {
+    expect(cut(watching(DOT, { name: "w + 1.0" }, { name: "w" }))).toBe(
+      "    [logits], n = [jnp.dot(x, [[w] + <1.0>])], <3>  <# of a layer>",
+    );
+    expect(cut(watching())).toBe("    logits, n = jnp.dot(x, w + <1.0>), <3>  <# of a layer>");
+  });
+
+  it("is marked where an expression of several lines goes on", () => {
+    const run = watching({ ...DOT, site: { end_line: 23, end_column: 5 } });
+    const { over } = valuesOf(run.store, "train.py");
+    expect([...over.keys()]).toEqual([21, 22, 23]);
+    const last = { line: 23, text: "    ) + 2", spans: highlighted(["    ) + 2"])[0] ?? [] };
+    expect(flat(piecesOf(last, over.get(23) ?? []))).toBe("    [)] + <2>");
+  });
+
+  it("has a name marked only where it is one", () => {
+    const run = watching({ ...DOT, name: "n", site: { column: 16, end_column: 35 } });
+    expect(cut(run)).toBe("    logits, [n] = [jnp.dot(x, w + <1.0>)], <3>  <# of a layer>");
+  });
+});
+
+it("without a file, the lines are those that the sites remember", () => {
+  const run = watching(DOT, { ...DOT, site: { line: 9, source: "y = 1" } });
+  expect(codeOf(run.store, "train.py", null).map(({ line, text }) => [line, text])).toEqual([
+    [9, "y = 1"],
+    [21, LINE],
+  ]);
+});
+
+it("the notebook's cells come before files, and a line is of the function around it", () => {
+  const cell = { file: "/tmp/ipykernel_1/2.py", where: "In [3]:21", function: "train" };
+  const run = watching(DOT, { ...DOT, site: { ...cell, line: 30 } }, { ...DOT, site: { ...cell, function: "loss" } });
+  const files = filesOf(run.store);
+  expect(files.map(({ name, functions }) => [name, functions.map(({ name }) => name)])).toEqual([
+    ["In [3]", ["loss", "train"]],
+    ["train.py", ["step"]],
+  ]);
+  const [first] = files;
+  if (!first) throw new Error("there are two");
+  expect([5, 21, 29, 31].map((line) => functionAt(first, line))).toEqual([0, 0, 0, 1]);
+});

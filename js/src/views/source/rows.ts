@@ -1,0 +1,198 @@
+/** The lines of a file and the values that each of them computes, as rows of a list. */
+import { highlighted, type Span, type SpanKind } from "../../kit/python";
+import type { RunStore } from "../../store/run";
+import { isWatched, type WatchSite } from "../../store/watched";
+import type { Source } from "../../transport/wire";
+
+/** So many values of a line are shown before it is opened. */
+const MOST_OF_A_LINE = 3;
+/** An expression over more lines is marked in the first of them only so far. */
+const LONGEST = 200;
+
+/** What one expression computes, with its gradient. */
+export interface Value {
+  /** The gradient's where only that is watched. */
+  site: WatchSite;
+  gradient: WatchSite | null;
+  /** It is a part of what another value of its line is computed by. */
+  isPart: boolean;
+  /** Which of those that a loop in Python unrolled it is, `2/4`; "" where there is one. */
+  nth: string;
+}
+
+export interface CodeLine {
+  line: number;
+  text: string;
+  spans: Span[];
+}
+
+export interface Row {
+  code: CodeLine;
+  /** Of the rows of its line, the first shows the code. */
+  index: number;
+  value: Value | null;
+  isLast: boolean;
+  /** How many more values the line has. */
+  more: number;
+}
+
+export interface FileValues {
+  /** By the line where each begins, in the order of the source. */
+  lines: ReadonlyMap<number, Value[]>;
+  /** By each line that they reach over. */
+  over: ReadonlyMap<number, Value[]>;
+}
+
+/** The values that the code of `file` computes. */
+export function valuesOf(run: RunStore, file: string): FileValues {
+  const groups = new Map<string, WatchSite[]>();
+  for (const id of run.watched.tables.keys()) {
+    const site = run.sites.get(id);
+    if (!site || !isWatched(site) || site.file !== file) continue;
+    const key = `${site.line} ${site.column} ${site.end_line} ${site.end_column} ${site.watch.name}`;
+    const group = groups.get(key);
+    if (group) group.push(site);
+    else groups.set(key, [site]);
+  }
+  const values = [...groups.values()].flatMap(paired).sort(bySource);
+  const lines = new Map<number, Value[]>();
+  const over = new Map<number, Value[]>();
+  for (const value of values) {
+    const { line, end_line } = value.site;
+    value.isPart = lines.get(line)?.some((other) => contains(other.site, value.site)) ?? false;
+    add(lines, line, value);
+    for (let at = line; at <= Math.min(end_line, line + LONGEST); at++) add(over, at, value);
+  }
+  return { lines, over };
+}
+
+function add(lines: Map<number, Value[]>, line: number, value: Value): void {
+  const before = lines.get(line);
+  if (before) before.push(value);
+  else lines.set(line, [value]);
+}
+
+/**
+ * Each value with its gradient; a gradient without a value stands for itself. What a loop in Python unrolled has a site
+ * an execution, and the gradient of the last of them comes first.
+ */
+function paired(sites: WatchSite[]): Value[] {
+  const byOrder = [...sites].sort((a, b) => a.order - b.order);
+  const values = byOrder.filter(({ watch }) => watch.role === "value");
+  const gradients = byOrder.filter(({ watch }) => watch.role === "gradient").reverse();
+  const take = ({ watch, transforms }: WatchSite): WatchSite | null => {
+    const isOfScope = (other: WatchSite) => other.watch.scope === watch.scope;
+    // A program that is not differentiated may stand beside one that is.
+    if (!transforms.includes("jvp") && values.some((other) => other.transforms.includes("jvp"))) return null;
+    const at = gradients.findIndex(isOfScope);
+    return gradients.splice(Math.max(0, at), 1)[0] ?? null;
+  };
+  const found = values.map((site) => ({ site, gradient: take(site) }));
+  const all = [...found, ...gradients.map((site) => ({ site, gradient: site }))];
+  const nth = (i: number) => (values.length > 1 && i < values.length ? `${i + 1}/${values.length}` : "");
+  return all.map((value, i) => ({ ...value, isPart: false, nth: nth(i) }));
+}
+
+function bySource({ site: a }: Value, { site: b }: Value): number {
+  return a.line - b.line || a.column - b.column || b.end_line - a.end_line || b.end_column - a.end_column;
+}
+
+function contains(a: WatchSite, b: WatchSite): boolean {
+  const same = a.end_line === b.end_line && a.end_column === b.end_column && a.column === b.column;
+  const ends = a.end_line - b.end_line || a.end_column - b.end_column;
+  return !same && a.column <= b.column && ends >= 0;
+}
+
+/** The lines of `source`; where it is not to be had, those that the sites remember. */
+export function codeOf(run: RunStore, file: string, source: Source | null): CodeLine[] {
+  if (source) {
+    const spans = highlighted(source.lines);
+    return source.lines.map((text, i) => ({ line: source.first_line + i, text, spans: spans[i] ?? [] }));
+  }
+  const lines = new Map<number, string>();
+  for (const site of run.sites.values()) if (site.file === file) lines.set(site.line, site.source);
+  const sorted = [...lines].sort(([a], [b]) => a - b);
+  return sorted.map(([line, text]) => ({ line, text, spans: highlighted([text])[0] ?? [] }));
+}
+
+/** `open` are the lines of which all values are shown. */
+export function rowsOf(
+  code: readonly CodeLine[],
+  values: ReadonlyMap<number, Value[]>,
+  open: ReadonlySet<number>,
+): Row[] {
+  return code.flatMap((line): Row[] => {
+    const all = values.get(line.line) ?? [];
+    const shown = open.has(line.line) ? all : all.filter(({ isPart }) => !isPart).slice(0, MOST_OF_A_LINE);
+    if (shown.length === 0) return [{ code: line, index: 0, value: null, isLast: true, more: 0 }];
+    const more = all.length - shown.length;
+    return shown.map((value, index) => ({ code: line, index, value, isLast: index === shown.length - 1, more }));
+  });
+}
+
+/** A part of a line that a value is computed by; `null` where it is only coloured. */
+export interface Piece {
+  text: string;
+  kind: SpanKind;
+  value: Value | null;
+  parts: Piece[];
+}
+
+interface Marked {
+  start: number;
+  end: number;
+  value: Value;
+}
+
+/** The line cut into what is coloured and what can be pointed at, the smaller ranges within the larger. */
+export function piecesOf({ line, text, spans }: CodeLine, values: readonly Value[]): Piece[] {
+  const seen = new Set<string>();
+  const marks = values.flatMap((value): Marked[] => {
+    const { site } = value;
+    const range = `${site.line} ${site.column} ${site.end_line} ${site.end_column}`;
+    if (seen.has(range)) return [];
+    seen.add(range);
+    const start = line === site.line ? site.column : text.length - text.trimStart().length;
+    const end = line === site.end_line ? site.end_column : text.length;
+    const name = line === site.line ? targetOf(text.slice(0, start), site.watch.name) : -1;
+    const target = name < 0 ? [] : [{ start: name, end: name + site.watch.name.length, value }];
+    return end > start ? [...target, { start, end, value }] : target;
+  });
+  marks.sort((a, b) => a.start - b.start || b.end - a.end);
+  return cut(spans, marks, 0, text.length);
+}
+
+/** Where `name` is assigned to before its value, -1 if it is not. */
+function targetOf(before: string, name: string): number {
+  const at = before.lastIndexOf(name);
+  const isWord = /^\W*$/.test(`${before[at - 1] ?? ""}${before[at + name.length] ?? ""}`);
+  return at >= 0 && isWord && name !== "" ? at : -1;
+}
+
+function cut(spans: readonly Span[], marks: readonly Marked[], from: number, to: number): Piece[] {
+  const pieces: Piece[] = [];
+  let at = from;
+  for (let i = 0; i < marks.length; ) {
+    const mark = marks[i] as Marked;
+    const rest = marks.slice(i + 1);
+    const within = rest.filter(({ start, end }) => start >= mark.start && end <= mark.end && start < mark.end);
+    if (mark.start >= at && mark.end <= to) {
+      pieces.push(...coloured(spans, at, mark.start));
+      const parts = cut(spans, within, mark.start, mark.end);
+      pieces.push({ text: "", kind: "", value: mark.value, parts });
+      at = mark.end;
+    }
+    i += 1 + within.length;
+  }
+  return [...pieces, ...coloured(spans, at, to)];
+}
+
+/** The spans from `from` to `to`. */
+function coloured(spans: readonly Span[], from: number, to: number): Piece[] {
+  let at = 0;
+  return spans.flatMap(([kind, text]): Piece[] => {
+    const part = text.slice(Math.max(0, from - at), Math.max(0, to - at));
+    at += text.length;
+    return part ? [{ text: part, kind, value: null, parts: [] }] : [];
+  });
+}

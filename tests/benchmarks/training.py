@@ -1,0 +1,121 @@
+"""A training step that says ten scalars, captured, beside the same step that only computes them.
+
+XLA's CPU backend runs the same kernels slower in a program that calls Python, whatever is called and whoever asks for it:
+the steps that call functions that do nothing, without any capture, show how much. Ours is what comes on top.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from sklearn.datasets import load_digits
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.cost import tap
+from tests.benchmarks.events import nothing
+from tests.benchmarks.timing import Program, median, seconds, stdout_to_null, table
+
+SIZES = {384: 10, 1024: 4}
+"""Width of the hidden layers -> steps of one measurement."""
+
+ROUNDS = 15
+
+WITHOUT, EMPTY, TEN = "without", "XLA calls one empty function, no capture", "XLA calls ten, no capture"
+CAPTURED, PLAIN = "ten scalars, captured", "ten scalars, plain"
+
+
+def steps(say: Callable[[Sequence[Any]], None], hidden: int, count: int) -> Program:
+    """Some steps of Adam on scikit-learn's digits, each a call of its own, as people write them."""
+    images, labels = load_digits(return_X_y=True)
+    images, labels = jnp.asarray(images, jnp.float32) / 16, jnp.asarray(labels)
+    sizes = (images.shape[1], hidden, hidden, 10)
+    keys = jax.random.split(jax.random.key(0), len(sizes) - 1)
+    weights = [jax.random.normal(k, (m, n)) / m**0.5 for k, m, n in zip(keys, sizes, sizes[1:], strict=False)]
+    optimiser = optax.adam(1e-3)
+
+    def loss_of(weights):
+        layer = images
+        for w in weights[:-1]:
+            layer = jnp.tanh(layer @ w)
+        return optax.softmax_cross_entropy_with_integer_labels(layer @ weights[-1], labels).mean()
+
+    @jax.jit
+    def step(weights, state):
+        loss, gradient = jax.value_and_grad(loss_of)(weights)
+        updates, state = optimiser.update(gradient, state)
+        ten = [loss, *(jnp.linalg.norm(one) for one in (*gradient, *weights, *updates))]
+        say(ten)
+        return optax.apply_updates(weights, updates), state, ten
+
+    def run():
+        now, state, ten = weights, optimiser.init(weights), None
+        for _ in range(count):
+            now, state, ten = step(now, state)
+        return ten
+
+    return run
+
+
+def print_ten(ten: Sequence[Any]) -> None:
+    for index, value in enumerate(ten):
+        jax.debug.print("{index} {value}", index=index, value=value)
+
+
+def call_ten(ten: Sequence[Any]) -> None:
+    for value in ten:
+        tap(nothing, value)
+
+
+def measured(program: Program) -> tuple[float, float]:
+    """Seconds of the clock and of the processor."""
+    start = time.process_time()
+    wall = seconds(program)
+    return wall, time.process_time() - start
+
+
+def main() -> None:
+    """Print a table a size."""
+    for hidden, count in SIZES.items():
+        compare(hidden, count)
+
+
+def compare(hidden: int, count: int) -> None:
+    """Print the table of one size."""
+    printing = steps(print_ten, hidden, count)
+    others = {
+        WITHOUT: steps(lambda _: None, hidden, count),
+        EMPTY: steps(lambda _: tap(nothing), hidden, count),
+        TEN: steps(call_ten, hidden, count),
+        PLAIN: printing,
+    }
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in (WITHOUT, EMPTY, TEN, CAPTURED, PLAIN)}
+    with stdout_to_null():
+        for program in others.values():
+            seconds(program)
+        with jdw.capture():
+            seconds(printing)
+        for turn in range(ROUNDS):
+            for name in sorted(others, reverse=bool(turn % 2)):
+                times[name].append(measured(others[name]))
+            with jdw.capture() as run:
+                times[CAPTURED].append(measured(printing))
+            assert len(run.store) == 10 * count
+    ratios = {name: ratio(times[name], times[WITHOUT]) for name in times}
+    rows = []
+    for name, both in times.items():
+        wall, processor = (min(column) / count * 1e3 for column in zip(*both, strict=True))
+        rows.append([name, f"{wall:.2f}", f"{processor:.2f}", f"{ratios[name]:.3f}"])
+    on_top = ratio(times[CAPTURED], times[TEN])
+    rows.append(["captured to XLA's ten", "", "", f"{on_top:.3f}"])
+    header = ["", "ms a step", "processor, ms", "median of that to without"]
+    table(f"A training step, {hidden} wide", header, rows)
+
+
+def ratio(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> float:
+    """The median ratio of processor times that were measured one after the other."""
+    return median([one[1] / other[1] for one, other in zip(ours, theirs, strict=True)])

@@ -1,0 +1,147 @@
+"""What watching costs: training loops plain, with one name, all names and gradients, every equation; sampled, and checkify."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import checkify
+
+import jax_debug_widgets as jdw
+from tests.benchmarks.timing import Program, seconds, table
+
+WIDTH, BATCH, LAYERS = 512, 128, 4
+TOKENS, HEADS, FEATURES = 64, 4, 256
+STEPS, TRANSFORMER_STEPS = 100, 40
+"""So many that the start and the end of a capture, some milliseconds, do not count."""
+REPEATS = 5
+
+KINDS: dict[str, dict[str, Any]] = {
+    "one name": {"watch": "error"},
+    "all names and gradients": {"watch": True},
+    "all names, every 10th step": {"watch": True, "every": 10},
+    "every equation": {"ops": True},
+    "every equation, every 10th step": {"ops": True, "every": 10},
+}
+
+
+def forward(params, x):
+    """The layers one after the other."""
+    for w in params:
+        x = jax.nn.gelu(x @ w)
+    return x
+
+
+def normed(x):
+    """Layer norm without parameters."""
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
+
+
+def block(x, layer):
+    """A transformer block: attention, then a perceptron, each beside a residual."""
+    q, k, v = jnp.einsum("btf,sfhd->sbthd", normed(x), layer["qkv"])
+    logits = jnp.einsum("bthd,buhd->bhtu", q, k) / np.sqrt(q.shape[-1])
+    weights = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones(logits.shape[-2:], bool)), logits, -1e9))
+    mixed = jnp.einsum("bhtu,buhd->bthd", weights, v)
+    x = x + jnp.einsum("bthd,hdf->btf", mixed, layer["out"])
+    hidden = jax.nn.gelu(normed(x) @ layer["up"])
+    return x + hidden @ layer["down"]
+
+
+def transformer(params, x):
+    """The blocks one after the other."""
+    for layer in params:
+        x = block(x, layer)
+    return normed(x)
+
+
+def trained(model: Callable[[Any, Any], Any], steps: int) -> Callable[[Any, Any, Any], Any]:
+    """Gradient descent on a model in one compiled loop."""
+
+    def loss_of(params, x, y):
+        error = model(params, x) - y
+        return (error**2).mean()
+
+    def train(params, x, y):
+        def step(params, _):
+            loss, gradients = jax.value_and_grad(loss_of)(params, x, y)
+            updated = jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+            return updated, loss
+
+        return lax.scan(step, params, length=steps)
+
+    return train
+
+
+def watched(program: Program, **options: Any) -> Program:
+    """The same program in a capture that watches."""
+
+    def run():
+        with jdw.capture(**options):
+            return program()
+
+    return run
+
+
+def main() -> None:
+    """Print both tables."""
+    keys = iter(jax.random.split(jax.random.key(0), 40))
+
+    def weights(*shape: int, inputs: int) -> Any:
+        return jax.random.normal(next(keys), shape) / np.sqrt(inputs)
+
+    params = [weights(WIDTH, WIDTH, inputs=WIDTH) for _ in range(LAYERS)]
+    x = weights(BATCH, WIDTH, inputs=1)
+    _compare(f"{STEPS} training steps of {LAYERS} layers of {WIDTH}", trained(forward, STEPS), params, x)
+    size = FEATURES // HEADS
+    blocks = [
+        {
+            "qkv": weights(3, FEATURES, HEADS, size, inputs=FEATURES),
+            "out": weights(HEADS, size, FEATURES, inputs=FEATURES),
+            "up": weights(FEATURES, 4 * FEATURES, inputs=FEATURES),
+            "down": weights(4 * FEATURES, FEATURES, inputs=4 * FEATURES),
+        }
+        for _ in range(2)
+    ]
+    x = weights(2, TOKENS, FEATURES, inputs=1)
+    title = f"{TRANSFORMER_STEPS} training steps of a transformer of 2 blocks of {FEATURES}"
+    _compare(title, trained(transformer, TRANSFORMER_STEPS), blocks, x)
+
+
+def _compare(title: str, train: Callable[..., Any], params: Any, x: Any) -> None:
+    plain, checked = jax.jit(train), jax.jit(checkify.checkify(train, errors=checkify.float_checks))
+    arguments = jax.block_until_ready((params, x, jnp.sin(x)))
+    programs: dict[str, Program] = {"plain": lambda: plain(*arguments)}
+    programs |= {name: watched(programs["plain"], **options) for name, options in KINDS.items()}
+    programs["checkify's float checks"] = lambda: checked(*arguments)
+    first = {name: _times(program) for name, program in programs.items()}
+    best = dict.fromkeys(programs, (np.inf, np.inf))
+    for _ in range(REPEATS):
+        for name, program in programs.items():
+            best[name] = tuple(np.minimum(best[name], _times(program)))
+    compile_times = {name: np.subtract(first[name], best[name]) for name in programs}
+    rows = [
+        [name, *_beside(best[name], best["plain"], 1e3), *_beside(compile_times[name], compile_times["plain"], 1)]
+        for name in programs
+    ]
+    header = ["", "ms", "× plain", "processor", "× plain", "compile, s", "× plain", "processor", "× plain"]
+    table(title, header, rows)
+
+
+def _times(program: Program) -> tuple[float, float]:
+    """Seconds on the wall, and of the processors: the latter hardly show what else the machine does."""
+    before = time.process_time()
+    wall = seconds(program)
+    return wall, time.process_time() - before
+
+
+def _beside(times: Sequence[float], plain: Sequence[float], unit: float) -> list[str]:
+    return [
+        text for one, other in zip(times, plain, strict=True) for text in (f"{one * unit:.4g}", f"{one / other:.2f}")
+    ]

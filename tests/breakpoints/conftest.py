@@ -1,0 +1,148 @@
+"""A page that shows stops: it sits behind a recording comm and answers from a thread of its own."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from typing import Any
+
+import ipywidgets
+import jax
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.requests import answer
+from tests.fakes import RecordingComm
+
+PATIENCE = 30
+"""Seconds after which something that must happen has not."""
+
+
+class Page:
+    """Stands for the browser: takes what the kernel sends, and asks through the requests that a browser has."""
+
+    def __init__(self) -> None:
+        self.session = current_session()
+        self.stops: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.answers: dict[int, dict[str, Any]] = {}
+        self.run: Any = None
+        self._numbers = itertools.count(1000)
+        self._answered = threading.Condition()
+        self._last = 0
+
+    def receive(self, content: dict[str, Any]) -> None:
+        if content["type"] == "stop" and content["stop"] is not None:
+            if content["stop"]["id"] != self._last:
+                self._last = content["stop"]["id"]
+                self.stops.put(content["stop"])
+        elif "id" in content:
+            with self._answered:
+                self.answers[content["id"]] = content
+                self._answered.notify_all()
+
+    def stop(self) -> dict[str, Any]:
+        """The next stop."""
+        found = self.stops.get(timeout=PATIENCE)
+        self.ask("here", stop=found["id"])
+        return found
+
+    def all_stops(self, each: Any = None) -> list[dict[str, Any]]:
+        """Go on from each stop until the program is over, after `each(page, stop)`."""
+        found = []
+        while (stop := self.stops.get(timeout=PATIENCE)) is not None:
+            self.ask("here", stop=stop["id"])
+            found.append(stop)
+            if each is not None:
+                each(self, stop)
+            self.go_on(stop)
+        return found
+
+    def post(self, kind: str, **fields: Any) -> int:
+        """Ask, and do not wait."""
+        number = next(self._numbers)
+        for content, _ in answer(self.session, {"type": kind, "run": self.run.key, "id": number, **fields}):
+            self.receive(content)
+        return number
+
+    def ask(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """Ask, and give back the answer."""
+        number = self.post(kind, **fields)
+        with self._answered:
+            assert self._answered.wait_for(lambda: number in self.answers, PATIENCE), f"{kind} was not answered"
+            return self.answers.pop(number)
+
+    def say(self, stop: dict[str, Any], text: str) -> str:
+        """What the console answers."""
+        found = self.ask("command", stop=stop["id"], text=text)
+        assert found["type"] == "console", found
+        return found["text"]
+
+    def go_on(self, stop: dict[str, Any], how: str = "continue") -> None:
+        """Let the program go on."""
+        assert self.ask("resume", stop=stop["id"], how=how)["type"] == "done"
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """A page that has just been opened."""
+    page = Page()
+
+    class Comm(RecordingComm):
+        def send(self, data: dict[str, Any], metadata: Any = None, buffers: Any = None) -> None:
+            super().send(data, metadata, buffers)
+            if data["method"] == "custom":
+                page.receive(data["content"])
+
+    monkeypatch.setattr(ipywidgets.widgets.widget.comm, "create_comm", Comm)
+    monkeypatch.setattr(page.session.panels, "_channel", None)
+    monkeypatch.setattr(page.session.panels, "_panels", {})
+    page.session.debugger.audience.heard()
+    return page
+
+
+class Script:
+    """What a user does at the stops, in a thread of its own; its failures are the test's."""
+
+    def __init__(self, page: Page, act: Any) -> None:
+        self._page, self._act = page, act
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            self._act(self._page)
+        except BaseException as error:  # noqa: BLE001 - told in the test's own thread.
+            self._error = error
+            stop = self._page.session.debugger.stop
+            if stop is not None:
+                stop.resume("all")
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "the user still waits"
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.fixture
+def stopped(page):
+    """`stopped(function, *args, user=act)`: run under a capture whose panel is open, while `act(page)` is at the stops."""
+
+    def run(function: Any, *args: Any, user: Any, **options: Any) -> tuple[Any, Any]:
+        with jdw.capture(**options) as recording:
+            page.run = recording
+            recording.panel  # noqa: B018 - opens it
+            with Script(page, user):
+                try:
+                    result = jax.block_until_ready(function(*args))
+                    jax.effects_barrier()
+                finally:
+                    page.stops.put(None)
+        return result, recording
+
+    return run

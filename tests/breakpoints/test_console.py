@@ -1,0 +1,130 @@
+"""The console takes JAX's commands and Python, and the program can always go on."""
+
+from __future__ import annotations
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_debug_widgets as jdw
+
+NAME = "global of this module"
+
+
+def inner(x):
+    scale = 3
+    y = x * scale
+    jdw.breakpoint(num_frames=2)
+    return y
+
+
+def outer(x):
+    z = x + 1
+    return inner(z)
+
+
+SAID = {
+    "p y": "Array([3., 6.], dtype=float32)",
+    "y.sum()": "Array(9., dtype=float32)",
+    "jnp.abs(y - 4)": "Array([1., 2.], dtype=float32)",
+    "pp {'a': scale}": "{'a': 3}",
+    "NAME": "'global of this module'",
+    "q = 4; q + scale": "7",
+    "print('one'); 2": "one\n2",
+    "[v for v in (scale, q)]": "[3, 4]",
+    "nothing = None": "",
+}
+
+
+@pytest.mark.behaviour("B1")
+def test_the_console_takes_commands_and_python(stopped):
+    def user(page):
+        stop = page.stop()
+        for text, answer in SAID.items():
+            assert page.say(stop, text) == answer, text
+        assert "u, d" in page.say(stop, "h")
+        assert "->      jdw.breakpoint(num_frames=2)" in page.say(stop, "l")
+        assert "in inner\n    jdw.breakpoint" in page.say(stop, "bt")
+        assert "return inner(z)" in page.say(stop, "u")
+        assert page.say(stop, "z") == "Array([1., 2.], dtype=float32)"
+        assert page.say(stop, "u") == "At topmost frame."
+        page.say(stop, "d")
+        assert page.say(stop, "d") == "At bottommost frame."
+        failed = page.ask("command", stop=stop["id"], text="y + missing")
+        assert failed["error"] and failed["text"].endswith("NameError: name 'missing' is not defined")
+        assert "console.py" not in failed["text"]
+        assert page.ask("command", stop=stop["id"], text="1 +")["error"]
+        assert page.ask("frame", stop=stop["id"], frame=7)["type"] == "error"
+        assert page.say(stop, "c") == ""
+
+    stopped(jax.jit(outer), jnp.float32([0, 1]), user=user)
+
+
+def test_completion(stopped):
+    def user(page):
+        stop = page.stop()
+        found = page.ask("complete", stop=stop["id"], text="print(scal", cursor=10)
+        assert (found["start"], found["matches"]) == (6, ["scale"])
+        assert "jnp.isfinite" in page.ask("complete", stop=stop["id"], text="1 + jnp.isf", cursor=11)["matches"]
+        assert page.ask("complete", stop=stop["id"], text="1 + ", cursor=4)["matches"] == []
+        page.go_on(stop)
+
+    stopped(jax.jit(outer), jnp.float32([0, 1]), user=user)
+
+
+def test_an_array_of_a_frame_is_sent_as_a_picture(stopped):
+    def user(page):
+        stop = page.stop()
+        found = page.ask("local", stop=stop["id"], frame=0, name="y")
+        assert (found["type"], found["shape"], found["event"], found["stats"]["max"]) == ("array", [2], -1, 6.0)
+        assert "no variable" in page.ask("local", stop=stop["id"], frame=0, name="nothing")["message"]
+        page.go_on(stop)
+        assert "not stand" in page.ask("frame", stop=stop["id"], frame=0)["message"]
+
+    stopped(jax.jit(outer), jnp.float32([0, 1]), user=user)
+
+
+def test_the_program_goes_on_while_an_expression_does_not_end(stopped):
+    released = threading.Event()
+
+    def user(page):
+        stop = page.stop()
+        page.post("command", stop=stop["id"], text="released.wait(30)")
+        page.go_on(stop)
+
+    result, _ = stopped(jax.jit(lambda x: waiting(x, released)), jnp.float32(1), user=user)
+    assert result[0] == 1
+    released.set()
+
+
+def waiting(x, released):
+    jdw.breakpoint()
+    return x, bool(released)
+
+
+def test_what_others_print_meanwhile_is_not_the_consoles(stopped, capsys):
+    began, ended = threading.Event(), threading.Event()
+
+    def user(page):
+        stop = page.stop()
+        number = page.post("command", stop=stop["id"], text="began.set(); print('mine', ended.wait(30))")
+        assert began.wait(30)
+        print("of another thread")
+        ended.set()
+        with page._answered:
+            assert page._answered.wait_for(lambda: number in page.answers, 30)
+        assert page.answers.pop(number)["text"] == "mine True"
+        page.go_on(stop)
+
+    def f(x):
+        return with_events(x, began, ended)
+
+    stopped(jax.jit(f), jnp.float32(1), user=user)
+    assert "of another thread" in capsys.readouterr().out
+
+
+def with_events(x, began, ended):
+    jdw.breakpoint()
+    return x, bool(began and ended)

@@ -1,0 +1,73 @@
+"""What a breakpoint costs is told, and where in its loop it stands."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+
+def scaled(x, factors):
+    def body(carry, factor):
+        carry = carry * factor
+        carry = jdw.breakpoint(carry, when=~jnp.isfinite(carry).all(), name="bad", num_frames=0)
+        return carry, carry.sum()
+
+    return lax.scan(body, x, factors)
+
+
+def always(x):
+    y = jnp.outer(x, x)
+    jax.debug.breakpoint(num_frames=1)
+    return y
+
+
+FACTORS = jnp.array([1.0, 2.0, jnp.inf, 1.0])
+TO_HOST = "whole until here, and to the host"
+BACK = "what goes on comes back from there"
+UNORDERED = "in no order with other effects"
+COSTS = [
+    (
+        (jax.jit(scaled), jnp.ones(5), FACTORS),
+        f"1 value, 20 B: {TO_HOST} where the condition holds; {BACK}; {UNORDERED}",
+    ),
+    (
+        (jax.jit(jax.vmap(scaled, (0, None))), jnp.ones((3, 5)), FACTORS),
+        f"1 value, 60 B: {TO_HOST} where the condition holds; {BACK}; {UNORDERED}",
+    ),
+    ((jax.jit(always), jnp.ones(50)), f"2 values, 10.2 kB: {TO_HOST} each time; {UNORDERED}"),
+    (
+        (jax.jit(lambda x: (jdw.breakpoint(num_frames=0), x)[1]), jnp.ones(3)),
+        f"asks the host each time; {UNORDERED}",
+    ),
+]
+
+
+@pytest.mark.behaviour("B5")
+@pytest.mark.parametrize(("call", "cost"), COSTS, ids=["conditional", "vmap", "frames", "nothing"])
+def test_what_a_breakpoint_costs_is_told(stopped, call, cost):
+    _, run = stopped(*call, user=lambda page: page.all_stops())
+    [point] = run.status().breakpoints
+    assert point.cost == cost
+
+
+@pytest.mark.behaviour("B5")
+def test_what_is_looked_at_anyway_costs_nothing(stopped):
+    def f(x):
+        jax.debug.print("{x}", x=x)
+        return x
+
+    _, run = stopped(jax.jit(f), jnp.float32(jnp.nan), user=lambda page: page.all_stops(), break_on="nonfinite")
+    assert [point.cost for point in run.status().breakpoints] == [""]
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+def test_a_conditional_breakpoint_tells_the_step_of_its_loop(stopped, batched):
+    steps = []
+    f, x = (jax.vmap(scaled, (0, None)), jnp.ones((3, 5))) if batched else (scaled, jnp.ones(5))
+    stopped(jax.jit(f), x, FACTORS, user=lambda page: page.all_stops(lambda _page, stop: steps.append(stop["step"])))
+    assert steps == [[2], [3]]

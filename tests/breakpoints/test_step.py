@@ -1,0 +1,133 @@
+"""A program run equation by equation: over, into, out, to a line, with values by their names in the source."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.stepping import run_stepwise
+from jax_debug_widgets.session import current_session
+
+
+def body(carry, x):
+    y = carry * x
+    z = jnp.sin(y)
+    return z, y
+
+
+def program(xs, scale):
+    start = xs.sum() * scale
+    end, ys = lax.scan(body, start, xs)
+    positive = lax.cond(end > 0, lambda v: v * 2, lambda v: -v, end)
+    return {"end": positive, "ys": ys}
+
+
+XS = np.float32([0.5, 1.5, 2.5])
+STEPPED = (program, jax.jit(program))
+
+
+@pytest.mark.behaviour("G2")
+@pytest.mark.parametrize("function", STEPPED, ids=["plain", "jitted"])
+@pytest.mark.parametrize("into", [False, True], ids=["over", "into"])
+def test_it_computes_what_the_function_computes(function, into):
+    standings = []
+
+    def ask(standing):
+        standings.append(standing)
+        return into
+
+    result = run_stepwise(function, (XS,), {"scale": 2.0}, ask)
+    expected = program(jnp.asarray(XS), 2.0)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), result, expected)
+    inside = {standing.path[-1] for standing in standings if len(standing.path) > 1}
+    assert ("scan, step 2" in inside) is into
+    assert ("cond, branch 1" in inside) is into or "cond, branch 0" in inside
+
+
+TRANSFORMED = {
+    "grad": jax.grad(lambda x: jnp.sin(x) ** 2),
+    "vmap": jax.vmap(lambda x: jnp.sort(jnp.stack([x, -x]))),
+    "while": lambda x: lax.while_loop(lambda v: v.sum() < 50, lambda v: v * 2, x),
+    "fori": lambda x: lax.fori_loop(0, 3, lambda i, v: v + i.astype(v.dtype), x),
+    "reverse scan": lambda x: lax.scan(lambda c, v: (c + v, c), jnp.float32(0), x, reverse=True),
+    "empty scan": lambda x: lax.scan(lambda c, v: (c + v, c), jnp.float32(0), x[:0]),
+    "custom_jvp": jax.nn.relu,
+    "checkpoint": jax.checkpoint(jnp.cos),
+    "keys": lambda x: x + jax.random.normal(jax.random.key(0), x.shape),
+    "linalg": lambda x: jnp.linalg.solve(jnp.eye(3) * 2, x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transformed_programs_can_be_stepped_into(name):
+    function = TRANSFORMED[name]
+    x = XS[0] if name == "grad" else XS
+    result = run_stepwise(function, (x,), {}, lambda _standing: True)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), result, function(jnp.asarray(x)))
+
+
+@pytest.mark.behaviour("G2")
+def test_what_jax_has_made_stands_at_the_line_that_called_it():
+    standings = []
+
+    def norm(x):
+        scaled = x * 2.0
+        return jnp.linalg.norm(jax.nn.relu(scaled))
+
+    run_stepwise(norm, (XS,), {}, lambda standing: standings.append(standing) or True)
+    first = inspect.getsourcelines(norm)[1]
+    by_jax = {one.primitive: one.frame.line - first for one in standings if one.by_jax}
+    assert {"max", "reduce_sum", "sqrt"} <= set(by_jax)
+    assert set(by_jax.values()) == {2}
+    assert not any(one.by_jax for one in standings if len(one.path) == 1)
+    assert [one.frame.line - first for one in standings if one.primitive == "mul" and not one.by_jax] == [1]
+
+
+@pytest.mark.behaviour("G2")
+def test_a_user_steps_through_it(page):
+    first = inspect.getsourcelines(program)[1]
+    seen = []
+
+    def look(stop):
+        frame = stop["frames"][0]
+        seen.append((stop["name"], frame["line"] - first, [one["name"] for one in frame["locals"]]))
+
+    def go(stop, how, line=0):
+        page.ask("resume", stop=stop["id"], how=how, line=line)
+        return page.stop()
+
+    def user():
+        stop = page.stop()
+        look(stop)
+        while stop["name"] != "scan":
+            stop = go(stop, "step")
+        look(stop)
+        stop = go(stop, "into")
+        look(stop)
+        assert stop["step"] == [0] and [frame["function"] for frame in stop["frames"]] == ["body", "program"]
+        stop = go(stop, "step")
+        assert "y" in [one["name"] for one in stop["frames"][0]["locals"]]
+        assert page.say(stop, "float(y)") == "4.5"
+        stop = go(stop, "out")
+        assert len(stop["frames"]) == 1 and stop["frames"][0]["line"] == first + 3
+        stop = go(stop, "line", line=first + 3)
+        page.go_on(stop)
+
+    with jdw.capture() as page.run:
+        page.run.panel  # noqa: B018
+        thread = threading.Thread(target=user)
+        thread.start()
+        result = current_session().step(program, XS, scale=2.0)
+    thread.join(30)
+    assert not thread.is_alive()
+    np.testing.assert_allclose(result["ys"], program(jnp.asarray(XS), 2.0)["ys"], rtol=1e-6)
+    assert seen[0][0] == "reduce_sum" and seen[0][1] == 1
+    assert seen[1][0] == "scan" and seen[1][1] == 2 and "start" in seen[1][2]
+    assert seen[2][0] == "mul" and "carry" in seen[2][2] and "x" in seen[2][2]

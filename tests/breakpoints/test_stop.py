@@ -1,0 +1,279 @@
+"""A program stops at its breakpoints, is looked at, changed and let go on."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+
+def halved(x):
+    h = x / 2
+    h = jdw.breakpoint(h, name="half")
+    return h + 1
+
+
+def test_a_breakpoint_shows_its_frame_and_goes_on(stopped):
+    seen = []
+
+    def user(page):
+        stop = page.stop()
+        seen.append(stop)
+        page.go_on(stop)
+
+    result, run = stopped(jax.jit(halved), jnp.float32(3), user=user)
+    assert result == 2.5
+    (stop,) = seen
+    assert stop["kind"] == "breakpoint" and stop["name"] == "half"
+    frame = stop["frames"][0]
+    assert frame["function"] == "halved"
+    assert frame["source"][frame["line"] - frame["first_line"]].strip() == 'h = jdw.breakpoint(h, name="half")'
+    assert {one["name"]: one["stats"]["mean"] for one in frame["locals"]} == {"x": 3.0, "h": 1.5}
+    assert stop["replaceable"] == {"name": "h", "shape": [], "dtype": "float32"}
+    assert [event.kind for event in run.events] == ["breakpoint"]
+
+
+def test_jaxs_own_breakpoint_opens_here(stopped):
+    def outer(x):
+        y = x * 2
+        jax.debug.breakpoint()
+        return y
+
+    def user(page):
+        stop = page.stop()
+        assert stop["reason"].startswith("jax.debug.breakpoint() at test_stop.py:")
+        assert stop["replaceable"] is None
+        assert {one["name"]: one["text"] for one in stop["frames"][0]["locals"]}["y"] == "Array(6., dtype=float32)"
+        functions = [frame["function"] for frame in stop["frames"]]
+        assert functions[0] == "outer" and len(functions) > 3, functions
+        assert page.say(stop, "y + jnp.float32(1)") == "Array(7., dtype=float32)"
+        page.go_on(stop)
+
+    result, run = stopped(jax.jit(outer), jnp.float32(3), user=user)
+    assert result == 6
+    assert [event.kind for event in run.events] == ["breakpoint"]
+
+
+@pytest.mark.behaviour("B1")
+@pytest.mark.parametrize("way", ["set", "console", "request"])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_a_value_set_at_the_stop_goes_on(stopped, wrap, way):
+    def user(page):
+        stop = page.stop()
+        wrong = page.ask("set", stop=stop["id"], text="jnp.zeros(3)")
+        assert wrong["error"] and "h is float32[], and cannot be replaced by float32[3]" in wrong["text"]
+        match way:
+            case "set":
+                assert "goes on as Array(10." in page.say(stop, "set h * 0 + 10")
+            case "console":
+                assert "goes on as Array(10." in page.say(stop, "h = 10")
+            case "request":
+                assert not page.ask("set", stop=stop["id"], text="10.0")["error"]
+        page.go_on(stop)
+
+    result, _ = stopped(wrap(halved), jnp.float32(3), user=user)
+    assert result == 11
+
+
+def test_a_value_set_in_a_loop_and_in_a_lane_goes_on_there_alone(stopped):
+    def user(page):
+        page.go_on(page.stop())
+        stop = page.stop()
+        assert stop["step"] == [1] and stop["lanes"]["sizes"] == [3]
+        page.ask("lane", stop=stop["id"], lane=[2])
+        page.say(stop, "h = 100")
+        page.go_on(stop)
+
+    def loop(x):
+        return lax.scan(lambda carry, _: (halved(carry), None), x, length=2)[0]
+
+    x = jnp.float32([2, 4, 6])
+    result, _ = stopped(jax.jit(jax.vmap(loop)), x, user=user)
+    np.testing.assert_array_equal(result, [2.0, 2.5, 101])
+
+
+def test_the_gradient_passes_straight_through_a_value_that_was_set(stopped):
+    def user(page):
+        stop = page.stop()
+        page.say(stop, "h = 100")
+        page.go_on(stop)
+
+    (value, slope), _ = stopped(jax.jit(jax.value_and_grad(halved)), jnp.float32(3), user=user)
+    assert (value, slope) == (101, 0.5)
+
+
+def test_a_tree_goes_on_and_another_structure_is_refused(stopped):
+    def f(params):
+        return jdw.breakpoint(params)["w"] + params["b"]
+
+    def user(page):
+        stop = page.stop()
+        assert "cannot be replaced" in page.say(stop, "params = {'w': 1.0}")
+        page.say(stop, "params = {**params, 'w': params['w'] + 5}")
+        page.go_on(stop)
+
+    result, _ = stopped(jax.jit(f), {"w": jnp.float32(1), "b": jnp.float32(2)}, user=user)
+    assert result == 8
+
+
+def test_outside_a_capture_it_compiles_to_nothing():
+    x = jnp.float32(3)
+    assert jdw.breakpoint(x) is x
+    with_it = jax.jit(halved).lower(x).as_text().replace("halved", "f")
+    without = jax.jit(lambda x: x / 2 + 1).lower(x).as_text().replace("_lambda_", "f").replace("jit_lambda", "jit_f")
+    assert "custom_call" not in with_it
+    assert with_it.count("stablehlo") == without.count("stablehlo")
+
+
+def test_a_condition_that_is_no_boolean_is_refused():
+    with jdw.capture(), pytest.raises(TypeError, match=r"one boolean, got bool\[3\]"):
+        jax.jit(lambda x: jdw.breakpoint(when=x > 0))(jnp.zeros(3))
+    with jdw.capture(), pytest.raises(TypeError, match=r"got float32\[\]"):
+        jax.jit(lambda x: jdw.breakpoint(when=x))(jnp.float32(0))
+
+
+@pytest.mark.behaviour("B2")
+def test_a_condition_is_looked_at_on_the_device(stopped):
+    def step(x, _):
+        y = jnp.log(x)
+        jdw.breakpoint(when=~jnp.isfinite(y).all(), name="log")
+        return x - 1, y
+
+    stops = []
+    f = jax.jit(lambda x: lax.scan(step, x, length=5)[1])
+    _, run = stopped(f, jnp.float32(2), user=lambda page: stops.extend(page.all_stops()))
+    assert [stop["reason"] for stop in stops] == [
+        "y is not finite: 1 infinite",
+        "y is not finite: 1 NaN",
+        "y is not finite: 1 NaN",
+    ]
+    assert len(run.events) == 3, "where the condition is false nothing comes to the host"
+    (point,) = run.status().breakpoints
+    assert (point.condition, point.hits) == ("~jnp.isfinite(y).all()", 3)
+
+
+@pytest.mark.behaviour("B2")
+def test_a_condition_under_vmap_is_one_stop_with_the_lanes_it_holds_in(stopped):
+    def f(x):
+        jdw.breakpoint(when=x > 1)
+        return x
+
+    stops = []
+    stopped(jax.jit(jax.vmap(f)), jnp.float32([0, 2, 1, 3]), user=lambda page: stops.extend(page.all_stops()))
+    (stop,) = stops
+    assert stop["lanes"] == {"sizes": [4], "chosen": [1], "stopped": [[1], [3]]}
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(
+    ("condition", "steps"), [("nonfinite", [2, 3, 4]), ("y<0.5", [1, 2]), ("y", [0, 1, 2, 3, 4]), ("y > 99", [])]
+)
+def test_break_on_looks_at_events_that_are_captured_anyway(stopped, condition, steps):
+    def step(x, _):
+        jax.debug.print("{y}", y=jnp.log(x))
+        return x - 1, None
+
+    seen = []
+    f = jax.jit(lambda x: lax.scan(step, x, length=5)[0])
+    _, run = stopped(f, jnp.float32(2), user=lambda page: seen.extend(page.all_stops()), break_on=condition)
+    assert [stop["step"] for stop in seen] == [[step] for step in steps]
+    assert len(run.events) == 5
+    if steps:
+        assert seen[0]["frames"][0]["locals"][0]["name"] == "y"
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(("condition", "steps", "why"), [
+    ("nonfinite", [2], "y is not finite: 1 NaN, 2 infinite"),
+    ("total<-0.5", [1], "total<-0.5 at test_stop.py:"),
+])  # fmt: skip
+def test_break_on_looks_at_what_is_watched(stopped, condition, steps, why):
+    def step(x, _):
+        y = jnp.log(x)
+        total = y.sum()
+        return x - jnp.array([1, 1, 1.5], jnp.float32), total
+
+    seen = []
+    f = jax.jit(lambda x: lax.scan(step, x, length=3))
+    x = jnp.array([2, 2, 2], jnp.float32)
+    stopped(f, x, user=lambda page: seen.extend(page.all_stops()), break_on=condition, watch="y,total")
+    assert [stop["reason"] for stop in seen if why in stop["reason"]], seen
+    assert {stop["step"][0] for stop in seen} == set(steps)
+
+
+@pytest.mark.parametrize("wrong", ["loss >", "1 > 2", "= 3"])
+def test_a_condition_that_is_none_is_refused(wrong):
+    with pytest.raises(ValueError, match="--break-on"):
+        jdw.capture(break_on=wrong)
+
+
+@pytest.mark.behaviour("B3")
+def test_points_are_switched_skipped_and_passed_at_run_time(stopped):
+    def f(x):
+        for _ in range(6):
+            x = one(x)
+            x = two(x)
+        return x
+
+    @jax.jit
+    def one(x):
+        jdw.breakpoint(name="one")
+        return x + 1
+
+    @jax.jit
+    def two(x):
+        jdw.breakpoint(name="two")
+        return x * 2
+
+    names = []
+
+    def user(page):
+        stop = page.stop()
+        names.append(stop["name"])
+        numbers = {one.name: one.site for one in page.run.status().breakpoints}
+        page.ask("breakpoint", site=numbers["one"], skip=2)
+        page.go_on(stop)  # 1 two
+        stop = page.stop()
+        names.append(stop["name"])
+        page.go_on(stop, "next")  # past the twos, to the fourth one
+        stop = page.stop()
+        names.append(stop["name"])
+        numbers = {one.name: one.site for one in page.run.status().breakpoints}
+        page.ask("breakpoint", site=numbers["two"], enabled=False)
+        assert page.ask("breakpoint", site=12345, enabled=False)["type"] == "error"
+        page.go_on(stop)
+        stop = page.stop()
+        names.append((stop["name"], stop["hits"]))
+        page.go_on(stop, "all")
+
+    result, run = stopped(f, jnp.float32(0), user=user)
+    assert result == 126
+    assert names == ["one", "two", "one", ("one", 5)]
+    assert {one.name: (one.hits, one.enabled) for one in run.status().breakpoints} == {
+        "one": (6, True),
+        "two": (6, False),
+    }
+
+
+@pytest.mark.behaviour("B5")
+@pytest.mark.parametrize(("num_frames", "values"), [(0, 1), (1, 3), (2, 4)])
+def test_only_the_frames_that_are_asked_for_are_materialised(stopped, num_frames, values):
+    def inner(x):
+        y = x * 2
+        return jdw.breakpoint(y, num_frames=num_frames)
+
+    def outer(z):
+        return inner(z + 1)
+
+    def user(page):
+        stop = page.stop()
+        assert len(stop["frames"]) == max(num_frames, 1)
+        page.go_on(stop)
+
+    _, run = stopped(jax.jit(outer), jnp.float32(1), user=user)
+    (event,) = run.events
+    assert len(event.values) == values

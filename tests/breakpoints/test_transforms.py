@@ -1,0 +1,40 @@
+"""A breakpoint under each transformation: where it stops, what it gives back, what it leaves as it was."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_debug_widgets as jdw
+
+
+def plain(x):
+    y = jnp.sin(x)
+    return y * 2
+
+
+def stopping(x):
+    y = jnp.sin(x)
+    y = jdw.breakpoint(y)
+    return y * 2
+
+
+LANES = {"vmap": [4], "jit_vmap": [4], "vmap_last_axis": [3], "vmap_scan": [4], "scan_vmap": [4], "vmap_grad": [4]}
+
+
+@pytest.mark.behaviour("B1")
+def test_it_stops_under_every_transformation_and_results_stay(transform, stopped, same_bits):
+    expected = jax.block_until_ready(transform.wrap(plain)())
+    stops = []
+    result, run = stopped(transform.wrap(stopping), user=lambda page: stops.extend(page.all_stops()))
+    assert same_bits(result, expected)
+    if transform.name == "aot":
+        # Compiled in the capture, by the lambda itself.
+        assert len(stops) == 1
+    assert bool(stops) == bool(transform.firings)
+    for stop in stops:
+        assert stop["frames"][0]["function"] == "stopping"
+        assert [one["name"] for one in stop["frames"][0]["locals"]] == ["x", "y"]
+        assert stop["lanes"]["sizes"] == LANES.get(transform.name, stop["lanes"]["sizes"])
+    assert run.status().notes == ()

@@ -1,0 +1,108 @@
+"""The debugger of the first panel on the screen, worked as a person would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.panel import PanelOnScreen
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+    from tests.e2e.browser import LabPage
+
+_TYPE = """async ([prompt, texts]) => {
+  const root = prompt.getRootNode();
+  const frame = () => new Promise(requestAnimationFrame);
+  for (const text of texts) {
+    const before = root.querySelectorAll('[data-ms]').length;
+    prompt.focus();
+    prompt.value = text;
+    prompt.dispatchEvent(new Event('input', { bubbles: true }));
+    await frame();
+    const asked = performance.now();
+    prompt.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    while (root.querySelectorAll('[data-ms]').length === before) {
+      if (performance.now() - asked > 20000) throw new Error(`no answer to ${text}`);
+      await frame();
+    }
+  }
+  return [...root.querySelectorAll('[data-ms]')].slice(-texts.length).map((typed) => Number(typed.dataset.ms));
+}"""
+"""Typed in the page itself: what is measured is the way to the kernel and back, not the way from here to the browser."""
+
+_RECORD_STATUS = """(path) => {
+  const context = window.notebookDriver.panel(path).sessionContext;
+  const record = (status) => window.kernelStatuses.push({ at: performance.now(), status });
+  window.kernelStatuses = [];
+  record(context.session.kernel.status);
+  context.statusChanged.connect((_, status) => record(status));
+}"""
+
+_LONGEST_IDLE = """() => {
+  const statuses = [...window.kernelStatuses, { at: performance.now(), status: '' }];
+  const lengths = statuses.slice(1).map(({ at }, i) => statuses[i].status === 'idle' ? at - statuses[i].at : 0);
+  return Math.max(...lengths);
+}"""
+
+
+class DebuggerOnScreen:
+    """The debugger's tab."""
+
+    def __init__(self, lab_page: LabPage) -> None:
+        self.panel = PanelOnScreen(lab_page)
+        self._lab_page = lab_page
+
+    @property
+    def root(self) -> Locator:
+        """The panel that it is in."""
+        return self.panel.root
+
+    @property
+    def stop(self) -> str:
+        """The number of the stop that stands; empty if none does."""
+        return self.root.get_attribute("data-stop") or ""
+
+    def wait_for_stop(self, after: str = "", timeout_s: float = 60) -> str:
+        """Wait until the program stands at a stop other than `after`; returns its number."""
+        other = f"[data-testid=jaxdebug-panel]:not([data-stop='']):not([data-stop='{after}'])"
+        self._lab_page.page.locator(f"{other} [data-stands=true]").first.wait_for(timeout=timeout_s * 1000)
+        return self.stop
+
+    def resume(self, how: str) -> None:
+        """Click on one of the ways to go on: `continue`, `next`, `all`, `quit`."""
+        self.root.locator(f"[data-resume={how}]").click()
+
+    def run(self, text: str) -> str:
+        """Run a command in the console; returns what came of it."""
+        self.time_of([text])
+        return self.root.locator("[data-typed] pre:last-child").last.inner_text()
+
+    def time_of(self, texts: list[str]) -> list[float]:
+        """Run commands one after the other; returns for each the milliseconds from Enter to its answer."""
+        prompt = self.root.get_by_test_id("prompt").element_handle()
+        return self._lab_page.page.evaluate(_TYPE, [prompt, texts])
+
+    def record_status(self, path: str) -> None:
+        """Note from now on what JupyterLab shows of the notebook's kernel."""
+        self._lab_page.page.evaluate(_RECORD_STATUS, path)
+
+    def longest_idle(self) -> float:
+        """For how many milliseconds at a time JupyterLab has shown the kernel as idle since `record_status`."""
+        return self._lab_page.page.evaluate(_LONGEST_IDLE)
+
+    def facts(self) -> list[str]:
+        """Place, name, phase, step, device, … as they are shown."""
+        return self.root.get_by_test_id("facts").locator("> span").all_inner_texts()
+
+    def way(self) -> str:
+        """How requests reach the kernel, as the panel says it."""
+        return self.root.get_by_test_id("way").inner_text()
+
+    def frames(self) -> list[str]:
+        """The functions of the frames, innermost first."""
+        return self.root.get_by_test_id("frames").locator(".mono").all_inner_texts()
+
+    def local(self, name: str) -> str:
+        """What is shown of a variable."""
+        return self.root.locator(f"[data-local={name}] > button").inner_text()

@@ -1,0 +1,69 @@
+"""JupyterLab's extension on the screen: the list of runs at the side, panels beside the notebook, the status bar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+    from tests.e2e.browser import LabPage
+
+BESIDE = ".jaxdebug-RunWidget"
+SIDE = ".jaxdebug-SidePanel"
+
+_SHOWS = """([selector, wanted]) => {
+  const places = [...document.querySelectorAll(selector)];
+  return places.some((place) => Object.entries(wanted).every(([name, value]) => place.dataset[name] === value));
+}"""
+_PANEL_SHOWS = """([selector, wanted]) => {
+  const hosts = [...document.querySelectorAll(`${selector} [data-jaxdebug-run] > *`)];
+  const panels = hosts.map((host) => host.shadowRoot?.querySelector('[data-testid=jaxdebug-panel]')).filter(Boolean);
+  return panels.some((panel) => Object.entries(wanted).every(([name, value]) => panel.dataset[name] === value));
+}"""
+
+
+class SidePanel:
+    """The extension in one page."""
+
+    def __init__(self, lab_page: LabPage) -> None:
+        self._lab_page = lab_page
+
+    @property
+    def root(self) -> Locator:
+        """The side panel."""
+        return self._lab_page.page.locator(SIDE)
+
+    @property
+    def runs(self) -> Locator:
+        """The rows of the list, the newest first."""
+        return self.root.locator(".jaxdebug-Run")
+
+    @property
+    def status(self) -> Locator:
+        """The item in the status bar."""
+        return self._lab_page.page.locator(".jaxdebug-Status")
+
+    def show(self) -> None:
+        """Bring it to the front by its shortcut."""
+        self._lab_page.page.keyboard.press("Alt+j")
+        self.root.wait_for(state="visible")
+
+    def wait_for_row(self, timeout_s: float = 60, **expected: Any) -> None:
+        """Wait until a row's numbers are these, e.g. `state="done"`, `events=12`."""
+        wanted = {name: str(value) for name, value in expected.items()}
+        self._lab_page.wait_for_js(_SHOWS, [".jaxdebug-Run", wanted], timeout_s)
+
+    def wait_for_status(self, timeout_s: float = 60, **expected: Any) -> None:
+        """The same for the item in the status bar."""
+        wanted = {name: str(value) for name, value in expected.items()}
+        self._lab_page.wait_for_js(_SHOWS, [".jaxdebug-Status", wanted], timeout_s)
+
+    def wait_for_panel(self, where: str, timeout_s: float = 60, **expected: Any) -> None:
+        """Wait until a live panel in `SIDE` or `BESIDE` shows these numbers."""
+        wanted = {name: str(value) for name, value in expected.items()}
+        self._lab_page.wait_for_js(_PANEL_SHOWS, [where, wanted], timeout_s)
+
+    def panel(self, where: str) -> Locator:
+        """The live panel in `SIDE` or `BESIDE`."""
+        return self._lab_page.page.locator(where).get_by_test_id("jaxdebug-panel")

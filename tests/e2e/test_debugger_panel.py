@@ -1,0 +1,136 @@
+"""The debugger's view on made-up stops: the keyboard, the focus, axe-core. What needs a kernel is in `test_debugger.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.test_panel_accessibility import focused, stops, violations
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+THEMES = ["light", "dark"]
+LEAVE = "() => { kernel.stop(); kernel.listeners.get('comm:close')(); }"
+
+
+def stopped(harness: Harness, kind: str = "breakpoint", **options: object) -> Locator:
+    """The panel of a program that stands at a stop."""
+    panel = harness.open(stop=kind, **options)
+    panel.locator("[data-testid=debugger][data-stands=true]").wait_for()
+    return panel
+
+
+def worked(panel: Locator) -> None:
+    """Have an array open, some commands run, and completions to choose from."""
+    panel.locator("[data-local=scores] > button").click()
+    panel.get_by_test_id("slice").wait_for()
+    prompt = panel.get_by_test_id("prompt")
+    for text in ("bt", "1/0"):
+        prompt.fill(text)
+        prompt.press("Enter")
+    panel.get_by_text("ZeroDivisionError").wait_for()
+    prompt.fill("jnp.ar")
+    prompt.press("Tab")
+    panel.get_by_test_id("matches").wait_for()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
+    panel = stopped(harness, theme=theme)
+    harness.page.evaluate("kernel.debugger.change({ warning: 'A collective waits.', timeout: 90 })")
+    worked(panel)
+    assert violations(harness.page) == []
+    harness.lab_page.screenshot(f"debugger-{theme}")
+    panel.get_by_test_id("prompt").press("Escape")
+    panel.locator("[data-local=logp] > button").click()
+    panel.locator(".lines").wait_for()
+    panel.get_by_label("Keys", exact=True).click()
+    panel.get_by_test_id("keys").get_by_text("go on to the next stop").wait_for()
+    assert violations(harness.page) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
+    panel = harness.open(tab="debugger", theme=theme)
+    panel.get_by_text("Nothing has stopped in this run").wait_for()
+    assert violations(harness.page) == []
+    harness.page.evaluate("kernel.debugger.halt('step')")
+    panel.get_by_label("Run to line 3").wait_for()
+    assert violations(harness.page) == []
+    panel.locator("[data-resume=continue]").click()
+    panel.get_by_text("Running … Here it stopped last.").wait_for()
+    assert violations(harness.page) == []
+    harness.page.evaluate("kernel.debugger.halt('breakpoint')")
+    panel.locator("[data-stands=true]").wait_for()
+    harness.page.evaluate(LEAVE)
+    panel.get_by_text("what stood here is lost").wait_for()
+    assert violations(harness.page) == []
+
+
+def test_every_action_is_reached_by_the_keyboard(harness: Harness):
+    panel = stopped(harness)
+    panel.locator("[data-local=scores] > button").click()
+    panel.get_by_test_id("slice").wait_for()
+    found = list(stops(harness.page, panel))
+    for name in (
+        *("Continue", "Next", "Continue all", "Stop", "Lane", "Next lane that stopped", "Go on with another logp"),
+        *("Frame above", "<module>", "Skip of logp", "Source, model.py:25", "Console", "Console: Python", "scores"),
+    ):
+        assert any(name in stop for stop in found), f"{name} not among {found}"
+
+
+def test_a_stop_takes_the_focus_that_nobody_has(harness: Harness):
+    panel = harness.open(tab="plots")
+    harness.page.evaluate("kernel.debugger.halt('breakpoint')")
+    panel.locator("[data-stands=true]").wait_for()
+    harness.page.wait_for_function("() => document.activeElement.shadowRoot?.activeElement?.matches('.debugger')")
+    harness.page.keyboard.press("u")
+    panel.locator("[aria-pressed=true]", has_text="train.<locals>.step").wait_for()
+    harness.page.keyboard.press("e")
+    harness.page.keyboard.type("bt")
+    harness.page.keyboard.press("Enter")
+    panel.get_by_test_id("console").get_by_text("model.py:25 loss_fn").wait_for()
+    harness.page.keyboard.press("Escape")
+    harness.page.keyboard.press("c")
+    panel.get_by_text("Running … Here it stopped last.").wait_for()
+    harness.page.evaluate("kernel.debugger.halt('step')")
+    panel.get_by_test_id("reason").get_by_text("About to run sin").wait_for()
+    harness.page.wait_for_function("() => document.activeElement.shadowRoot?.activeElement?.matches('.debugger')")
+
+
+def test_a_stop_leaves_the_focus_to_who_types(harness: Harness):
+    panel = harness.open(state="running")
+    harness.page.evaluate(
+        "() => { const cell = document.createElement('textarea'); document.body.prepend(cell); cell.focus(); }"
+    )
+    harness.page.keyboard.type("params = ")
+    harness.page.evaluate("kernel.debugger.halt('breakpoint')")
+    panel.locator("[data-stands=true]").wait_for()
+    harness.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    harness.page.keyboard.type("cq")
+    assert harness.page.evaluate("document.activeElement.value") == "params = cq"
+    assert panel.locator("[data-stands=true]").count() == 1
+
+    panel.get_by_test_id("prompt").fill("half a comm")
+    harness.page.evaluate("kernel.debugger.halt('breakpoint')")
+    panel.locator("[data-stop='2']").first.wait_for()
+    assert focused(harness.page).startswith("Console")
+    harness.page.keyboard.type("and")
+    assert panel.get_by_test_id("prompt").input_value() == "half a command"
+
+
+def test_a_line_is_run_to_by_the_keyboard(harness: Harness):
+    panel = stopped(harness, "step")
+    panel.get_by_test_id("source").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        harness.page.keyboard.press(key)
+    harness.page.keyboard.press("Enter")
+    harness.page.wait_for_function("() => kernel.requests.some(({ type }) => type === 'resume')")
+    [resumed] = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'resume')")
+    assert resumed["how"] == "line"
+    assert resumed["line"] == 4

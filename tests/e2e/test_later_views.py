@@ -1,0 +1,49 @@
+"""The views of the second bundle, as it was built: while it is on its way, when it comes, and when it does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.browser import ARTIFACTS
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+SECOND = "**/static/views.js"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness: Harness, theme: str):
+    held: list[Route] = []
+    # Playwright takes no built-in function.
+    harness.page.route(SECOND, lambda route: held.append(route))  # noqa: PLW0108
+    panel = harness.open(theme=theme, stop="breakpoint")
+    panel.get_by_test_id("view-loading").wait_for()
+    assert "Loading the Debugger view" in panel.inner_text()
+    panel.screenshot(path=ARTIFACTS / f"panel-loading-{theme}.png")
+    held[0].continue_()
+    view = panel.get_by_test_id("debugger")
+    view.wait_for()
+    assert view.evaluate("view => getComputedStyle(view).display") == "flex", "it came without its style sheet"
+    harness.page.wait_for_function(
+        "() => document.querySelector('[data-jaxdebug-run] > div').shadowRoot.activeElement?.matches('.debugger')"
+    )
+    panel.get_by_role("tab", name="Source").click()
+    panel.get_by_test_id("nothing-watched").wait_for()
+    assert len(held) == 1, "it was loaded twice"
+
+
+def test_a_view_that_cannot_be_run_says_so_and_is_loaded_when_told_to(harness: Harness):
+    harness.page.route(SECOND, lambda route: route.fulfill(body="export default (shared) => shared.nothing.here"))
+    panel = harness.open(tab="source")
+    failed = panel.get_by_test_id("view-failed")
+    failed.wait_for()
+    failed.screenshot(path=ARTIFACTS / "panel-view-failed.png")
+    harness.page.unroute(SECOND)
+    failed.get_by_role("button", name="Try again").click()
+    panel.get_by_test_id("nothing-watched").wait_for()

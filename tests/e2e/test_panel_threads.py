@@ -1,0 +1,87 @@
+"""Threads and waits in the timeline, and a ridge of histograms, of a program with two loaders beside its training loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.panel import PanelOnScreen
+
+SETUP = """%load_ext jax_debug_widgets
+import threading, time
+import jax, jax.numpy as jnp
+from sklearn.datasets import load_digits
+digits = jnp.asarray(load_digits().data, jnp.float32) / 16"""
+
+PROGRAM = """%%jaxdebug
+def log(shard, mean):
+    time.sleep(0.01)
+
+@jax.jit
+def load(shard):
+    x = jax.lax.dynamic_slice_in_dim(digits, 256 * shard, 256)
+    jax.debug.callback(log, shard, x.mean())
+    return x
+
+@jax.jit
+def train(x):
+    def step(w, i):
+        w = w - 0.01 * (x.T @ (x @ w - 1)) / len(x)
+        jax.debug.print("w {w}", w=w)
+        return w, None
+    return jax.lax.scan(step, jnp.linspace(-1, 1, 64), jnp.arange(60))[0]
+
+threads = [threading.Thread(target=load, args=(shard,), name=f"loader-{shard}") for shard in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+train(digits).block_until_ready()
+"""
+
+
+@pytest.fixture
+def panel(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("threads.ipynb", SETUP, PROGRAM))
+    notebook.run_cell(0, timeout_s=120)
+    notebook.run_cell(1, timeout_s=120)
+    notebook.output(1)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", events=62)
+    yield panel
+    assert lab_page.errors == []
+    assert lab_page.requests_elsewhere() == []
+
+
+def in_both_themes(panel: PanelOnScreen, lab_page, name: str) -> None:
+    for theme in ("Dark", "Light"):
+        lab_page.set_theme(theme)
+        lab_page.wait_for_js(
+            "dark => [...document.querySelectorAll('[data-jaxdebug-run] > *')]"
+            ".some(host => String(!!host.shadowRoot?.querySelector('.panel.dark')) === dark)",
+            str(theme == "Dark").lower(),
+        )
+        panel.picture(f"{name}-{theme.lower()}")
+
+
+def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
+    panel.open_tab("Timeline")
+    names = panel.root.locator(".time-name").all_inner_texts()
+    assert names[1:4] == ["loader-0", "loader-1", "main"]
+    assert any(name.startswith("ƒ ") for name in names)
+    assert panel.root.locator(".time-calls .call-bar").count() == 3
+    panel.root.get_by_test_id("thread-bars").wait_for()
+    in_both_themes(panel, lab_page, "threads")
+
+    panel.open_tab("Arrays")
+    panel.root.get_by_test_id("array-choice").select_option(
+        index=panel.root.locator("option", has_text="w ·").count() - 1
+    )
+    panel.root.get_by_test_id("spread-toggle").click()
+    panel.root.get_by_test_id("spread").wait_for()
+    panel.root.get_by_role("button", name="ridge").click()
+    ridge = panel.root.get_by_test_id("ridge")
+    ridge.wait_for()
+    ridge.focus()
+    lab_page.page.keyboard.press("ArrowRight")
+    panel.root.locator("[data-testid=spread] output", has_text="event ").wait_for()
+    in_both_themes(panel, lab_page, "ridge")

@@ -1,0 +1,238 @@
+"""The Source view over a real training cell, while it runs: what the kernel counted is what stands beside the lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.panel import PanelOnScreen
+from tests.e2e.test_panel_accessibility import violations
+from tests.e2e.test_panel_pictures import FRAMES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+    from tests.e2e.notebook import Notebook
+
+STEPS = 2000
+"""Of one call; the cell goes on with the next until it is told that it has been seen."""
+
+FIND = """
+const [panel] = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map(host => host.shadowRoot).filter(Boolean);
+const shown = name => panel.querySelector(`[data-testid=value][data-name=${name}]`);
+"""
+
+SETUP = """%load_ext jax_debug_widgets
+import itertools
+import jax, jax.numpy as jnp, optax
+from jax import lax
+from sklearn.datasets import load_digits
+
+digits = load_digits()
+images, labels = jnp.asarray(digits.data / 16.0), jax.nn.one_hot(digits.target, 10)
+key = jax.random.key(0)
+params = {"w1": 0.1 * jax.random.normal(key, (64, 32)), "w2": 0.1 * jax.random.normal(key, (32, 10))}
+optimiser = optax.adam(1e-3)"""
+
+TRAIN = f"""%%jaxdebug --watch-all
+def loss_fn(params, x, y):
+    hidden = jax.nn.relu(x @ params["w1"])
+    logits = hidden @ params["w2"]
+    log_probs = jax.nn.log_softmax(logits)
+    loss = -(log_probs * y).sum(axis=-1).mean()
+    return loss
+
+@jax.jit
+def train(params, key):
+    def step(carry, key):
+        params, state = carry
+        chosen = jax.random.randint(key, (128,), 0, images.shape[0])
+        loss, grads = jax.value_and_grad(loss_fn)(params, images[chosen], labels[chosen])
+        updates, state = optimiser.update(grads, state)
+        params = optax.apply_updates(params, updates)
+        return (params, state), loss
+    keys = jax.random.split(key, {STEPS})
+    return lax.scan(step, (params, optimiser.init(params)), keys)
+
+for epoch in itertools.count():
+    jax.block_until_ready(train(params, jax.random.fold_in(key, epoch)))
+    if may_go_on():
+        break
+"""
+
+AT = 500
+
+ASK = """import json
+run = %jaxdebug panel
+names = {"hidden": "hidden.mean", "logits": "logits.mean", "log_probs": "log_probs.mean", "loss": "loss@In [2]:6"}
+print(json.dumps({name: run.series(series)[1].tolist() for name, series in names.items()}))"""
+
+SHRINK = """
+
+@jax.jit
+def shrink(x):
+    def body(x, i):
+        rest = x - 0.25
+        logs = jnp.log(rest)
+        x = rest + 0.0 * jnp.maximum(logs, -1.0)
+        return x, logs.sum()
+    return lax.scan(body, x, jnp.arange(12))
+"""
+
+BROKEN = """%%jaxdebug --watch-all
+_ = shrink(jnp.linspace(1.1, 2.1, 8))
+"""
+
+CONDITIONAL = """%%jaxdebug --watch logs --histogram --when 'rest.min() > 0'
+_ = shrink(jnp.linspace(1.1, 2.1, 8))
+"""
+
+VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
+
+
+@pytest.fixture
+def notebook(lab, lab_page, hold):
+    """The cells above, of which the first has run; the page must neither complain nor ask for anything elsewhere."""
+    opened = lab_page.open_notebook(
+        lab.write_notebook(
+            "source.ipynb", SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY
+        )
+    )
+    opened.run_cell(0, timeout_s=120)
+    yield opened
+    assert lab_page.requests_elsewhere() == []
+    assert lab_page.errors == []
+
+
+def value(panel: PanelOnScreen, name: str) -> Locator:
+    """What stands beside the line that computes `name`."""
+    return panel.root.locator(f"[data-testid=value][data-name={name}]").first
+
+
+def told(panel: PanelOnScreen, name: str) -> dict[str, float]:
+    """The numbers beside `name`, as they are told to those who hear them: `{"mean": 0.25, …}`."""
+    words = value(panel, name).get_attribute("aria-description") or ""
+    return {stat: float(number) for stat, number in re.findall(r"(\w+) (-?[\d.]+(?:e[-+]\d+)?|nan|-?inf)\b", words)}
+
+
+def kernel_says(notebook: Notebook, index: int) -> dict[str, list[float]]:
+    """What `ASK` prints: by name, the value at each step of all calls."""
+    notebook.run_cell(index, timeout_s=60)
+    return json.loads(notebook.printed(index))
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.behaviour("W2")
+def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab_page):
+    panel = PanelOnScreen(lab_page)
+    run = notebook.start_cell(1)
+    notebook.output(1)
+    value(panel, "logits").wait_for(timeout=120_000)
+    lab_page.wait_for_js(
+        f"() => {{ {FIND} const button = shown('logits'); return button && Number(button.dataset.event) > 2000; }}",
+        timeout_s=120,
+    )
+    first = told(panel, "loss")["value"]
+    lab_page.wait_for_js(
+        f"before => {{ {FIND} return !shown('loss').ariaDescription.includes(`value ${{before}}`); }}",
+        first,
+        timeout_s=60,
+    )
+    panel.picture("panel-source-light")
+    assert not run.ended  # It cannot have: what has been waited for was shown while the cell ran.
+    hold.go_on()
+    run.wait(timeout_s=240)
+    panel.wait(state="done", barrier="drained")
+
+    expected = kernel_says(notebook, 2)
+    steps = panel.root.get_by_test_id("step")
+    total = len(expected["loss"])
+    assert total >= STEPS
+    for chosen in (AT, total - 1):
+        steps.fill(str(chosen))
+        for name, series in expected.items():
+            shown = told(panel, name)
+            assert shown.get("mean", shown.get("value")) == pytest.approx(series[chosen], rel=1e-4), (name, chosen)
+    assert panel.root.get_by_test_id("live").get_attribute("aria-pressed") == "true"
+
+    # The panel's one scrubber drives them too: to the event that told `loss` at that step.
+    steps.fill(str(AT))
+    event = value(panel, "loss").get_attribute("data-event") or ""
+    panel.root.get_by_test_id("live").click()
+    assert value(panel, "loss").get_attribute("data-event") != event
+    panel.root.get_by_label("Moment of the run").fill(event)
+    assert value(panel, "loss").get_attribute("data-event") == event
+    assert told(panel, "loss")["value"] == pytest.approx(expected["loss"][AT], rel=1e-4)
+
+    # An expression is read out under the pointer, and plotted by a click.
+    part = panel.root.locator("[data-line='6'] .can-point").filter(has_text="log_probs * y").last
+    part.hover()
+    panel.root.get_by_role("tooltip").wait_for()
+    value(panel, "logits").click()
+    inspect = panel.root.get_by_test_id("inspect")
+    inspect.get_by_test_id("plot").wait_for()
+    assert inspect.get_by_test_id("plot").get_attribute("data-points") == str(total)
+    assert violations(lab_page.page) == []
+    panel.open_tab("Plots")
+    panel.root.locator("[data-series='logits mean']").wait_for()
+    panel.open_tab("Streams")
+    assert panel.root.locator(".row").count() == 0
+    panel.open_tab("Source")
+    lab_page.set_theme("Dark")
+    lab_page.page.evaluate(FRAMES)
+    panel.picture("panel-source-dark")
+    assert violations(lab_page.page) == []
+
+
+def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
+    notebook.run_cell(3, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    first = panel.root.get_by_test_id("first-nan")
+    first.get_by_text("logs").wait_for()
+    first.click()
+    inspect = panel.root.get_by_test_id("inspect")
+    inspect.get_by_text("logs f32[8]").wait_for()
+    # 1.1 and 1.24 less 0.25 n are negative from the fifth step on: two of eight logarithms are NaN.
+    assert "execution 4" in inspect.inner_text() or "step 4" in inspect.inner_text()
+    assert told(panel, "logs")["nan"] == 2
+    panel.root.locator(".source-row.current [data-name=logs]").wait_for()
+    lab_page.screenshot("source-first-nan")
+
+    panel.root.get_by_test_id("watch-toggle").click()
+    panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
+    panel.root.get_by_test_id("watch-toggle").click()
+    panel.root.locator("[data-testid=watch-toggle][aria-pressed=true]").wait_for()
+
+
+@pytest.mark.behaviour("W4")
+def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
+    notebook.run_cell(4, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    value(panel, "logs").wait_for()
+    # Of 1.1 and 0.25 a step: the smallest is positive in the first four iterations.
+    assert re.search(r"step 3\b", value(panel, "logs").get_attribute("aria-description") or "")
+    value(panel, "logs").click()
+    inspect = panel.root.get_by_test_id("inspect")
+    words = inspect.get_by_test_id("magnitudes").locator("canvas").get_attribute("aria-label") or ""
+    counted = dict(re.findall(r"([-+](?:0|2\^-?\d+)) (\d+)", words.partition("At this step:")[2]))
+    logs = [math.log(1.1 + i / 7 - 0.25 * 4) for i in range(8)]
+    assert "over 4 steps" in words and sum(map(int, counted.values())) == len(logs)
+    assert int(counted["-2^0"]) == sum(1 <= -log < 8 for log in logs)
+    assert violations(lab_page.page) == []
+    panel.picture("panel-magnitudes-light")
+    lab_page.set_theme("Dark")
+    panel.picture("panel-magnitudes-dark")
+
+
+def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page):
+    notebook.run_cell(5, timeout_s=120)
+    assert "all 2 arrays of the result are bitwise equal" in notebook.printed(5)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    panel.root.get_by_text("bitwise equal to the unwatched program").first.wait_for()

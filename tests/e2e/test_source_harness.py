@@ -1,0 +1,96 @@
+"""The Source view on made-up values: for those who use a keyboard or a screen reader, in long files, and how fast it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.test_panel_accessibility import stops, violations
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+THEMES = ["light", "dark"]
+TRAINED = {"state": "done", "rate": 100, "seconds": 8, "watch": 50, "nan": 380, "tab": "source"}
+
+LEAST_SHARE = 0.35
+"""Of the frames that the same page draws with nothing to draw: the machine of a test has two busy cores, no graphics card."""
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_it_has_no_serious_violation(harness: Harness, theme: str):
+    panel = harness.open(**TRAINED, theme=theme)
+    panel.locator("[data-name=logits]").click()
+    panel.get_by_test_id("inspect").get_by_test_id("slice").wait_for()
+    panel.locator("[data-line='15'] .can-point").last.hover()
+    panel.get_by_role("tooltip").wait_for()
+    assert violations(harness.page) == []
+    panel.get_by_test_id("first-inf").click()
+    panel.locator(".source-row.current [data-name=logp]").wait_for()
+    assert violations(harness.page) == []
+    panel.get_by_role("tab", name="Plots").click()
+    panel.get_by_test_id("watched-list").wait_for()
+    assert violations(harness.page) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_without_values_it_says_how_to_have_them(harness: Harness, theme: str):
+    panel = harness.open(state="done", rate=100, seconds=2, tab="source", theme=theme)
+    panel.get_by_text("%%jaxdebug --watch-all").wait_for()
+    assert violations(harness.page) == []
+
+
+def test_everything_is_reached_by_the_keyboard(harness: Harness):
+    panel = harness.open(**TRAINED)
+    panel.get_by_test_id("source").wait_for()
+    found = list(stops(harness.page, panel))
+    for name in ("Function", "Source: up and down", "first-nan", "Moment of the run"):
+        assert any(name in stop for stop in found), f"{name} not among {found}"
+    code = panel.get_by_test_id("code")
+    code.press("ArrowDown")
+    code.press("Shift+ArrowDown")
+    code.press("Enter")
+    assert panel.get_by_test_id("inspect").locator("[data-testid=plot]").get_attribute("data-series") == "h mean"
+    code.press("w")
+    panel.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
+    before = panel.get_by_test_id("step").input_value()
+    code.press("ArrowLeft")
+    assert panel.get_by_test_id("step").input_value() == str(int(before) - 1)
+
+
+def test_one_moment_drives_the_lines_and_the_other_views(harness: Harness):
+    panel = harness.open(**TRAINED)
+    logits = panel.locator("[data-name=logits]")
+    newest = logits.get_attribute("aria-description")
+    panel.get_by_test_id("step").fill("100")
+    assert logits.get_attribute("aria-description") != newest
+    assert "step 100" in (logits.get_attribute("aria-description") or "")
+    moment = panel.get_by_test_id("scrubber").get_attribute("data-moment")
+    panel.get_by_test_id("live").click()
+    assert logits.get_attribute("data-event") != moment
+    panel.get_by_label("Moment of the run").fill(moment or "")
+    assert "step 100" in (logits.get_attribute("aria-description") or "")
+
+
+def test_a_long_file_is_drawn_in_part_and_gone_through_by_function(harness: Harness):
+    panel = harness.open(state="done", rate=0, seconds=4, watch=20, sites=250, tab="source")
+    panel.get_by_test_id("function-choice").select_option(label="layer_20 · layers.py")
+    panel.locator("[data-testid=source][data-lines='5000']").wait_for()
+    panel.locator("[data-name=v200]").wait_for()
+    assert panel.locator(".source-row").count() < 60
+    panel.get_by_test_id("code").evaluate("code => { code.scrollTop = code.scrollHeight; }")
+    panel.get_by_text("line 5000 of the library").wait_for()
+
+
+def test_values_of_many_sites_are_drawn_as_they_come(harness: Harness):
+    def frames(**options: int) -> float:
+        harness.page.goto("about:blank")
+        harness.open(state="running", rate=0, tab="source", **options)
+        return harness.page.evaluate("measureFrames(2000)")["fps"]
+
+    shares = []
+    for _ in range(3):
+        still = frames(seconds=0)
+        moving = frames(seconds=4, watch=30, sites=200)
+        shares.append(moving / still)
+        print(f"200 sites at 30 Hz: {moving:.0f} frames a second, {still:.0f} with nothing to draw")
+    assert max(shares) >= LEAST_SHARE

@@ -1,0 +1,77 @@
+"""Histograms over the steps of a real program, as a ridge and as a heat map."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import matplotlib as mpl
+import numpy as np
+import pytest
+from IPython.core.error import UsageError
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.magics.options import parse_plot
+
+STEPS = 40
+
+
+@pytest.fixture(autouse=True)
+def no_window():
+    from matplotlib import pyplot as plt
+
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A random walk of 500 particles, whose spread grows; one of them is lost at the end."""
+
+    @jax.jit
+    def walk(key):
+        def step(x, i):
+            x = x + jax.random.normal(jax.random.fold_in(key, i), x.shape)
+            x = jnp.where((i == STEPS - 1) & (jnp.arange(x.size) == 0), jnp.nan, x)
+            jax.debug.print("x {x}", x=x)
+            return x, None
+
+        return jax.lax.scan(step, jnp.zeros(500), jnp.arange(STEPS))[0]
+
+    with jdw.capture() as run:
+        walk(jax.random.key(0))
+    return run
+
+
+def test_a_ridge_has_a_hill_for_some_steps_the_newest_in_front(run):
+    ax = run.plot("x", kind="ridge")
+    hills = [line.get_ydata() for line in ax.get_lines()]
+    assert len(hills) == 30
+    assert [hill.min() for hill in hills] == sorted(range(30), reverse=True)
+    # A random walk spreads: the first hill is the highest, and the last the broadest.
+    heights = [hill.max() - hill.min() for hill in hills]
+    assert heights[0] == max(heights)
+    assert (hills[-1] > 0).sum() > 3 * (hills[0] > 29).sum()
+    assert ax.get_title() == "x, 1 not finite"
+    assert [label.get_text() for label in ax.get_yticklabels()][::5] == ["0", "39"]
+
+
+def test_a_heat_map_has_a_column_for_each_step(run):
+    ax = run.plot("x", kind="heat")
+    counts = ax.collections[0].get_array()
+    assert counts.shape == (64, STEPS)
+    np.testing.assert_array_equal(counts.sum(axis=0), [500] * (STEPS - 1) + [499])
+
+
+def test_what_cannot_be_drawn_is_told(run):
+    with pytest.raises(ValueError, match="shows one value: say which"):
+        run.plot(kind="ridge")
+    with pytest.raises(ValueError, match="kind must be 'line', 'ridge' or 'heat', got 'pie'"):
+        run.plot("x", kind="pie")
+
+
+def test_the_magic_takes_the_kind():
+    assert parse_plot("x --kind ridge") == (["x"], "ridge")
+    assert parse_plot("loss grad_norm") == (["loss", "grad_norm"], "line")
+    with pytest.raises(UsageError, match="--knd"):
+        parse_plot("x --knd ridge")

@@ -1,0 +1,160 @@
+"""What front ends are told of all runs, and what they may ask."""
+
+from __future__ import annotations
+
+import json
+import threading
+import types
+from typing import Any
+
+import jax
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import Session, current_session
+from jax_debug_widgets.session.listing import Listing
+from jax_debug_widgets.widgets import listing
+from tests.fakes import RecordingComm
+
+
+@jax.jit
+def program(x):
+    jax.debug.print("x {}", x)
+    return x
+
+
+class Kernel:
+    """A kernel whose messages all come the usual way."""
+
+
+@pytest.fixture
+def comms(monkeypatch):
+    """The comms that are opened from now on, in a notebook."""
+    opened: list[RecordingComm] = []
+
+    def create(**options: Any):
+        opened.append(RecordingComm(**options))
+        return opened[-1]
+
+    monkeypatch.setattr("comm.create_comm", create)
+    monkeypatch.setattr(listing, "get_ipython", lambda: types.SimpleNamespace(kernel=Kernel()))
+    session = current_session()
+    monkeypatch.setattr(session, "listing", Listing(session))
+    monkeypatch.setattr(session, "_runs", {})
+    return opened
+
+
+def rows(comm: RecordingComm, run) -> list[dict]:
+    return [row for content, _ in comm.messages for row in content["runs"] if row["key"] == run.key]
+
+
+def test_the_first_run_opens_the_comm_and_every_run_is_told_from_its_beginning_to_its_end(comms):
+    with jdw.capture(title="one") as one:
+        assert [row["state"] for row in rows(comms[0], one)] == ["running"]
+        program(1.0)
+    with jdw.capture(title="two") as two:
+        pass
+    (comm,) = comms
+    assert comm.target_name == "jax_debug_widgets"
+    first, last = rows(comm, one)[0], rows(comm, one)[-1]
+    assert (first["title"], first["events"], first["barrier"]) == ("one", 0, "idle")
+    assert (last["state"], last["events"], last["barrier"], last["pending"]) == ("done", 1, "drained", [])
+    assert comm.messages[-1][0]["keys"] == [one.key, two.key]
+
+
+def test_a_message_can_be_read_by_the_other_half(comms):
+    with jdw.capture():
+        pass
+    for content, buffer in comms[0].messages:
+        assert json.loads(json.dumps(content)) == content
+        assert (content["type"], content["version"], buffer) == ("runs", 1, b"")
+
+
+def test_while_a_run_goes_on_it_is_told_of_now_and_then_and_at_its_end(comms, monkeypatch):
+    session = current_session()
+    with jdw.capture() as run:
+        pass
+    its_own = Listing(session)
+    its_own.begin(run)
+    told = []
+    for seconds, over in ((100.0, False), (100.1, False), (100.25, False), (100.3, False), (100.31, True)):
+        monkeypatch.setattr("jax_debug_widgets.session.listing.time.monotonic", lambda now=seconds: now)
+        its_own.tell(run, over=over)
+        told.append(len(comms[-1].sent))
+    assert told == [2, 2, 3, 3, 4]
+
+
+def test_a_list_that_is_asked_for_has_all_runs(comms):
+    with jdw.capture(title="one"):
+        pass
+    with jdw.capture(title="two"):
+        pass
+    comms[0].sent.clear()
+    comms[0].ask({"type": "list"})
+    ((content, _),) = comms[0].messages
+    assert [row["title"] for row in content["runs"]] == ["one", "two"]
+
+
+def test_a_run_that_is_to_be_opened_gets_a_panel(comms, monkeypatch):
+    monkeypatch.setattr(current_session().panels, "_channel", None)
+    monkeypatch.setattr(current_session().panels, "_panels", {})
+    with jdw.capture() as run:
+        pass
+    assert len(comms) == 1
+    comms[0].ask({"type": "open", "run": run.key})
+    assert {comm.target_name for comm in comms[1:]} == {"jupyter.widget"}  # The model and its layout.
+    assert current_session().panels._panels[run.key].run == run.key
+
+
+def test_a_barrier_that_is_asked_for_ends_with_news_of_the_run(comms):
+    with jdw.capture(barrier=False) as run:
+        program(1.0)
+    comms[0].sent.clear()
+    comms[0].ask({"type": "barrier", "run": run.key})
+    for thread in threading.enumerate():
+        if thread.name == "jaxdebug-barrier":
+            thread.join(20)
+    assert rows(comms[0], run)[-1]["barrier"] == "drained"
+
+
+@pytest.mark.parametrize("request_", [{}, {"type": "explode"}, {"type": "open", "run": "nobody"}, {"type": "barrier"}])
+def test_what_cannot_be_done_is_left(comms, request_):
+    with jdw.capture():
+        pass
+    comms[0].sent.clear()
+    comms[0].ask(request_)
+    assert comms[0].sent == []
+
+
+def test_a_comm_that_a_front_end_closed_is_opened_again_by_the_next_run(comms):
+    with jdw.capture():
+        pass
+    comms[0].close_by_front_end()
+    with jdw.capture() as run:
+        pass
+    assert len(comms) == 2
+    assert {content["keys"][-1] for content, _ in comms[1].messages} == {run.key}
+
+
+def test_without_a_kernel_nothing_is_opened(monkeypatch):
+    def refuse(**_options: Any):
+        pytest.fail("a comm was opened")
+
+    monkeypatch.setattr("comm.create_comm", refuse)
+    session = Session()
+    run = session.start("run", jdw.session.Options())
+    run.finish()
+
+
+def test_where_no_cell_is_running_the_next_run_in_one_opens_it(comms, monkeypatch):
+    def no_parent(**_options: Any):
+        raise LookupError("<ContextVar name='shell_parent'>")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("comm.create_comm", no_parent)
+        with jdw.capture():
+            pass
+    assert comms == []
+    with jdw.capture():
+        pass
+    assert len(comms) == 1

@@ -1,0 +1,71 @@
+"""NaN and infinities among the values are counted, and told."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.widgets import summary
+
+
+def found(run):
+    findings = [finding for finding in run.findings if finding.kind == "nonfinite"]
+    return {finding.site.kind: finding for finding in findings}
+
+
+def test_they_are_counted_by_site_with_the_first_event():
+    @jax.jit
+    def f(x):
+        def step(x, i):
+            jax.debug.print("g {}", jnp.log(x - 3))
+            jax.debug.callback(lambda *_: None, jnp.ones(4).at[i].set(jnp.inf), i)
+            jax.debug.print("fine {}", x)
+            return x + 1, None
+
+        return jax.lax.scan(step, x, jnp.arange(6))[0]
+
+    with jdw.capture() as run:
+        f(0.0)
+    values = [value for event in run.events for value in event.values if value.dtype.kind == "f"]
+    nan = sum(int(np.isnan(value).sum()) for value in values)
+    assert nan == 3
+    findings = found(run)
+    assert set(findings) == {"print", "callback"}
+    log = findings["print"]
+    assert log.seen == 4  # log(0) is -inf.
+    first = next(event.seq for event in run.events if event.site == log.site)
+    assert f"(jnp.log(x - 3)): 3 NaN, 1 infinite among its values, first in event {first}, step 0." in log.message
+    assert findings["callback"].seen == 4
+    told = summary(snapshot_of(run))
+    assert "6 events (unordered print), 3 NaN, 1 infinite" in told
+    assert "fine" not in "".join(finding.message for finding in findings.values())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "complex64"])
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_of_any_dtype_and_size(dtype, size):
+    with jdw.capture() as run:
+        jax.debug.print("{x}", x=jnp.zeros(size, dtype).at[1].set(jnp.nan))
+    (finding,) = found(run).values()
+    assert finding.seen == 1
+
+
+def test_of_lanes_and_of_events_that_are_no_longer_kept():
+    with jdw.capture(max_events=10) as run:
+        jax.jit(jax.vmap(lambda x: jax.debug.print("{y}", y=1 / x)))(jnp.arange(5.0))
+        for _ in range(30):
+            jax.debug.print("{z}", z=1.0)
+    (finding,) = found(run).values()
+    assert finding.seen == 1
+    assert "first in event 0." in finding.message
+
+
+def test_integers_and_keys_have_none():
+    with jdw.capture() as run:
+        jax.debug.print("{i} {b}", i=jnp.arange(3), b=True)
+        jax.debug.callback(lambda _: None, jax.random.key(0))
+    assert not found(run)

@@ -1,0 +1,156 @@
+"""Threads that a captured cell starts, and captures in several threads at once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+from tests.session.conftest import PATIENCE
+
+
+def printing(name):
+    @jax.jit
+    def step(x):
+        jax.debug.print(name + " {x}", x=x)
+        jax.debug.callback(lambda x: None, x)  # noqa: ARG005 - its name is x
+        return x + 1
+
+    return step
+
+
+def texts(run):
+    return sorted(event.text for event in run.events if event.kind == "print")
+
+
+@pytest.mark.behaviour("P9")
+def test_a_thread_that_the_cell_starts_is_captured(capfd):
+    step = printing("in a thread")
+
+    def work():
+        print("python's own")
+        return step(1)
+
+    with jdw.capture() as run:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        step(2)
+    assert texts(run) == ["in a thread 1", "in a thread 2"]
+    assert run.notes == []
+    assert [event.call for event in run.events] == [0, 0, 1, 1]
+    assert capfd.readouterr().out == "python's own\n"
+
+
+def test_tasks_of_a_pool_are_captured_even_if_its_threads_are_older():
+    step = printing("task")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(abs, range(4)))  # Starts its threads.
+        with jdw.capture() as run:
+            assert list(pool.map(step, range(6))) == [1, 2, 3, 4, 5, 6]
+            assert pool.submit(step, x=6).result() == 7
+        leftover = pool.submit(step, 7)
+        assert leftover.result() == 8
+        jax.effects_barrier()
+    assert texts(run) == sorted(f"task {i}" for i in range(7))
+    assert len(run.callbacks.calls) == 7
+    assert not any("does not capture" in note for note in run.notes)
+
+
+def test_what_a_task_raises_is_what_it_raised():
+    def fail(x):
+        raise LookupError(x)
+
+    with jdw.capture(), ThreadPoolExecutor(1) as pool:
+        assert isinstance(pool.submit(fail, 3).exception(), LookupError)
+
+
+def test_two_captures_at_once_keep_their_events_apart():
+    step = printing("both")
+    both = threading.Barrier(2, timeout=PATIENCE)
+    runs = {}
+
+    def capture(number):
+        with jdw.capture(title=str(number)) as run:
+            both.wait()
+            for i in range(20):
+                step(100 * number + i)
+            both.wait()
+        runs[number] = run
+
+    threads = [threading.Thread(target=capture, args=(number,)) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, run in runs.items():
+        assert texts(run) == sorted(f"both {100 * number + i}" for i in range(20))
+        assert len(run.callbacks.calls) == 20
+        assert len(run.calls) == 20
+        assert {event.call for event in run.events} == set(range(20))
+    assert current_session().active is None
+
+
+def test_a_capture_in_a_thread_of_a_captured_cell_is_its_own():
+    step = printing("nested")
+    inner = []
+
+    def capture():
+        with jdw.capture() as run:
+            step(1)
+        inner.append(run)
+        step(2)
+
+    with jdw.capture() as outer:
+        step(0)
+        thread = threading.Thread(target=capture)
+        thread.start()
+        thread.join()
+        step(3)
+    assert texts(inner[0]) == ["nested 1"]
+    assert texts(outer) == ["nested 0", "nested 2", "nested 3"]
+
+
+def test_a_daemon_thread_runs_as_without_us_and_is_named(capfd):
+    step = printing("daemon")
+    with jdw.capture() as run:
+        thread = threading.Thread(target=lambda: (step(1), jax.effects_barrier()), daemon=True, name="forever")
+        thread.start()
+        thread.join()
+    assert texts(run) == []
+    assert any("'forever', which does not capture" in note for note in run.notes)
+    assert capfd.readouterr().out == "daemon 1\n"
+
+
+def test_a_thread_that_outlives_the_capture_keeps_its_taps():
+    step, go_on = printing("late"), threading.Event()
+
+    def work():
+        assert go_on.wait(PATIENCE)
+        step(jnp.arange(2).sum())
+        lax.map(step, jnp.arange(2))
+
+    with jdw.capture() as run:
+        thread = threading.Thread(target=work)
+        thread.start()
+    go_on.set()
+    thread.join()
+    jax.effects_barrier()
+    with jdw.capture() as other:
+        step(jnp.arange(2).sum())
+    assert texts(run) == ["late 0", "late 1", "late 1"]
+    assert texts(other) == ["late 1"], "nothing without taps was left in JAX's caches"
+
+
+def test_python_has_its_own_methods_back():
+    start, submit = threading.Thread.start, ThreadPoolExecutor.submit
+    with jdw.capture():
+        assert threading.Thread.start is not start
+    assert threading.Thread.start is start
+    assert ThreadPoolExecutor.submit is submit

@@ -1,0 +1,20 @@
+"""Lots of firings, as the store is given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from jax_debug_widgets.events import Inbox, Lot, Tap
+
+Fired = tuple[Tap, int, tuple[np.ndarray, ...]]
+"""A tap, when it fires, and what it hands over."""
+
+
+def lot_of(fired: Iterable[Fired]) -> Lot:
+    """What an inbox gives out after these have fired."""
+    inbox = Inbox()
+    for tap, time_ns, arrays in fired:
+        inbox.putter(tap)((time_ns, *arrays))
+    return inbox.take()

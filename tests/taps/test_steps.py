@@ -1,0 +1,192 @@
+"""The step of a firing where counting firings does not tell it: in a branch, in a loop of unknown length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AxisType
+from jax.sharding import PartitionSpec as P
+
+import jax_debug_widgets as jdw
+
+
+def say(x):
+    jax.debug.print("{x}", x=x)
+    return x
+
+
+def two_devices():
+    return jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(AxisType.Auto,))
+
+
+def every_third(x, i):
+    return lax.cond(i % 3 == 0, say, lambda x: x * 1.0, x)
+
+
+def steps(program, *args: Any):
+    with jdw.capture() as run:
+        jax.jit(program)(*args)
+    return [event.step for event in run.events]
+
+
+LOOPS = {
+    "scan": lambda x: lax.scan(lambda x, i: (every_third(x, i) + 1, None), x, jnp.arange(8))[0],
+    "reverse scan": lambda x: lax.scan(lambda x, i: (every_third(x, 7 - i) + 1, None), x, jnp.arange(8), reverse=True)[
+        0
+    ],
+    "fori": lambda x: lax.fori_loop(0, 8, lambda i, x: every_third(x, i) + 1, x),
+    "while": lambda x: lax.while_loop(lambda c: c[0] < 8, lambda c: (c[0] + 1, every_third(c[1], c[0]) + 1), (0, x))[1],
+    "in jit": lambda x: lax.fori_loop(0, 8, lambda i, x: jax.jit(every_third)(x, i) + 1, x),
+    "in checkpoint": lambda x: lax.fori_loop(0, 8, lambda i, x: jax.checkpoint(every_third)(x, i) + 1, x),
+    "vmapped": lambda x: jax.vmap(lambda x: lax.fori_loop(0, 8, lambda i, x: every_third(x, i) + 1, x))(x[None])[0],
+}
+
+
+@pytest.mark.behaviour("P4")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_in_a_branch(loop):
+    assert steps(LOOPS[loop], jnp.float32(1)) == [(0,), (3,), (6,)]
+
+
+def test_in_a_branch_of_nested_loops():
+    def program(x):
+        return lax.fori_loop(
+            0, 2, lambda j, x: lax.scan(lambda x, i: (every_third(x, i + j) + 1, None), x, jnp.arange(3))[0], x
+        )
+
+    assert steps(program, 1.0) == [(0, 0), (1, 2)]
+
+
+def countdown(x):
+    """Prints its way down to zero."""
+    return lax.while_loop(lambda y: y > 0, lambda y: say(y) - 1, x)
+
+
+def test_in_a_while_inside_another_loop():
+    program = lambda x: lax.scan(lambda c, i: (c + countdown(i), None), x, jnp.arange(4))[0]  # noqa: E731
+    assert steps(program, 0) == [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
+
+
+@pytest.mark.behaviour("P4")
+def test_lanes_that_finish_one_after_the_other():
+    def program(xs):
+        return lax.fori_loop(0, 2, lambda _, xs: xs + jax.vmap(countdown)(xs), xs)
+
+    with jdw.capture() as run:
+        jax.jit(program)(jnp.array([1, 3]))
+    real = [(event.lane, event.step) for event in run.events if not event.phantom]
+    assert sorted(real) == sorted(
+        [((0,), (j, 0)) for j in range(2)] + [((1,), (j, i)) for j in range(2) for i in range(3)]
+    )
+
+
+def test_in_the_condition_of_a_while_inside_another_loop():
+    def program(x):
+        def condition(y):
+            jax.debug.print("at {y}", y=y, ordered=True)
+            return y > 0
+
+        return lax.fori_loop(0, 2, lambda j, c: c + lax.while_loop(condition, lambda y: y - 1, c + j), x)
+
+    assert steps(program, 1) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+
+
+def test_forward_and_backward():
+    def loss(x):
+        return lax.scan(lambda x, i: (jnp.sin(every_third(x, i)), None), x, jnp.arange(8))[0]
+
+    with jdw.capture() as run:
+        jax.jit(jax.grad(loss))(1.0)
+    assert [event.step for event in run.events] == [(0,), (3,), (6,)]
+
+
+def test_callbacks_too():
+    def told(x):
+        jax.debug.callback(lambda _: None, x)
+        return jax.experimental.io_callback(lambda x: x, x, x)
+
+    def program(x):
+        return lax.fori_loop(0, 4, lambda i, x: lax.cond(i > 1, told, lambda x: x, x) + 1, x)
+
+    with jdw.capture() as run:
+        assert jax.jit(program)(1.0) == 5.0
+    assert {(event.kind, event.step) for event in run.events} == {
+        ("callback", (2,)),
+        ("callback", (3,)),
+        ("io", (2,)),
+        ("io", (3,)),
+    }
+
+
+@pytest.mark.behaviour("P5")
+def test_on_each_device_of_a_mesh():
+    mesh = two_devices()
+
+    def program(xs):
+        def shard(x):
+            return lax.fori_loop(0, 4, lambda i, x: lax.cond(i > 1, say, lambda x: x, x) + 1, x)
+
+        return jax.shard_map(shard, mesh=mesh, in_specs=P("d"), out_specs=P("d"))(xs)
+
+    with jdw.capture() as run:
+        jax.jit(program)(jnp.arange(2.0))
+    found = sorted((event.mesh_coords["d"], event.step) for event in run.events)
+    assert found == [(0, (2,)), (0, (3,)), (1, (2,)), (1, (3,))]
+
+
+def test_a_loop_around_a_mesh():
+    mesh = two_devices()
+
+    def program(xs):
+        shard = jax.shard_map(lambda i, x: every_third(x, i), mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))
+        return lax.fori_loop(0, 5, lambda i, xs: shard(i, xs) + 1, xs)
+
+    with jdw.capture() as run:
+        jax.jit(program)(jnp.arange(2.0))
+    assert sorted((event.mesh_coords["d"], event.step) for event in run.events) == [
+        (d, (step,)) for d in range(2) for step in (0, 3)
+    ]
+
+
+def test_what_may_be_hoisted_stays_so_and_is_not_told():
+    def program(x, n):
+        def body(c):
+            lax.cond(x > 0, lambda: jax.debug.print("steady {x}", x=x), lambda: None)
+            return c + 1
+
+        return lax.while_loop(lambda c: c < n, body, 0)
+
+    assert steps(program, 1.0, 3) == [()] * 3
+
+
+def test_a_steady_value_in_a_branch_that_is_not_always_taken_stays_in_its_loop():
+    def program(x):
+        def body(i, x):
+            lax.cond(i % 2 == 1, lambda: jax.debug.print("steady {y}", y=x), lambda: None)
+            return x
+
+        return lax.fori_loop(0, 6, body, x)
+
+    assert steps(program, 1.0) == [(1,), (3,), (5,)]
+
+
+def test_results_keep_their_bits(same_bits):
+    def program(x):
+        def body(carry, i):
+            total, x = carry
+            x = every_third(x * 1.1, i)
+            return (total + x**2, x), jnp.sin(x)
+
+        return lax.scan(body, (0.0, x), jnp.arange(50))
+
+    x = np.float32(0.3)
+    plain = jax.jit(jax.value_and_grad(lambda x: program(x)[0][0]))(x)
+    with jdw.capture() as run:
+        captured = jax.jit(jax.value_and_grad(lambda x: program(x)[0][0]))(x)
+    assert same_bits(plain, captured)
+    assert {event.step for event in run.events} == {(i,) for i in range(0, 50, 3)}

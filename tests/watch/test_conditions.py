@@ -1,0 +1,195 @@
+"""Values are taken where a condition over them holds, and their histograms count what is there."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.watch import HISTOGRAM
+
+X = jnp.asarray(np.random.default_rng(0).normal(size=(7, 8)).astype(np.float32))
+
+
+@jax.jit
+def walk(x):
+    def step(state, row):
+        moved = state + row
+        size = jnp.linalg.norm(moved)
+        return moved, size
+
+    end, sizes = lax.scan(step, jnp.zeros(8), x)
+    return end, sizes
+
+
+def test_values_are_taken_where_the_condition_holds_with_their_own_steps(watched, same_bits):
+    plain = walk(X)
+    sizes = np.asarray(plain[1])
+    limit = float(np.median(sizes))
+    run = watched(walk, X, watch="moved,size", when=f"size > {limit}")
+    wanted = np.flatnonzero(sizes > limit)
+    assert 0 < len(wanted) < len(sizes)
+    assert same_bits(run.result, plain)
+    np.testing.assert_array_equal([event.step for event in run.events if event.site.label == "size"], wanted[:, None])
+    np.testing.assert_array_equal(run["size"]["value"], sizes[wanted].astype(np.float64))
+    assert len(run["moved"]["mean"]) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("when", "holds"),
+    [
+        ("isnan(moved)", lambda _moved, size: size < 0),
+        ("max(size, 0) > 1 and True", None),
+        ("abs(moved).max() > 2", lambda moved, _size: np.abs(moved).max(1) > 2),
+        ("jnp.abs(moved) > 2", lambda moved, _size: (np.abs(moved) > 2).any(1)),
+        ("max(size, 3.0) > 3", lambda _moved, size: size > 3),
+    ],
+)
+def test_conditions_are_python_over_names_of_the_source(watched, when, holds):
+    run = watched(walk, X, watch="size", when=when)
+    if holds is None:  # `and` asks for a Python bool; the program runs, unwatched, and the run says so.
+        (note,) = run.status().notes
+        assert "unwatched" in note and "TracerBoolConversionError" in note
+        return
+    moved = np.cumsum(np.asarray(X), 0)
+    wanted = np.flatnonzero(holds(moved, np.asarray(walk(X)[1])))
+    assert [event.step[0] for event in run.events] == wanted.tolist()
+
+
+def test_gradients_and_items_in_a_condition(watched):
+    def loss(params, x):
+        h = jnp.tanh(x @ params["w"])
+        params["scaled"] = h * 3
+        return (params["scaled"] ** 2).sum()
+
+    @jax.jit
+    def descend(w):
+        def step(w, _):
+            value, slope = jax.value_and_grad(lambda w: loss({"w": w}, X))(w)
+            return w - 0.01 * slope, value
+
+        return lax.scan(step, w, length=4)
+
+    w = jnp.eye(8, 3)
+    everything = watched(descend, w, watch="value,grad/h")["grad/h"]["max"]
+    limit = float(np.sort(everything)[1:3].mean())
+    run = watched(descend, w, watch="h,value", when=f"(grad.h.max() > {limit}) & (params['scaled'].max() > 0)")
+    steps = np.flatnonzero(everything > limit)
+    assert [event.step[0] for event in run.events if event.site.label == "value"] == steps.tolist()
+
+
+def test_nested_and_reversed_loops_tell_their_steps(watched):
+    @jax.jit
+    def nested(x):
+        def outer(total, i):
+            def inner(carry, j):
+                here = carry + i * 10 + j
+                return here, here
+
+            kept, _ = lax.scan(inner, 0.0, jnp.arange(3.0), reverse=True)
+            return total + kept, None
+
+        return lax.scan(outer, 0.0 * x, jnp.arange(2.0))[0]
+
+    plain = list(watched(nested, 1.0, watch="here").events)
+    chosen = list(watched(nested, 1.0, watch="here", when="here > 12").events)
+    wanted = {event.step: event.values[0] for event in plain if event.values[0] > 12}
+    assert 0 < len(wanted) < len(plain)
+    assert {event.step: event.values[0] for event in chosen} == wanted
+
+
+def test_loops_of_unknown_length_branches_and_samples(watched):
+    @jax.jit
+    def collatz(n):
+        def body(state):
+            n, count = state
+            odd = n % 2 == 1
+            following = lax.cond(odd, lambda n: 3 * n + 1, lambda n: n // 2, n)
+            return following, count + 1
+
+        return lax.while_loop(lambda state: state[0] > 1, body, (n, 0))
+
+    path, n = [], 27
+    while n > 1:
+        n = 3 * n + 1 if n % 2 else n // 2
+        path.append(n)
+    run = watched(collatz, 27, watch="following", when="following > 5000")
+    assert [(event.step[0], int(event.values[0])) for event in run.events] == [
+        (step, n) for step, n in enumerate(path) if n > 5000
+    ]
+    run = watched(collatz, 27, watch="following", when="following > 1000", every=10)
+    assert [event.step[0] for event in run.events] == [
+        step for step, n in enumerate(path) if n > 1000 and step % 10 == 0
+    ]
+
+
+def test_on_a_mesh_each_device_looks_for_itself(watched):
+    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    @jax.jit
+    def sharded(x):
+        def each(x):
+            doubled = x * 2
+            return doubled
+
+        return jax.shard_map(each, mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P("d"))(x)
+
+    run = watched(sharded, jnp.arange(4.0), watch="doubled", when="doubled > 3")
+    assert sorted((event.device, float(event.values[0])) for event in run.events) == [("cpu:2", 4.0), ("cpu:3", 6.0)]
+
+
+def test_what_a_condition_cannot_tell_of_is_said(watched):
+    @jax.jit
+    def f(x):
+        def step(c, row):
+            inner = c + row.sum()
+            return inner, None
+
+        outer, _ = lax.scan(step, 0.0, x)
+        return outer * 2
+
+    run = watched(f, X, watch="inner,outer", when="inner > -1e9")
+    (note,) = run.status().notes
+    assert note.startswith("Not taken: outer") and len(run["inner"].steps) == len(X)
+    (note,) = watched(f, X, watch="inner", when="lost > 0").status().notes
+    assert "computes lost" in note and "inner" in note
+
+
+def test_a_condition_that_is_none_is_refused():
+    for when, error in (("loss >", "expression"), ("1 > 0", "names no value"), ("max > 1", "names no value")):
+        with pytest.raises(ValueError, match=error):
+            jdw.capture(watch="loss", when=when)
+    with pytest.raises(ValueError, match="with watch"):
+        jdw.capture(when="loss > 1")
+    with pytest.raises(TypeError, match="in a string"):
+        jdw.capture(watch="loss", when=lambda loss: loss > 1)  # pyright: ignore[reportArgumentType]
+
+
+def test_histograms_count_signs_and_magnitudes(watched):
+    special = [0.0, np.nan, np.inf, -np.inf, 2.0**-40, -(2.0**-27), 0.99, 1.0, -1.0, 7.99, 8.0, 4096.0, -1e9]
+
+    @jax.jit
+    def f(x):
+        y = x * 1
+        total = jnp.nan_to_num(y).sum()
+        return y, total
+
+    x = np.array(special, np.float32)
+    run = watched(f, x, watch="y,total", histograms=True)
+    counted = dict(zip(HISTOGRAM, run["y"].histogram[0], strict=True))
+    wanted = dict.fromkeys(HISTOGRAM, 0) | {
+        "hist +0": 1, "hist -2^-27": 1, "hist +2^-3": 1, "hist +2^0": 2, "hist -2^0": 1, "hist +2^3": 1,
+        "hist +2^12": 1, "hist -2^12": 1,
+    }  # fmt: skip
+    assert counted == wanted
+    assert (run["y"]["zeros"][0], run["y"]["nan"][0]) == (1, 1)
+    with pytest.raises(KeyError, match="histograms=True"):
+        _ = run["total"].histogram
+    large = np.random.default_rng(1).normal(size=(3, 1000)).astype(np.float32)
+    found = watched(f, large, watch="y", histograms=True)["y"].histogram[0]
+    edges = [-np.inf, *(-(2.0**k) for k in range(12, -28, -3)), 0]
+    np.testing.assert_array_equal(found[:15], np.histogram(large[large < 0], edges)[0])
+    assert found.sum() == large.size

@@ -1,0 +1,348 @@
+"""Values are found by the names of the source, under each transformation, and are what the source computes."""
+
+from __future__ import annotations
+
+import linecache
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+B = np.array([0.5, -0.25, 0.0], np.float32)
+X = np.array([1, -2, 0.5, 3], np.float32)
+
+
+@jax.jit
+def affine(w, b, x):
+    logits = w.dot(x) + b
+    return logits.sum()
+
+
+@pytest.mark.behaviour("W1")
+def test_a_variable_is_watched_by_its_name_without_an_edit(watched, agrees):
+    affine(W, B, X)  # compiled before, outside any capture
+    run = watched(affine, W, B, X, watch="logits")
+    assert list(run.values) == ["logits"]
+    agrees(run["logits"], W @ X + B)
+    site = run["logits"].site
+    assert (site.kind, site.watch.shape, site.watch.role) == ("watch", (3,), "value")
+    line = linecache.getline(__file__, site.line)
+    assert line[site.column : site.end_column] == "w.dot(x) + b"
+
+
+def test_every_way_to_assign(watched, agrees):
+    class Model:
+        pass
+
+    @jax.jit
+    def f(x):
+        model, params = Model(), {}
+        model.w = x * 2
+        params["w"] = x * 3
+        n: jax.Array = x * 5
+        augmented = x * 7
+        augmented += x
+        p, (q, r) = x * 11, (x * 13, x * 17)
+        halves, rest = jnp.split(x, 2)
+        first = second = jnp.tanh(x * 19)
+        if (walrus := x * 23) is None:
+            raise AssertionError
+        total = model.w + params["w"] + n + augmented + p + q + r + first + second + walrus
+        return total.sum() + (halves * rest).sum()
+
+    run = watched(f, X)
+    wanted = {
+        "model.w": X * 2, "params['w']": X * 3, "n": X * 5, "p": X * 11, "q": X * 13, "r": X * 17,
+        "halves": X[:2], "rest": X[2:], "first": np.tanh(X * 19), "second": np.tanh(X * 19), "walrus": X * 23,
+    }  # fmt: skip
+    for name, value in wanted.items():
+        agrees(run[name], value)
+    one, two = (name for name in run.values if name.startswith("augmented@"))
+    agrees(run[one], X * 7)
+    agrees(run[two], X * 8)
+
+
+def test_library_calls_that_are_inlined_or_jitted_inside_have_their_variables_name(watched, agrees):
+    @jax.jit
+    def f(x):
+        h = jax.nn.gelu(x * 2)
+        r = jax.nn.relu(x)
+        s = jnp.where(x > 0, x, h)
+        v = jnp.linalg.norm(s)
+        return h + r + s * v
+
+    run = watched(f, X)
+    h = jax.nn.gelu(X * 2)
+    agrees(run["h"], h)
+    agrees(run["r"], np.maximum(X, 0))
+    agrees(run["s"], np.where(X > 0, X, h))
+    agrees(run["v"], np.linalg.norm(np.where(X > 0, X, h)))
+
+
+def test_each_execution_of_a_line_in_a_python_loop_is_a_value(watched, agrees):
+    @jax.jit
+    def f(x):
+        for _ in range(3):
+            x = jnp.sin(x)
+        for scale in (2, 3):
+            y = jax.nn.gelu(x * scale)
+            x = y + 1
+        return x
+
+    run = watched(f, X)
+    names = list(run.values)
+    sines = [name for name in names if name.startswith("x@") and name.endswith(("#1", "#2", "#3"))][:3]
+    wanted = X
+    for name in sines:
+        wanted = np.sin(wanted)
+        agrees(run[name], wanted)
+    assert len([name for name in names if name.startswith("y@")]) == 2
+
+
+def gelu_loss(w, x):
+    h = jax.nn.gelu(x @ w)
+    z = jnp.sin(h)
+    return (z**2).sum()
+
+
+@pytest.mark.behaviour("W4")
+def test_the_value_and_not_what_differentiation_computes_beside_it_has_the_name(watched, agrees):
+    w, x = jnp.asarray(W.T), jnp.asarray(np.stack([X, -X]))
+
+    @jax.jit
+    def step(w, x):
+        loss, g = jax.value_and_grad(gelu_loss)(w, x)
+        return w - 0.1 * g, loss
+
+    run = watched(step, w, x)
+    h = jax.nn.gelu(x @ w)
+    agrees(run["h"], h)
+    agrees(run["z"], jnp.sin(h))
+    agrees(run["loss"], gelu_loss(w, x))
+    agrees(run["g"], jax.grad(gelu_loss)(w, x))
+    # The gradient of each name beside it.
+    agrees(run["h"].gradient, jax.grad(lambda h: (jnp.sin(h) ** 2).sum())(h))
+    agrees(run["grad/z"], 2 * jnp.sin(h))
+    assert run["z"].gradient.site.phase == "backward"
+    assert [choice.label for choice in run.sites if choice.watch.role == "gradient"] == ["grad/z", "grad/h"]
+
+
+def test_gradients_per_layer_of_a_scan_pair_with_the_values_by_step(watched):
+    def layer(h, w):
+        h = jnp.tanh(h @ w)
+        return h, h.sum()
+
+    def loss(ws, x):
+        out, sums = lax.scan(layer, x, ws)
+        return (out**2).sum() + sums.sum()
+
+    ws = jnp.asarray(np.random.default_rng(0).normal(size=(5, 4, 4)).astype(np.float32))
+    run = watched(jax.jit(jax.grad(loss)), ws, jnp.asarray(X)[None], watch="h")
+    values = {event.step: event for event in run.events if event.site.label == "h" and event.phase == "forward"}
+    gradients = [event for event in run.events if event.site.label == "grad/h"]
+    assert sorted(values) == [(i,) for i in range(5)]
+    assert [event.step for event in gradients] == [(i,) for i in reversed(range(5))]
+
+    def rest(h, start):
+        out, sums = lax.scan(layer, h, ws[start:])
+        return (out**2).sum() + sums.sum() + h.sum()
+
+    h = jnp.asarray(X)[None]
+    for step in range(5):
+        h = jnp.tanh(h @ ws[step])
+        told = next(event for event in gradients if event.step == (step,))
+        wanted = np.linalg.norm(jax.grad(rest)(h, step + 1))
+        np.testing.assert_allclose(told.kwargs["l2"], wanted, rtol=1e-4)
+
+
+def test_tuples_that_an_inlined_function_returns(watched, agrees):
+    def cell(h, c, x):
+        gate = jax.nn.sigmoid(h + x)
+        c = gate * c + jnp.tanh(x)
+        h = gate * jnp.tanh(c)
+        return h, c
+
+    @jax.jit
+    def f(x):
+        hidden, memory = cell(x, x * 2, x * 3)
+        return hidden + memory
+
+    run = watched(f, X)
+    hidden, memory = cell(X, X * 2, X * 3)
+    agrees(run["hidden"], hidden)
+    agrees(run["memory"], memory)
+
+
+def test_loop_carried_names_and_arguments_can_be_asked_for(watched, agrees):
+    @jax.jit
+    def f(x):
+        def body(carry, t):
+            position, velocity = carry
+            velocity = velocity - 0.1 * position
+            return (position + 0.1 * velocity, velocity), t * 2
+
+        (end, speed), doubled = lax.scan(body, (x, x * 0), jnp.arange(3.0))
+        return end + speed, doubled
+
+    run = watched(f, X, watch="position,t,x,end,speed,doubled")
+    agrees(run["position"], X, step=0)
+    agrees(run["t"], 2.0, step=2)
+    agrees(run["x"], X)
+    agrees(run["doubled"], np.arange(3) * 2)
+    agrees(run["end"], f(X)[0] - f(X)[0] * 0 - np.asarray(_speed(X)))
+    assert run["position"].steps.tolist() == [0, 1, 2]
+
+
+def _speed(x):
+    p, v = x, x * 0
+    for _ in range(3):
+        v = v - 0.1 * p
+        p = p + 0.1 * v
+    return v
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("h", ["h"]),
+        ("h,z", ["h", "z"]),
+        ("z*", ["z"]),
+        ("outer.h", ["h"]),
+        ("grad/h", []),
+        ("dot_general|tanh", ["x @ W.T", "h"]),
+        ("sco*/inner", ["z"]),
+        ("h@test_names.py", ["h"]),
+        ("h@other.py", []),
+    ],
+)
+def test_the_language_of_patterns(watched, pattern, names):
+    @jax.jit
+    def outer(x):
+        h = jnp.tanh(x @ W.T)
+        with jax.named_scope("scope"), jax.named_scope("inner"):
+            z = h * 2
+        return z.sum()
+
+    run = watched(outer, X, watch=pattern)
+    assert {site.watch.name for site in run.sites} == set(names)
+    assert bool(run.status().notes) == (not names)
+
+
+def test_what_a_pattern_found_in_another_program_says_nothing_of_this_one(watched):
+    scaled, moved = jax.jit(lambda x: jnp.tanh(x @ W.T) * 2), jax.jit(lambda x: (x + 1) @ W.T)
+    looped = jax.jit(lambda x: lax.scan(lambda c, _: ((c @ W.T) @ W, None), jnp.sin(x @ W.T) @ W, length=2)[0])
+    counts = {}
+    for name, program in {"scaled": scaled, "moved": moved, "looped": looped}.items():
+        run = watched(program, X, watch="dot_general")
+        counts[name] = len(run.sites)
+        assert run.status().notes == ()
+    assert counts == {"scaled": 1, "moved": 1, "looped": 4}
+
+    assert not watched(scaled, X, watch="tanh").status().notes
+    assert "tanh" in watched(moved, X, watch="tanh").status().notes[0]
+
+
+def test_lines_are_a_pattern(watched):
+    @jax.jit
+    def f(x):
+        a = x * 2
+        b = a + 1
+        return b * a
+
+    first = f.__wrapped__.__code__.co_firstlineno
+    run = watched(f, X, watch=f"test_names.py:{first + 2}-{first + 3}")
+    assert {site.watch.name for site in run.sites} == {"a", "b"}
+
+
+def test_a_name_that_matches_nothing_is_told_with_the_nearest(watched):
+    run = watched(affine, W, B, X, watch=["logit", "b"])
+    (note,) = run.status().notes
+    assert "'logit'" in note and "'logits'" in note
+    # The same program in the cache says the same in the next run.
+    assert watched(affine, W, B, X, watch=["logit", "b"]).status().notes == (note,)
+
+
+def test_every_equation_can_be_watched(watched, agrees):
+    run = watched(affine, W, B, X, watch=None, ops=True)
+    assert {site.watch.primitive for site in run.sites} >= {"dot_general", "add", "reduce_sum"}
+    agrees(run["w.dot(x)"], W @ X)
+
+
+def test_un_jitted_operations_have_no_place_and_are_not_watched(watched):
+    run = watched(lambda: jnp.asarray(X) * 2 + 1, ops=True)
+    assert run.sites == []
+
+
+def test_nested_jits_called_twice_are_two_places(watched, agrees):
+    @jax.jit
+    def double(q):
+        d = q * 2
+        return d + 1
+
+    @jax.jit
+    def f(x):
+        a = double(x)
+        b = double(a)
+        return b
+
+    run = watched(f, X)
+    agrees(run["a"], X * 2 + 1)
+    agrees(run["b"], X * 4 + 3)
+    inner = [name for name in run.values if name.startswith("d@")]
+    assert len(inner) == 2
+    agrees(run[inner[0]], X * 2)
+    agrees(run[inner[1]], X * 4 + 2)
+
+
+def test_forward_mode_names_the_value_and_not_its_tangent(watched, agrees):
+    def g(x):
+        s = jnp.sin(x)
+        return s * 2
+
+    run = watched(jax.jit(partial(jax.jvp, g)), (X,), (X * 0 + 3,), watch="s")
+    agrees(run["s"], np.sin(X))
+
+
+class Energies(NamedTuple):
+    kinetic: jax.Array
+    total: jax.Array
+
+
+def test_what_a_function_returns_through_others_is_told_apart_by_its_uses(watched, agrees):
+    def inner(x):
+        both = {"state": x + 1, "info": Energies(x * 2, (x * 3).sum())}
+        return both
+
+    def outer(x):
+        found = inner(x)
+        return tuple(found[key] for key in ("state", "info"))
+
+    @jax.jit
+    def f(x):
+        def step(state, _):
+            state, info = outer(state)
+            return state, (state.sum(), info.total, info.kinetic.ndim)
+
+        return lax.scan(step, x, length=2)
+
+    run = watched(f, X)
+    agrees(run["state"], X + 1)
+    agrees(run["info.total"], (X * 3).sum())
+    assert "info.kinetic" not in run.values and "info" not in run.values
+
+
+def test_what_is_known_while_tracing_is_no_field_of_a_value(watched, agrees):
+    @jax.jit
+    def f(x, b):
+        y = x * 2
+        y += jnp.reshape(b, (1,) * (y.ndim - 1) + (-1,))
+        return y
+
+    run = watched(f, X[None], X)
+    assert "y.ndim" not in {value.site.watch.name for value in run.values.values()}
+    agrees(run[next(name for name in run.values if name.startswith("y@"))], X * 2)

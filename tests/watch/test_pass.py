@@ -1,0 +1,287 @@
+"""Watching leaves a program what it is: its results bit by bit, its effects, donation, and its own executable outside."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.watching import WatchHooks
+from jax_debug_widgets.watch import statistics
+from jax_debug_widgets.watch.statistics import STATISTICS, stacked
+from jax_debug_widgets.watch.whole import MAX_ELEMENTS, sampled, whole_shape
+
+
+def body(x):
+    inner = jnp.sin(x)
+    out = inner * inner - x
+    return out
+
+
+UNCOMPILED = {
+    "eager", "vmap", "vmap_of_nothing", "vmap_mixed", "grad", "vjp", "hessian", "eager_custom_vjp", "eager_shard_map",
+    "custom_vjp", "vmap_custom_vjp", "remat_grad",
+}  # fmt: skip
+"""Operations are run one by one, or there is a rule in the place of the body."""
+ONLY_FOR_THE_BACKWARD_PASS = {"jit_remat_grad", "vmap_remat_grad", "grad_shard_map"}
+"""JAX leaves of the forward pass what the backward pass needs, and that cannot be told from the value."""
+UNWATCHED = {*UNCOMPILED, *ONLY_FOR_THE_BACKWARD_PASS, "while_cond", "cond_not_taken"}
+"""Conditions of loops are not entered."""
+
+
+def test_results_are_the_same_bits_under_every_transformation(transform, same_bits):
+    program = transform.wrap(body)
+    plain = jax.block_until_ready(program())
+    with jdw.capture(watch=True) as run:
+        result = jax.block_until_ready(program())
+    assert same_bits(result, plain)
+    watched = {event.site.watch.name for event in run.events}
+    assert ("inner" in watched) == (transform.name not in UNWATCHED), run.status().notes
+
+
+JIT_TRAP = {
+    "elementwise": lambda x: _returned(x * 2),
+    "matmul": lambda x: _returned(x @ x),
+    "sum beside": lambda x: (_returned(x @ x), x.sum(), x.sum(axis=1)),
+    "scan": lambda x: lax.scan(lambda c, _: (_returned(c @ x), None), x, length=2)[0],
+}
+
+
+def _returned(value):
+    y = value * 1
+    return y
+
+
+@pytest.mark.parametrize("name", JIT_TRAP)
+@pytest.mark.parametrize("size", [64, 100])
+def test_a_reduction_of_what_is_also_returned_compiles(name, size, same_bits):
+    """With jaxlib 0.10.2 a callback on `y.sum()` does not compile where `y` is returned and large enough."""
+    program = jax.jit(JIT_TRAP[name])
+    x = jax.random.normal(jax.random.key(0), (size, size)) / size
+    plain = program(x)
+    for options in ({"ops": True}, {"watch": "y", "values": True}):
+        with jdw.capture(**options) as run:
+            result = program(x)
+        assert not any("unwatched" in note for note in run.status().notes) and len(run.events)
+        assert same_bits(result, plain)
+
+
+def test_a_program_outside_the_capture_is_its_own(same_bits):
+    program = jax.jit(body)
+    x = jnp.linspace(0, 1, 5)
+    plain = program(x)
+    with jdw.capture(watch=True) as run:
+        program(x)
+    seen = len(run.events)
+    assert seen and same_bits(program(x), plain)
+    assert len(run.events) == seen
+    with jax.log_compiles(False), jdw.capture(watch=True) as again:
+        program(x)
+    assert len(again.events) == seen
+    assert not [call for call in again.calls if call.compile]  # equal settings share the executable
+
+
+def test_donation_and_static_arguments_are_kept():
+    @jax.jit
+    def step(x):
+        y = x + 1
+        return y
+
+    donating = jax.jit(lambda x, n: step(x) * n, donate_argnums=0, static_argnums=1)
+    x = jnp.ones(1000)
+    with jdw.capture(watch=True) as run:
+        result = donating(x, 3)
+    assert x.is_deleted() and float(result[0]) == 6
+    assert "y" in run.values
+
+
+def test_a_pass_that_fails_leaves_the_program_unwatched_and_says_so(monkeypatch):
+    def broken(*_args):
+        raise RuntimeError("no pass today")
+
+    monkeypatch.setattr(WatchHooks, "_with_taps", broken)
+    with jdw.capture(watch=True) as run:
+        result = jax.jit(lambda x: body(x) * 5)(jnp.float32(1))
+    assert np.isfinite(result)
+    assert any("no pass today" in note for note in run.status().notes)
+
+
+@pytest.mark.parametrize("every", [2, 4])
+def test_every_nth_iteration_of_a_loop_is_watched(every, same_bits):
+    @jax.jit
+    def train(x):
+        def step(c, t):
+            c = jnp.tanh(c * 1.1 + t)
+            return c, c.sum()
+
+        return lax.scan(step, x, jnp.arange(10.0))
+
+    plain = train(jnp.ones(4))
+    with jdw.capture(watch="c", every=every) as run:
+        result = train(jnp.ones(4))
+    assert same_bits(result, plain)
+    new = [event for event in run.events if event.site.watch.primitive != "argument"]
+    assert [event.step for event in new] == [(step,) for step in range(0, 10, every)]
+    with jdw.capture(watch="c") as full:
+        train(jnp.ones(4))
+    means = [event.kwargs["mean"] for event in full.events if event.site.watch.primitive != "argument"]
+    np.testing.assert_allclose([event.kwargs["mean"] for event in new], means[::every], rtol=1e-6)
+
+
+def test_every_nth_iteration_of_a_while_and_every_nth_call():
+    @jax.jit
+    def loop(x):
+        def advance(c):
+            i, x = c
+            y = x * 1.5
+            return i + 1, y
+
+        return lax.while_loop(lambda c: c[0] < 7, advance, (0, x))
+
+    @jax.jit
+    def call(x):
+        y = x * 2
+        return y
+
+    with jdw.capture(watch="y", every=3) as run:
+        assert loop(jnp.ones(3))[0] == 7
+        for i in range(7):
+            assert call(jnp.full(3, i))[0] == 2 * i
+    steps = [event.step for event in run.events if event.step]
+    assert steps == [(0,), (3,), (6,)]
+    assert [int(event.kwargs["max"]) for event in run.events if not event.step] == [0, 6, 12]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.linspace(-3, 5, 1000, dtype=np.float32),
+        np.zeros((64, 64), np.float32),
+        np.array([1, -2, 0, np.nan, np.inf, -np.inf, np.nan], np.float32),
+        np.array([1e30, -1e30, 0], np.float32),
+        np.array([1e-25, -3e-25, 0], np.float32),
+        np.where(np.arange(5000) % 7 == 0, np.nan, np.arange(5000)).astype(np.float32),
+        np.arange(12, dtype=np.int32).reshape(3, 4),
+        np.array([True, False, True]),
+        np.linspace(0, 1, 256).astype(jnp.bfloat16),
+        np.linspace(0, 1, 100).astype(np.float16),
+        np.array([3 + 4j, 0], np.complex64),
+        np.array([200, 100], np.uint8),
+        np.float32(7.5),
+    ],
+    ids=lambda array: f"{array.dtype}{array.shape}",
+)
+def test_statistics_of_every_dtype(array, agrees):
+    other = np.ones((3, 129), np.float32)
+    table = jax.jit(lambda *arrays: stacked(arrays))(array, other)
+    names = STATISTICS if array.size > 1 else ("value",)
+    agrees({name: [number] for name, number in zip(names, np.asarray(table[0]), strict=False)}, array)
+    agrees({name: [number] for name, number in zip(STATISTICS, np.asarray(table[1]), strict=True)}, other)
+
+
+def test_rows_are_in_order_whatever_is_read_together(monkeypatch, agrees):
+    monkeypatch.setattr(statistics, "_TOGETHER", 2000)
+    arrays = [np.arange(1500.0), np.array(3.0), np.full((30, 40), np.inf), np.array([[7.0]]), np.linspace(1, 2, 400)]
+    rows = [4, 0, 3, 3, 2, 1]
+    table = np.asarray(jax.jit(lambda *arrays: stacked(arrays, rows))(*map(np.float32, arrays)))
+    assert table[[2, 3, 5], 0].tolist() == [7, 7, 3]
+    for row, array in ((0, arrays[4]), (1, arrays[0])):
+        agrees(dict(zip(STATISTICS, table[row][:, None], strict=True)), array)
+    assert table[4][STATISTICS.index("posinf")] == 1200
+
+
+def test_what_shows_a_value_in_another_way_has_its_statistics_and_what_rounds_it_has_not(agrees):
+    @jax.jit
+    def f(x):
+        made = x * 1.003
+        turned = made.T.reshape(-1)
+        rounded = turned.astype(jnp.bfloat16)
+        wide = rounded.astype(jnp.float32)
+        return wide.sum() + turned[3]
+
+    x = np.linspace(-1, 3, 15, dtype=np.float32).reshape(3, 5)
+    with jdw.capture(watch="made,turned,rounded,wide") as run:
+        f(x)
+    made = x * np.float32(1.003)
+    for name in ("made", "turned"):
+        agrees(run[name], made)
+    assert run["made"]["max"] == run["turned"]["max"] == made.max()
+    for name in ("rounded", "wide"):
+        assert run[name]["max"] == made.max().astype(jnp.bfloat16).astype(np.float32) != made.max()
+
+
+def test_whole_values_are_taken_and_large_ones_down_sampled():
+    @jax.jit
+    def f(x):
+        small = x[:4, :5] * 2
+        large = x * 3
+        return small.sum() + large.sum()
+
+    x = jnp.arange(512.0 * 512).reshape(512, 512) % 7
+    with jdw.capture(watch=["small", "large"], values=True) as run:
+        f(x)
+    np.testing.assert_array_equal(run["small"]["value"][0], np.asarray(x[:4, :5]) * 2)
+    assert run["large"]["value"][0].size <= MAX_ELEMENTS
+    np.testing.assert_array_equal(run["large"]["value"][0], np.asarray(x)[::2, ::2] * 3)
+    assert run["large"].site.watch.full and run["large"]["max"][0] == 18
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (256, 256), (257, 256), (3, 10**6), (2, 3, 5, 10**5)])
+def test_the_shape_of_what_is_taken_is_known_before_it_is(shape):
+    taken = sampled(jnp.zeros(shape, jnp.int8))
+    assert whole_shape(shape) == taken.shape and taken.size <= MAX_ELEMENTS
+
+
+def test_what_watching_everything_costs_is_told_before_the_program_runs():
+    told = []
+
+    @jax.jit
+    def f(x):
+        inner = jnp.sin(x)
+        jax.debug.callback(lambda _: told.append(run.status().notes), x)
+        return inner * 2
+
+    with jdw.capture(watch=True, barrier=False) as run:
+        f(jnp.zeros((64, 64)))
+    jax.effects_barrier()
+    (note,) = told[0]
+    assert note.startswith("3 values are watched: 49.2 kB are read more")
+    with jdw.capture(watch="inner") as run:
+        f(jnp.zeros((64, 64)))
+    assert run.status().notes == ()
+
+
+def test_each_call_of_an_instrumented_function_is_a_run():
+    @jax.jit
+    def double(x, *, by=2.0):
+        """Twice as much."""
+        y = x * by
+        return y
+
+    f = jdw.instrument(double, watch="y")
+    assert (f.__name__, f.__doc__) == ("double", "Twice as much.")
+    with pytest.raises(LookupError, match="not been called"):
+        f.run  # noqa: B018
+    np.testing.assert_array_equal(f(jnp.arange(3.0)), [0, 2, 4])
+    first = f.run
+    f(jnp.arange(3.0), by=5.0)
+    assert (first["y"]["max"].tolist(), f.run["y"]["max"].tolist()) == ([4], [10])
+    assert f.run.title == "double" and jdw.last() is f.run
+    with pytest.raises(ValueError, match="every"):
+        jdw.instrument(double, watch="y", every=0)
+
+
+def test_an_instrumented_method_is_given_its_object():
+    class Model:
+        scale = 3.0
+
+        def apply(self, x):
+            return jax.jit(lambda x: (y := x * self.scale))(x)
+
+        watched = jdw.instrument(apply, watch="y")
+
+    assert Model().watched(jnp.float32(2)) == 6
+    assert Model.watched.run["y"]["value"].tolist() == [6]

@@ -1,0 +1,87 @@
+"""What the source says of names: each way Python has to assign, and the ranges that the interpreter gives them."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from jax_debug_widgets.watch.source import SourceFile, Span, is_library
+
+
+def parse(text: str) -> SourceFile:
+    return SourceFile(textwrap.dedent(text).lstrip("\n").splitlines(keepends=True))
+
+
+@pytest.mark.parametrize(
+    ("line", "expression", "targets"),
+    [
+        ("y = a + b", "a + b", ["y"]),
+        ("y = z = a + b", "a + b", ["y", "z"]),
+        ("y, (z, *w) = f(a)", "f(a)", ["(y, (z, *w))"]),
+        ("y, z = a + b, f(a)", "a + b", ["y", "z"]),
+        ("y += a", "y += a", ["y"]),
+        ("self.w[0] += a * b", "self.w[0] += a * b", ["self.w[0]"]),
+        ("y: Array = a + b", "a + b", ["y"]),
+        ("self.w = a + b", "a + b", ["self.w"]),
+        ('params["w"] = a + b', "a + b", ["params['w']"]),
+        ("g((n := a + b))", "a + b", ["n"]),
+        ("y = (a +\n     b)", "a +\n         b", ["y"]),
+        ("größe = a + b  # ä", "a + b", ["größe"]),
+        ("return a + b", "a + b", []),
+    ],
+)
+def test_the_range_of_an_assignment_is_what_the_interpreter_says_of_its_operation(line, expression, targets):
+    text = "def f(a, b, y, self, params):\n" + textwrap.indent(line, "    ") + "\n"
+    source = SourceFile(text.splitlines(keepends=True))
+    statement = source.statements[0]
+    start = text.encode().index(expression.encode())
+    before = text.encode()[:start].decode().splitlines() or [""]
+    assert (statement.span.line, statement.span.column) == (len(before), len(before[-1].encode()))
+    assert [target.text for one in source.statements for target in one.targets] == targets
+    assert statement.is_return == (not targets)
+    # The ranges that CPython has in its code objects, of all instructions.
+    code = compile(text, "<test>", "exec").co_consts[0]
+    assert tuple(statement.span) in {(a, c, b, d) for a, b, c, d in code.co_positions()}
+
+
+def test_functions_know_their_lines_arguments_and_returns():
+    source = parse(
+        """
+        class Layer:
+            @jit
+            def call(self, x, *, train=False):
+                h = x * 2
+                return h, lambda u: u + 1
+        """
+    )
+    call, inner = source.functions
+    assert (call.name, call.first, call.last, call.arguments) == ("Layer.call", 2, 5, ("self", "x", "train"))
+    assert inner.name == "Layer.call.<locals>.<lambda>"
+    assert [source.text(one.span) for one in call.returns] == ["(h, lambda u: u + 1)"]
+    assert [source.text(one.span) for one in inner.returns] == ["u + 1"]
+    assert source.function_at(2, "Layer.call") is call and source.function_at(9, "call") is None
+
+
+def test_what_is_in_a_loop_is_known_to_repeat():
+    source = parse("for w in ws:\n    x = x @ w\ny = [(z := a + b) for a in c]\nt = x + 1\n")
+    assert {one.targets[0].text: one.repeats for one in source.statements} == {
+        "x": True, "y": False, "z": True, "t": False,
+    }  # fmt: skip
+
+
+def test_columns_are_told_in_characters():
+    source = parse("größe = ä + b\n")
+    assert source.character(1, source.statements[0].span.column) == 8
+    assert source.character(7, 3) == 3 and source.character(1, -1) == -1
+
+
+def test_what_is_no_python_has_no_names():
+    source = parse("%time f(x)\n")
+    assert source.statements == [] and source.statements_at(Span(1, 0, 1, 4)) == []
+    assert source.text(Span(1, 0, 1, 4)) == "%time f(x)"
+
+
+def test_installed_files_are_libraries():
+    assert is_library(textwrap.__file__) and is_library(pytest.__file__)
+    assert not is_library(__file__) and not is_library("/tmp/ipykernel_1/2.py")  # noqa: S108 - how cells are called

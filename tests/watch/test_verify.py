@@ -1,0 +1,136 @@
+"""Whether watching moves results is told, bit by bit; and what it costs, before it is paid."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session.verification import differences_of
+from jax_debug_widgets.watch.price import expected_slowdown
+
+X = jnp.asarray(np.random.default_rng(0).normal(size=(32, 16)).astype(np.float32))
+
+
+@jax.jit
+def layer(w, x):
+    h = jnp.tanh(x @ w)
+    total = (h**2).sum()
+    return h, total
+
+
+def test_a_call_is_verified_against_the_unwatched_program():
+    w = X[:16] / 4
+    found = jdw.verify(layer, w, x=X)
+    assert found.equal and found.arrays == 2 and found.slowdown > 0
+    np.testing.assert_array_equal(found.result[0], layer(w, X)[0])
+    assert found.run["h"]["l2"].size == 3  # the first call compiles, two are measured
+    assert [note for note in found.run.status().notes if "all 2 arrays of the result are bitwise equal" in note]
+
+
+def test_donated_arguments_and_keys_stay():
+    step = jax.jit(lambda x, key: (x + jax.random.normal(key, x.shape), jax.random.split(key)[0]), donate_argnums=0)
+    x, key = X * 1, jax.random.key(0)
+    found = jdw.verify(step, x, key, options={"watch": "*"})
+    assert found.equal and found.arrays == 2
+    assert not x.is_deleted()
+
+
+def test_a_program_that_never_gives_the_same_twice_is_told_apart():
+    numbers = iter(range(100))
+
+    @jax.jit
+    def f(x):
+        number = jax.pure_callback(lambda: np.float32(next(numbers)), jax.ShapeDtypeStruct((), jnp.float32))
+        y = x + number
+        return {"first": x * 1, "y": y}
+
+    found = jdw.verify(f, X[0])
+    assert not found.equal and not found.repeats
+    assert [one.path for one in found.differences] == ["['y']"]
+    assert "did not give the same twice either" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wanted"),
+    [
+        (np.float32([1, 2, 4]), np.nextafter(np.float32([1, 2, 4]), np.float32([1, 9, 4])), (1, 3, 2.0**-22, 1)),
+        (np.float32([0.0]), np.float32([-0.0]), (1, 1, 0.0, 0)),
+        (np.float32([-1e-45]), np.float32([1e-45]), (1, 1, 2.8e-45, 2)),
+        (np.int32([5, 6]), np.int32([5, 9]), (1, 2, 3.0, None)),
+        (np.float32([np.nan, 1]), np.float32([0, 1]), (1, 2, np.nan, None)),
+        (jnp.bfloat16([1.0]), jnp.bfloat16([1.0078125]), (1, 1, 0.0078125, 1)),
+    ],
+)
+def test_by_how_much_results_differ(one, other, wanted):
+    (found,) = differences_of([np.zeros(2), one], [np.zeros(2), other])
+    assert found.path == "[1]"
+    assert (found.count, found.size, found.ulp) == (wanted[0], wanted[1], wanted[3])
+    np.testing.assert_allclose(found.largest, wanted[2], rtol=0.02)
+    assert not differences_of([one], [one])
+
+
+def test_results_that_differ_are_told_with_the_first():
+    """The watched program is made to differ: which real one XLA moves depends on its version."""
+
+    @jax.jit
+    def f(x):
+        y = x * 3
+        return x, y
+
+    calls = iter(range(6))
+
+    def moved_when_watched(x):
+        x, y = f(x)
+        return x, np.nextafter(np.asarray(y), np.inf) if next(calls) % 2 else np.asarray(y)
+
+    found = jdw.verify(moved_when_watched, X)
+    assert not found.equal and found.repeats
+    assert str(found).startswith(
+        "Not bitwise equal to the unwatched program. First result[1]: 512 of 512 elements differ"
+    )
+    assert "1 ulp" in str(found) and str(found) in found.run.status().notes
+
+
+@pytest.mark.behaviour("W3")
+def test_what_watching_costs_is_told_before_it_is_paid():
+    """Matrix products hide what watching costs, element by element work does not; every 10th step is a tenth."""
+
+    def products(x):
+        def step(c, _):
+            c = jnp.tanh(c @ c)
+            return c, None
+
+        return lax.scan(step, x, length=50)[0]
+
+    def elements(x):
+        def step(c, _):
+            c = c * 1.01
+            return c, None
+
+        return lax.scan(step, x, length=50)[0]
+
+    large = jnp.zeros((256, 256))
+    told = {}
+    for name, f, every in (("products", products, 1), ("elements", elements, 1), ("tenth", elements, 10)):
+        began = []
+
+        def program(x, f=f, began=began):
+            jax.debug.callback(lambda: began.append(list(run.status().notes)))
+            return f(x)
+
+        with jdw.capture(watch=True, every=every) as run:
+            jax.block_until_ready(jax.jit(program)(large))
+        (note,) = [note for note in began[0] if "are watched" in note]
+        assert "kB are read more" in note and "an estimate" in note
+        watch = run.options.watch
+        assert watch is not None
+        seen = run.watch_seen()
+        assert seen is not None
+        told[name] = expected_slowdown({seen.works[site.id] for site in run.watched})
+        assert f"about {told[name]:.2g} times as long" in note
+    assert 1 < told["products"] < told["elements"]
+    assert 1 < told["tenth"] < told["elements"]

@@ -1,0 +1,71 @@
+"""What an un-jitted run of a program assigns to the variables of its source: what a watched value must equal."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from jax_debug_widgets.watch.source import Function, Target, source_of
+
+Assigned = dict[tuple[int, str], list[Any]]
+"""Line of the expression and name -> what it was each time, in order."""
+
+
+def assigned_un_jitted(program: Callable[[], Any], file: str, lines: range) -> Assigned:
+    """Run `program` without `jit` and note what its lines assign: plain names and the elements of tuples."""
+    found: Assigned = defaultdict(list)
+    source = source_of(file)
+    before: dict[Any, int] = {}
+
+    def note(frame: Any) -> None:
+        function: Function | None = source.function_at(frame.f_code.co_firstlineno, frame.f_code.co_qualname)
+        last = before.get(frame)
+        for statement in function.statements if function else ():
+            if not statement.targets or not statement.span.line <= (last or 0) <= statement.span.end_line:
+                continue
+            for target in statement.targets:
+                for name in _names(target):
+                    leaves = _primal(frame.f_locals.get(name))
+                    if any(leaf is not None for leaf in leaves):
+                        found[statement.span.line, name].append(leaves)
+
+    def trace(frame: Any, event: str, _argument: Any) -> Any:
+        if frame.f_code.co_filename != file or frame.f_code.co_firstlineno not in lines:
+            return None
+        if event in ("line", "return"):
+            note(frame)
+            before[frame] = frame.f_lineno
+        return trace
+
+    outer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with jax.disable_jit():
+            jax.block_until_ready(program())
+    finally:
+        sys.settrace(outer)
+    return found
+
+
+def _names(target: Target) -> list[str]:
+    return [name for part in target.parts for name in _names(part)] if target.parts else [target.text]
+
+
+def _primal(tree: Any) -> list[np.ndarray | None]:
+    return [_array(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def _array(leaf: Any) -> np.ndarray | None:
+    while isinstance(leaf, Tracer):
+        leaf = getattr(leaf, "primal", getattr(leaf, "val", None))
+    try:
+        array = np.asarray(leaf)
+    except TypeError:  # A PRNG key.
+        return None
+    return None if array.dtype == object else array  # Nothing but a type: a pass that only looks for shapes.
