@@ -9,18 +9,23 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import nbformat
+import zmq
+from jupyter_client.session import Session
 
 import jax_debug_widgets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 LABEXTENSION = Path(jax_debug_widgets.__file__).parent / "labextension"
 START_TIMEOUT_S = 120
@@ -112,6 +117,30 @@ class JupyterLab:
     def kernel_ids(self) -> list[str]:
         """The kernels that run now."""
         return [kernel["id"] for kernel in self._request("GET", "/api/kernels")]
+
+    @contextmanager
+    def asked_on_control(self, kernel_id: str) -> Iterator[None]:
+        """Ask a kernel on its control channel all the time, as a debugger does: pages then take a running one for idle."""
+        connection = json.loads((self._settings / "runtime" / f"kernel-{kernel_id}.json").read_text())
+        session = Session(key=connection["key"].encode())
+        ended = threading.Event()
+
+        def ask() -> None:
+            with zmq.Context() as context, context.socket(zmq.DEALER) as control:
+                control.linger = 0
+                control.connect(f"tcp://{connection['ip']}:{connection['control_port']}")
+                while not ended.wait(0.05):
+                    session.send(control, "kernel_info_request")
+                    assert control.poll(30_000), "the control channel is silent"
+                    control.recv_multipart()
+
+        with ThreadPoolExecutor(1) as pool:
+            asking = pool.submit(ask)
+            try:
+                yield
+            finally:
+                ended.set()
+                asking.result(60)
 
     def shut_down_kernels(self) -> None:
         """End every kernel, as the test that started it left it."""

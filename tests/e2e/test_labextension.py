@@ -168,6 +168,21 @@ def test_a_page_that_is_loaded_while_a_cell_runs_finds_the_run(lab, lab_page, si
     side.wait_for_panel(SIDE, state="done", events=501)
 
 
+def test_a_page_finds_the_run_of_a_kernel_that_a_debugger_makes_look_idle(lab, lab_page, side, hold):
+    notebook = lab_page.open_notebook(lab.write_notebook("debugged.ipynb", SETUP, hold.blocked_cell(20)))
+    notebook.run_cell(0)
+    notebook.start_cell(1)
+    PanelOnScreen(lab_page).wait(events=21)
+    notebook.save()
+    (kernel,) = lab.kernel_ids()
+    with lab.asked_on_control(kernel):
+        lab_page.reload()
+        notebook.wait_until_open()
+        side.wait_for_status(state="running", barrier="pending")
+    hold.go_on()
+    side.wait_for_status(state="done", barrier="drained")
+
+
 MATRICES = """%%jaxdebug
 @jax.jit
 def waves(x):

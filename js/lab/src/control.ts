@@ -4,9 +4,9 @@ import { TARGET } from "./wire";
 
 type Reply = KernelMessage.ICommInfoReplyMsg["content"];
 
-/** Undefined where the kernel is not busy: it will answer on the usual way, and this one would show it as idle. */
+/** Undefined where the kernel is gone. */
 export async function askControl(kernel: Kernel.IKernelConnection): Promise<Reply | undefined> {
-  if (kernel.isDisposed || kernel.status === "idle") return undefined;
+  if (kernel.isDisposed) return undefined;
   const message = KernelMessage.createMessage({
     channel: "control",
     msgType: "comm_info_request" as "debug_request",

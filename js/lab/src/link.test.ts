@@ -46,6 +46,16 @@ describe("the link to a kernel", () => {
     expect(kernel.attached.map(({ commId }) => commId)).toEqual(["earlier"]);
   });
 
+  it("leaves the control channel alone where the kernel answers at once", async () => {
+    vi.useFakeTimers();
+    const kernel = new FakeKernel("k", ["earlier"]);
+    const askControl = vi.fn(async () => undefined);
+    linkTo(kernel, askControl);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(kernel.attached).toHaveLength(1);
+    expect(askControl).not.toHaveBeenCalled();
+  });
+
   it("asks again until it is answered", async () => {
     vi.useFakeTimers();
     const kernel = new FakeKernel("k", ["earlier"]);

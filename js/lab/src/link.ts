@@ -73,7 +73,14 @@ export class KernelLink {
 
   private async commIds(): Promise<string[]> {
     const shell = this.kernel.requestCommInfo({ target_name: TARGET }).then((reply) => reply.content);
-    const control = after(BUSY_AFTER_MS).then(() => this.askControl(this.kernel));
+    const answered = shell.then(
+      () => true,
+      () => false,
+    );
+    // What the page shows as the kernel's status does not say: after any request on the control channel, a debugger's for
+    // example, a kernel that runs a cell is shown as idle.
+    const busy = Promise.race([answered, after(BUSY_AFTER_MS)]).then((isAnswered) => !isAnswered);
+    const control = busy.then((isBusy) => (isBusy ? this.askControl(this.kernel) : shell));
     // Whoever loses may fail later, when nobody listens.
     for (const answer of [shell, control]) answer.catch(() => undefined);
     const late = after(BUSY_AFTER_MS + ANSWERED_AFTER_MS).then(() => Promise.reject(new Error("no answer")));
