@@ -62,8 +62,9 @@ pictures: $(VENV)/.dev $(BUILT)  ## take the pictures of the docs anew, from the
 bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 	python -m tests.benchmarks
 
-speed: $(VENV)/.dev $(BUILT)  ## measure how fast the panel is: frames, latency, filter and find, memory
-	python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py
+speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as fast as promised, on a machine that does nothing else
+	JAXDEBUG_SPEED=1 python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py \
+		tests/e2e/test_debugger.py -k "not debugger or looked_into"
 
 clean:  ## remove everything that was built or installed here
 	rm -rf $(VENV) $(VENV_OLDEST) js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache

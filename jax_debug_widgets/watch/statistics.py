@@ -11,6 +11,9 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax.host import computed_on_host
+from jax_debug_widgets.watch import odd
+
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
 """Of an array: `min` to `std` of its finite elements, the norm of all, and counts."""
 
@@ -104,6 +107,11 @@ def _statistics(arrays: list[jax.Array]) -> jax.Array:
     return lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
 
 
+def _of_any(_parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
+    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold."""
+    return computed_on_host(odd.fill, _of_odd, arrays, (len(STATISTICS), len(arrays)))
+
+
 @jax.jit
 def _passes(array: jax.Array) -> tuple[jax.Array, ...]:
     """Jitted for the sake of JAX's caches: arrays of one shape are traced and lowered once.
@@ -122,12 +130,11 @@ def _of_finite(parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
     return jnp.stack([low, high, *_moments(total, squares, sizes), jnp.sqrt(squares), sizes - others, none, none, none])
 
 
-def _of_any(parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
-    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold.
+def _of_odd(*arrays: jax.Array) -> jax.Array:
+    """The same on a device.
 
     All arrays become rows of one table, filled up with NaN: a computation of its own for each takes long to compile.
     """
-    del parts
     lengths = [-(-array.size // _ROW) for array in arrays]
     filling = np.array([rows * _ROW - array.size for rows, array in zip(lengths, arrays, strict=True)], np.float32)
     pieces: list[Any] = []
@@ -163,7 +170,7 @@ def _folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neu
     return lax.reduce(tuple(columns), (np.float32(neutral),) * len(columns), both, (1,))
 
 
-def _sizes(arrays: list[jax.Array]) -> jax.Array:
+def _sizes(arrays: Sequence[jax.Array]) -> jax.Array:
     return jnp.array([array.size for array in arrays], jnp.float32)
 
 

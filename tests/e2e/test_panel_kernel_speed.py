@@ -1,8 +1,4 @@
-"""How fast the panel is with a real kernel, measured in the browser; the figures are printed.
-
-The promises are those of a machine of one's own. Here they may be missed by `HEADROOM`: the kernel, the server, the browser
-and whatever else a test machine does share two cores.
-"""
+"""How fast the panel is with a real kernel, measured in the browser; the figures are printed."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.panel import PanelOnScreen
+from tests.e2e.promises import ANSWER_MS, FRAMES, LATENCY_MS, is_kept
 from tests.e2e.test_panel_speed import IN_PANEL
 
 if TYPE_CHECKING:
@@ -22,11 +19,6 @@ if TYPE_CHECKING:
 
 EVENTS = 100_000
 PER_SECOND = 10_000
-MOST_MS = 100
-MOST_LATENCY_MS = 150
-LEAST_FPS = 30
-"""Of 55 promised."""
-HEADROOM = 3
 
 SETUP = (
     "%load_ext jax_debug_widgets\nimport json, threading, time, jax, jax.numpy as jnp\nimport jax_debug_widgets as jdw"
@@ -146,8 +138,8 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
         """,
     )
     print(f"of {EVENTS} lines: " + ", ".join(f"{name!r} {min(each):.0f} ms" for name, each in times.items()))
-    assert max(min(each) for each in times.values()) < HEADROOM * MOST_MS
-    assert statistics.median(reached) < HEADROOM * MOST_MS
+    assert is_kept(max(min(each) for each in times.values()), at_most=ANSWER_MS)
+    assert is_kept(statistics.median(reached), at_most=ANSWER_MS)
 
 
 @pytest.mark.usefixtures("clean")
@@ -196,10 +188,10 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
         f"milliseconds of a processor for 10 000 events: kernel {told['pump_s'] * 1e3 / seconds:.0f}; page "
         + ", ".join(f"{name} {ms:.0f}" for name, ms in spent.items())
     )
-    assert rate > PER_SECOND / 3
+    assert is_kept(rate, at_least=0.9 * PER_SECOND)
     # The best second: in the others the processor may have been busy with something else.
-    assert max(frames["fps"]) >= LEAST_FPS
-    assert min(p95) < HEADROOM * MOST_LATENCY_MS
+    assert is_kept(max(frames["fps"]), at_least=FRAMES)
+    assert is_kept(min(p95), at_most=LATENCY_MS)
 
 
 def page_ms(devtools: CDPSession) -> dict[str, float]:

@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.promises import ANSWER_MS, FRAMES, is_kept
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
-
-LEAST_FPS = 30
-"""Of 60; the machine of a test has two busy cores and no graphics card."""
-
-MOST_MS = 100
-"""Within which an answer feels immediate."""
 
 IN_PANEL = """
 const panel = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map((host) => host.shadowRoot).find(Boolean);
@@ -72,7 +67,7 @@ def test_a_million_rows_are_scrolled_to_anywhere(harness: Harness):
     )
     median = statistics.median(times)
     print(f"to any of 1 000 000 rows and its text: median {median:.0f} ms, most {max(times):.0f} ms")
-    assert median < MOST_MS
+    assert is_kept(median, at_most=ANSWER_MS)
 
 
 @pytest.fixture
@@ -127,7 +122,7 @@ def test_filter_and_find_answer_at_once(all_lines: Page):
     medians = {name: statistics.median(each) for name, each in times.items()}
     print(f"of 100 000 lines: {', '.join(f'{name!r} {time:.0f} ms' for name, time in medians.items())}")
     # The best of five: the processor may be busy with something else.
-    assert max(min(each) for each in times.values()) < MOST_MS
+    assert is_kept(max(min(each) for each in times.values()), at_most=ANSWER_MS)
 
 
 @pytest.mark.parametrize("tab", ["streams", "plots", "timeline"])
@@ -137,4 +132,4 @@ def test_frames_keep_coming_while_ten_thousand_events_a_second_do(harness: Harne
     events = int(harness.page.get_by_test_id("jaxdebug-panel").get_attribute("data-events") or 0)
     print(f"{tab}: {frames['fps']:.0f} frames/s, the longest {frames['longest']:.0f} ms, at 10 000 events/s")
     assert events > 40_000
-    assert frames["fps"] >= LEAST_FPS
+    assert is_kept(frames["fps"], at_least=FRAMES)

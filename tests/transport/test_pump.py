@@ -8,7 +8,7 @@ import threading
 import time
 
 from jax_debug_widgets.transport import Pump
-from jax_debug_widgets.transport.pump import HZ
+from jax_debug_widgets.transport.pump import HZ, SHARE
 
 PATIENCE = 20
 
@@ -129,6 +129,24 @@ def test_it_ticks_at_most_so_often():
     pump.start()
     assert enough.wait(PATIENCE)
     assert ticks[-1] - ticks[0] >= 5 / HZ * 0.95
+
+
+def test_ticks_that_take_long_come_seldom():
+    starts, enough = [], threading.Event()
+
+    def tick():
+        starts.append(time.monotonic())
+        until = time.thread_time() + 0.01
+        while time.thread_time() < until:
+            pass
+        if len(starts) == 4:
+            enough.set()
+        return len(starts) < 4
+
+    pump = Pump(tick, hz=1000)
+    pump.start()
+    assert enough.wait(PATIENCE)
+    assert starts[-1] - starts[0] >= 3 * 0.01 * (1 + 1 / SHARE) * 0.95
 
 
 def test_it_ticks_in_the_context_in_which_it_was_made():

@@ -10,7 +10,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.watching import WatchHooks
-from jax_debug_widgets.watch import statistics
+from jax_debug_widgets.watch import odd, statistics
 from jax_debug_widgets.watch.statistics import STATISTICS, stacked
 from jax_debug_widgets.watch.whole import MAX_ELEMENTS, sampled, whole_shape
 
@@ -180,6 +180,23 @@ def test_statistics_of_every_dtype(array, agrees):
     names = STATISTICS if array.size > 1 else ("value",)
     agrees({name: [number] for name, number in zip(names, np.asarray(table[0]), strict=False)}, array)
     agrees({name: [number] for name, number in zip(STATISTICS, np.asarray(table[1]), strict=True)}, other)
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["in one table", "beside a dtype that NumPy cannot read"])
+def test_odd_values_are_found_on_the_host_and_on_a_device_alike(mixed):
+    generator = np.random.default_rng(0)
+    arrays = [generator.normal(size=n).astype(np.float32) for n in (5, 1500, 70_000)]
+    for array, odd_one in zip(arrays, (np.nan, np.inf, -3e30), strict=True):
+        array[[1, -1]] = odd_one, 0
+    beside = [np.full(7, 2, jnp.bfloat16)] if mixed else []
+    program = jax.jit(lambda *arrays: stacked(arrays)).lower(*arrays, *beside)
+    assert ("xla_buffer_python_cpu_callback" in program.as_text()) != mixed
+    table = np.asarray(program.compile()(*arrays, *beside))[:3]
+    exact = np.empty((len(STATISTICS), 3), np.float32)
+    odd.fill(exact, *arrays)
+    np.testing.assert_allclose(table.T, exact, rtol=2e-3)
+    assert exact[STATISTICS.index("l2")].tolist() == pytest.approx([np.nan, np.inf, 3e30], nan_ok=True)
+    assert exact[STATISTICS.index("mean"), 1] == pytest.approx(arrays[1][np.isfinite(arrays[1])].mean(), rel=1e-5)
 
 
 def test_rows_are_in_order_whatever_is_read_together(monkeypatch, agrees):
