@@ -197,6 +197,11 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, versio
     debugger.panel.wait(state="done", barrier="drained", stop="")
     notebook.wait_until_idle()
     assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
+    run = notebook.start_cell(1)
+    debugger.wait_for_stop(after=stop)
+    debugger.resume("all")
+    run.wait()
+    debugger.panel.wait(state="done", barrier="drained", stop="")
 
 
 LONG = """%%jaxdebug

@@ -10,7 +10,7 @@ export function row(key: string, changes: Partial<RunRow> = {}): RunRow {
 }
 
 export function message(...runs: RunRow[]): RunsMessage {
-  return { type: "runs", version: 1, keys: runs.map(({ key }) => key), runs };
+  return { type: "runs", version: 1, keys: runs.map(({ key }) => key), runs, way: "shell" };
 }
 
 type OnMessage = (message: { content: { data: unknown } }) => void;
