@@ -165,9 +165,10 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
 
 
 @pytest.mark.behaviour("B1", "B4")
-@every_kernel
-def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, version):
-    notebook = open_notebook(lab, lab_page, "reloaded", RUN, HEALTHY, version=version)
+@pytest.mark.parametrize("version", all_of(versions(), (versions()[0], OWN)))  # The oldest has a way of its own.
+@pytest.mark.parametrize("page", all_of(["lab", "notebook"], ["lab"]))
+def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, version):
+    notebook = open_notebook(lab, lab_page, "reloaded", RUN, HEALTHY, version=version, page=page)
     debugger = DebuggerOnScreen(lab_page)
     notebook.start_cell(1)
     first = debugger.wait_for_stop()
@@ -190,7 +191,7 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, versio
     assert shown.inner_text() == frame
     assert log.inner_text() == typed
     assert "ZeroDivisionError" in typed
-    lab_page.screenshot("debugger-lab-after-a-reload")
+    lab_page.screenshot(f"debugger-{page}-after-a-reload")
     debugger.root.get_by_label("Frame below").click()
     assert debugger.run("loss.shape") == "()"
     debugger.resume("all")
