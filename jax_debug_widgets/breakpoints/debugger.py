@@ -130,7 +130,8 @@ class Debugger:
                     return given if replaceable is None else tuple(replaceable.given)
             self.stage.leave()
             if self.audience.may_ask() and (place == "prompt" or self.policy.prompt):
-                return plain(*arrays) if is_jax_own else self._prompt(tap, arrays, equation)
+                run = self.policy.context.copy().run
+                return run(plain, *arrays) if is_jax_own else run(self._prompt, tap, arrays, equation)
             self._skipped(point)
             return given
 

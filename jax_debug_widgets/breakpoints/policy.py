@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ class Policy:
       conditions: what of `--break-on` is to be looked at, with the number that the panel calls it by.
       timeout: seconds after which a stop goes on by itself; None for never.
       prompt: ask on stdin where no panel answers.
+      context: of the cell that began the run: XLA's threads have none, and ipykernel 7.0 asks nothing without it.
       pausing: stop at the next event.
       passing: a site whose stops are passed until there is one at another site.
       ignoring: stop no more.
@@ -44,6 +46,7 @@ class Policy:
     conditions: Sequence[Condition] = ()
     timeout: float | None = None
     prompt: bool = False
+    context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pausing: bool = False
     passing: int | None = None
     ignoring: bool = False

@@ -1,11 +1,14 @@
 """The list of this kernel's runs, as a front end shows it beside the notebook. The twin of `js/lab/src/wire.ts`.
 
 Kernel to front end: `{"type": "runs", "version": 1, "keys": [...], "runs": [row, ...]}`. `keys` names all runs that are
-known, the newest last; `runs` holds the rows of those that changed. Front end to kernel:
+known, the newest last; `runs` holds the rows of those that changed, and `way` how requests come while a cell runs. Front end
+to kernel:
 
 `list`     send the rows of all runs.
 `open`     see to it that a panel of run `run` can be shown: that the front end has the model that carries its messages.
 `barrier`  wait for the effects of run `run`, for as long as its own time-out; its row says what came of it.
+`panel`    send the panel's program and its comm, as `{"type": "panel", "version": 1, "text", "comm_id", "way"}`: a page that is
+           loaded while a cell runs on ipykernel 6 has no other way to it before the cell ends.
 """
 
 from __future__ import annotations
@@ -97,6 +100,8 @@ class Listing:
         match request.get("type"):
             case "list":
                 self._send(self._session.runs())
+            case "panel" if (program := self._session.panels.program()) is not None:
+                self._comm.send({"type": "panel", "version": VERSION, **program})
             case "open" if run is not None:
                 self._session.panels.of(run)
             case "barrier" if run is not None:
@@ -109,4 +114,5 @@ class Listing:
 
     def _send(self, runs: Iterable[Run]) -> None:
         keys = [run.key for run in self._session.runs()]
-        self._comm.send({"type": "runs", "version": VERSION, "keys": keys, "runs": [row_of(run) for run in runs]})
+        rows = [row_of(run) for run in runs]
+        self._comm.send({"type": "runs", "version": VERSION, "keys": keys, "runs": rows, "way": self._comm.way})

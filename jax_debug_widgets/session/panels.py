@@ -11,6 +11,7 @@ from jax_debug_widgets.session.requests import answer
 from jax_debug_widgets.session.snapshots import snapshot_of
 from jax_debug_widgets.session.stops import StopFeed
 from jax_debug_widgets.widgets import Channel, Panel
+from jax_debug_widgets.widgets.channel import front_end
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run import Run
@@ -53,6 +54,12 @@ class Panels:
     def way(self) -> str:
         """How requests of the browser reach the kernel, see `StopBody.way`."""
         return self._channel.way if self._channel is not None else "stdin"
+
+    def program(self) -> dict[str, str] | None:
+        """What a page needs that cannot have the model: the panel's program and its comm. None if there is no panel."""
+        if self._channel is None:
+            return None
+        return {"text": front_end("panel"), "comm_id": self._channel.model.comm_id, "way": self._channel.way}
 
     def send_news(self, run: Run) -> None:
         """Tell the browser what has happened in `run`, if it has a panel."""

@@ -102,7 +102,16 @@ class Intake:
         else:
             self._pass_on, stream = kernel.dispatch_control, kernel.control_stream
             loop = kernel.control_thread.io_loop
-        loop.add_callback(lambda: stream.on_recv(self._receive, copy=False))
+        loop.add_callback(lambda: self._attach(stream))
+
+    def _attach(self, stream: Any) -> None:
+        """Take what comes on the channel from now on; in the thread of its loop."""
+        subshells: Any = getattr(getattr(self._kernel, "shell_channel_thread", None), "_manager", None)
+        if self.way == "shell" and hasattr(subshells, "_shell_socket"):
+            # ipykernel 7.0 to 7.3 send replies past the stream that reads the socket: a request that comes just then is not
+            # seen until another comes. Later versions send through the stream.
+            subshells._shell_socket = stream
+        stream.on_recv(self._receive, copy=False)
 
     async def _receive(self, frames: Any) -> None:
         if not self._take(frames):

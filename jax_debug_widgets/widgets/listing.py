@@ -23,11 +23,16 @@ OnRequest = Callable[[dict[str, Any]], None]
 
 
 class ListingComm:
-    """Sends to every front end of this kernel; does nothing where there is no kernel."""
+    """Sends to every front end of this kernel; does nothing where there is no kernel.
+
+    Attributes:
+      way: how requests come while a cell runs, see `Channel.way`.
+    """
 
     def __init__(self, on_request: OnRequest) -> None:
         self._on_request = on_request
         self._comm: Any = None
+        self.way = "stdin"
 
     @property
     def is_open(self) -> bool:
@@ -48,6 +53,7 @@ class ListingComm:
             self._comm = opened
             intake = Intake.of(kernel)
             if intake is not None:
+                self.way = intake.way
                 intake.take(opened.comm_id, self._on_request)
             # Where the kernel has no intake, and for what comes the usual way.
             opened.on_msg(lambda message: self._on_request(message["content"]["data"]["content"]))

@@ -1,5 +1,5 @@
 /** Small real stand-ins for what the panel is given: the model of anywidget, and the ports of a run. */
-import type { Model } from "../src/entry/panel";
+import type { Model } from "../src/entry/model";
 import type { SliceAnswer } from "../src/store/arrays";
 import type { DebugRequest } from "../src/store/debugger";
 import { RunStore } from "../src/store/run";

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from jupyter_client.manager import KernelManager
 
+from jax_debug_widgets.widgets.listing import TARGET
 from tests.e2e.kernels import kernel_spec
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ class KernelClient:
                 self.messages.append(self._client.get_iopub_msg(timeout=1))
             except queue.Empty:
                 continue
+
+    def answer_prompt(self, text: str) -> None:
+        """Type `text` where the kernel asks for input."""
+        self._client.get_stdin_msg(timeout=PATIENCE)
+        self._client.input(text)
 
     def wait_for_end(self, cell: str) -> None:
         """Wait until a cell is over."""
@@ -144,6 +150,26 @@ class KernelClient:
         asked = {"comm_id": "page-2", "data": {"method": "request_states"}}
         client.shell_channel.send(client.session.msg("comm_msg", asked))
         self.wait_for(lambda message: message["content"].get("data", {}).get("method") == "update_states", since)
+
+    def ask_twice(self, apart_s: float) -> None:
+        """Make two requests of the main thread, one a moment after the other, and wait until both are answered."""
+        client = self._client
+        waiting = {client.comm_info()}
+        time.sleep(apart_s)
+        waiting.add(client.comm_info())
+        while waiting:
+            waiting.discard(client.get_shell_msg(timeout=PATIENCE)["parent_header"]["msg_id"])
+
+    def ask_for_the_panel_as_a_new_page(self) -> None:
+        """Ask for what JupyterLab's extension asks a busy ipykernel 6, whose main thread reads what a page asks first."""
+        client, since = self._client, len(self.messages)
+        client.control_channel.send(client.session.msg("comm_info_request", {"target_name": TARGET}))
+        [listing] = client.get_control_msg(timeout=PATIENCE)["content"]["comms"]
+        asked = {"comm_id": listing, "data": {"method": "custom", "content": {"type": "panel", "id": -1}}}
+        client.control_channel.send(client.session.msg("comm_msg", asked))
+        panel = self.wait_for_custom("panel", since)
+        assert (panel["comm_id"], panel["way"]) == (self.model()["comm"], "control")
+        assert "initialize" in panel["text"]
 
 
 def _custom(message: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import jupyter_client.kernelspec
 VERSIONS = ("6.31.0", "7.3.0", "7.4.0")
 """The oldest that is supported, one with subshells, and the one that sends a widget's messages to the main thread.
 
-7.0 and 7.1 now and then lose a request, at the start and after an interrupt, without us as well: not for every change.
+7.0 and 7.1 now and then lose what is printed after an interrupt, without us as well: not for every change.
 """
 
 ALL_VERSIONS = ("6.31.0", "7.0.1", "7.1.0", "7.3.0", "7.4.0")

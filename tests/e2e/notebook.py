@@ -49,7 +49,8 @@ class Notebook:
     def wait_until_idle(self, timeout_s: float = 60) -> None:
         """Wait until the kernel has started and has nothing to do.
 
-        Before 7.4 ipykernel now and then loses a new page's first request, without us as well; a person reconnects.
+        ipykernel 7.0 to 7.3 may leave a new page's first request lying until another one comes, without us as well (see
+        `widgets/intake.py`, which ends it once something is captured); a person reconnects.
         """
         try:
             self.lab_page.wait_for("kernelIsIdle", self.path, timeout_s=timeout_s / 2)

@@ -98,6 +98,9 @@ EVERY_WAY = [
 ]
 
 
+every_kernel = pytest.mark.parametrize("version", all_of(versions(), (OWN,)))
+
+
 def some_ways() -> list[Any]:
     """The environment's own kernel in the corner cases, the others and Notebook 7 in the first one."""
     of_lab = [pytest.param("lab", OWN, *case.values, id=case.id) for case in CASES[:: len(CASES) - 1]]
@@ -161,8 +164,10 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
 
 
 @pytest.mark.behaviour("B1", "B4")
-def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page):
-    notebook = open_notebook(lab, lab_page, "reloaded", RUN, HEALTHY)
+@pytest.mark.parametrize("version", all_of(versions(), (versions()[0], OWN)))  # The oldest has a way of its own.
+@pytest.mark.parametrize("page", all_of(["lab", "notebook"], ["lab"]))
+def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, version):
+    notebook = open_notebook(lab, lab_page, "reloaded", RUN, HEALTHY, version=version, page=page)
     debugger = DebuggerOnScreen(lab_page)
     notebook.start_cell(1)
     first = debugger.wait_for_stop()
@@ -185,13 +190,18 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page):
     assert shown.inner_text() == frame
     assert log.inner_text() == typed
     assert "ZeroDivisionError" in typed
-    lab_page.screenshot("debugger-lab-after-a-reload")
+    lab_page.screenshot(f"debugger-{page}-after-a-reload")
     debugger.root.get_by_label("Frame below").click()
     assert debugger.run("loss.shape") == "()"
     debugger.resume("all")
     debugger.panel.wait(state="done", barrier="drained", stop="")
     notebook.wait_until_idle()
     assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
+    run = notebook.start_cell(1)
+    debugger.wait_for_stop(after=stop)
+    debugger.resume("all")
+    run.wait()
+    debugger.panel.wait(state="done", barrier="drained", stop="")
 
 
 LONG = """%%jaxdebug
@@ -207,9 +217,10 @@ settled = settle(jnp.ones((SIZE, SIZE)))
 
 
 @pytest.mark.behaviour("B4")
+@every_kernel
 @pytest.mark.parametrize("size", all_of([4, 400], [400]))
-def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size):
-    notebook = open_notebook(lab, lab_page, "paused", LONG.replace("SIZE", str(size)), HEALTHY)
+def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size, version):
+    notebook = open_notebook(lab, lab_page, "paused", LONG.replace("SIZE", str(size)), HEALTHY, version=version)
     debugger = DebuggerOnScreen(lab_page)
     run = notebook.start_cell(1)
     notebook.output(1)
@@ -238,9 +249,10 @@ def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size):
 
 
 @pytest.mark.behaviour("B4")
+@every_kernel
 @pytest.mark.parametrize("width", all_of([16, 2000], [2000]))
-def test_the_interrupt_button_leaves_a_stop(lab, lab_page, width):
-    notebook = open_notebook(lab, lab_page, "interrupted", RUN, HEALTHY, width=width)
+def test_the_interrupt_button_leaves_a_stop(lab, lab_page, width, version):
+    notebook = open_notebook(lab, lab_page, "interrupted", RUN, HEALTHY, width=width, version=version)
     debugger = DebuggerOnScreen(lab_page)
     run = notebook.start_cell(1)
     debugger.wait_for_stop()
@@ -266,8 +278,9 @@ roots = jax.vmap(newton)(jnp.array([1.0, 0.0, -3.0]))
 
 
 @pytest.mark.behaviour("B2")
-def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page):
-    notebook = open_notebook(lab, lab_page, "set", SET, "print(roots)")
+@every_kernel
+def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page, version):
+    notebook = open_notebook(lab, lab_page, "set", SET, "print(roots)", version=version)
     debugger = DebuggerOnScreen(lab_page)
     run = notebook.start_cell(1)
     debugger.wait_for_stop()

@@ -46,6 +46,30 @@ describe("the link to a kernel", () => {
     expect(kernel.attached.map(({ commId }) => commId)).toEqual(["earlier"]);
   });
 
+  it("asks a kernel that reads its control channel alone there, and for the panel that the page cannot have", async () => {
+    vi.useFakeTimers();
+    const kernel = new FakeKernel("k", ["earlier"], new Promise(() => {}));
+    const { link } = linkTo(kernel, async () => kernel.commInfo() as Awaited<ReturnType<AskControl>>);
+    await vi.advanceTimersByTimeAsync(2100);
+    const [comm] = kernel.attached;
+    comm?.receive({ ...message(row("a", { state: "paused" })), way: "control" });
+    comm?.receive({ ...message(row("a", { state: "paused" })), way: "control" });
+    link.request({ type: "open", run: "a" });
+    expect(kernel.controlled).toEqual([
+      { comm_id: "earlier", data: { method: "custom", content: { type: "panel", id: -1 } } },
+      { comm_id: "earlier", data: { method: "custom", content: { type: "open", run: "a", id: -2 } } },
+    ]);
+    expect(comm?.sent).toEqual([{ type: "list" }]);
+  });
+
+  it("leaves the panel to the page's widgets where the kernel answers as usual", async () => {
+    const kernel = new FakeKernel("k", ["earlier"]);
+    linkTo(kernel);
+    await vi.waitFor(() => expect(kernel.attached).toHaveLength(1));
+    kernel.attached[0]?.receive({ ...message(row("a")), way: "control" });
+    expect(kernel.controlled).toEqual([]);
+  });
+
   it("leaves the control channel alone where the kernel answers at once", async () => {
     vi.useFakeTimers();
     const kernel = new FakeKernel("k", ["earlier"]);

@@ -2,8 +2,10 @@
 
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import { signal } from "@preact/signals";
+import { sendControl } from "../../src/entry/control";
 import { Runs } from "./runs";
-import { decode, type Request, type RunsMessage, TARGET } from "./wire";
+import { StandIn } from "./standin";
+import { decode, type PanelMessage, type Request, type RunsMessage, TARGET } from "./wire";
 
 /** A kernel that is running a cell answers on its control channel; one that is idle has answered by then. */
 const BUSY_AFTER_MS = 2000;
@@ -26,6 +28,11 @@ export class KernelLink {
   private comm: Kernel.IComm | undefined;
   /** The kernel has told of its runs. */
   private heard = false;
+  private way = "";
+  private sent = 0;
+  /** The kernel was running a cell when the page came, and did not answer as usual. */
+  private wasBusy = false;
+  private standIn: StandIn | undefined;
 
   /** `onBegin` is told when a run begins while we listen. */
   constructor(
@@ -40,8 +47,11 @@ export class KernelLink {
   }
 
   request(request: Request): void {
+    if (!this.comm) return;
     try {
-      this.comm?.send({ method: "custom", content: { ...request } });
+      // ipykernel 6 reads what comes the usual way only between cells.
+      if (this.way === "control") sendControl(this.kernel, this.comm.commId, { ...request, id: --this.sent });
+      else this.comm.send({ method: "custom", content: { ...request } });
     } catch {
       // A dead kernel takes no messages; `lost` says so.
     }
@@ -80,6 +90,9 @@ export class KernelLink {
     // What the page shows as the kernel's status does not say: after any request on the control channel, a debugger's for
     // example, a kernel that runs a cell is shown as idle.
     const busy = Promise.race([answered, after(BUSY_AFTER_MS)]).then((isAnswered) => !isAnswered);
+    void busy.then((isBusy) => {
+      this.wasBusy ||= isBusy;
+    });
     const control = busy.then((isBusy) => (isBusy ? this.askControl(this.kernel) : shell));
     // Whoever loses may fail later, when nobody listens.
     for (const answer of [shell, control]) answer.catch(() => undefined);
@@ -97,21 +110,34 @@ export class KernelLink {
   }
 
   private receive(data: unknown): void {
-    let message: RunsMessage | undefined;
+    let message: RunsMessage | PanelMessage | undefined;
     try {
       message = decode(data);
     } catch (error) {
       this.problem.value = error instanceof Error ? error.message : String(error);
     }
-    if (!message) return;
+    if (message?.type === "panel") this.restore(message);
+    if (message?.type !== "runs") return;
     this.heard = true;
     this.lost.value = false;
+    this.way = message.way;
+    if (this.wasBusy && this.way === "control") {
+      this.wasBusy = false;
+      this.request({ type: "panel" });
+    }
     if (this.runs.apply(message) && message.runs.length === 1) this.onBegin(this);
+  }
+
+  /** The page's widgets wait for the end of the cell: a stop can be seen and left only if the panel does not. */
+  private restore(message: PanelMessage): void {
+    if (!this.standIn && !this.kernel.isDisposed) this.standIn = new StandIn(this.kernel, message);
   }
 
   private onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {
     if (status === "restarting" || status === "autorestarting") {
       this.comm = undefined;
+      this.standIn?.end();
+      this.standIn = undefined;
       this.runs.clear();
     }
     this.lost.value = status === "dead";

@@ -5,8 +5,8 @@ import { Runs } from "./runs";
 describe("the runs of a kernel", () => {
   it("are listed with the newest first, as the kernel last told of them", () => {
     const runs = new Runs();
-    runs.apply({ type: "runs", version: 1, keys: ["a", "b"], runs: [row("a"), row("b")] });
-    runs.apply({ type: "runs", version: 1, keys: ["a", "b"], runs: [row("a", { events: 7 })] });
+    runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a", "b"], runs: [row("a"), row("b")] });
+    runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a", "b"], runs: [row("a", { events: 7 })] });
     expect(runs.newestFirst.value.map(({ key, events }) => [key, events])).toEqual([
       ["b", 0],
       ["a", 7],
@@ -16,14 +16,16 @@ describe("the runs of a kernel", () => {
 
   it("tell whether one has begun", () => {
     const runs = new Runs();
-    expect(runs.apply({ type: "runs", version: 1, keys: ["a"], runs: [row("a")] })).toBe(true);
-    expect(runs.apply({ type: "runs", version: 1, keys: ["a"], runs: [row("a", { events: 1 })] })).toBe(false);
+    expect(runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a"], runs: [row("a")] })).toBe(true);
+    expect(runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a"], runs: [row("a", { events: 1 })] })).toBe(
+      false,
+    );
   });
 
   it("go when the kernel lets go of them, and all when it begins anew", () => {
     const runs = new Runs();
-    runs.apply({ type: "runs", version: 1, keys: ["a", "b"], runs: [row("a"), row("b")] });
-    runs.apply({ type: "runs", version: 1, keys: ["b", "c"], runs: [row("c")] });
+    runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a", "b"], runs: [row("a"), row("b")] });
+    runs.apply({ type: "runs", version: 1, way: "shell", keys: ["b", "c"], runs: [row("c")] });
     expect(runs.newestFirst.value.map(({ key }) => key)).toEqual(["c", "b"]);
     expect(runs.has("a")).toBe(false);
     runs.clear();

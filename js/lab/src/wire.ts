@@ -29,15 +29,31 @@ export interface RunsMessage {
   keys: string[];
   /** Those that changed. */
   runs: RunRow[];
+  /** How the kernel is reached while a cell runs: `shell`, `control`, or `stdin` for neither. */
+  way: string;
 }
 
-export type Request = { type: "list" } | { type: "open"; run: string } | { type: "barrier"; run: string };
+/** The panel's program and the comm it speaks by, for a page whose widgets must wait for the end of a cell. */
+export interface PanelMessage {
+  type: "panel";
+  version: number;
+  comm_id: string;
+  way: string;
+  text: string;
+}
+
+export type Request =
+  | { type: "list" }
+  | { type: "panel" }
+  | { type: "open"; run: string }
+  | { type: "barrier"; run: string };
 
 /** The message in the data of a comm message; undefined for what is not for us, or not yet known to us. */
-export function decode(data: unknown): RunsMessage | undefined {
-  const content = (data as { content?: Partial<RunsMessage> } | null)?.content;
-  if (content?.type !== "runs" || !Array.isArray(content.keys) || !Array.isArray(content.runs)) return undefined;
+export function decode(data: unknown): RunsMessage | PanelMessage | undefined {
+  const content = (data as { content?: Partial<RunsMessage | PanelMessage> } | null)?.content;
+  const isRuns = content?.type === "runs" && Array.isArray(content.keys) && Array.isArray(content.runs);
+  if (!isRuns && content?.type !== "panel") return undefined;
   if (content.version !== VERSION)
     throw new Error("The kernel's jax_debug_widgets is not this page's: reload the page.");
-  return content as RunsMessage;
+  return content as RunsMessage | PanelMessage;
 }

@@ -10,7 +10,7 @@ export function row(key: string, changes: Partial<RunRow> = {}): RunRow {
 }
 
 export function message(...runs: RunRow[]): RunsMessage {
-  return { type: "runs", version: 1, keys: runs.map(({ key }) => key), runs };
+  return { type: "runs", version: 1, keys: runs.map(({ key }) => key), runs, way: "shell" };
 }
 
 type OnMessage = (message: { content: { data: unknown } }) => void;
@@ -42,6 +42,11 @@ export class FakeKernel {
   readonly statusChanged = new Signal<this, string>(this);
   readonly connectionStatusChanged = new Signal<this, string>(this);
   readonly disposed = new Signal<this, void>(this);
+  readonly iopubMessage = new Signal<this, object>(this);
+  readonly clientId = "page";
+  readonly username = "";
+  /** What was sent on the control channel: the contents of comm messages. */
+  readonly controlled: unknown[] = [];
   readonly spec: Promise<{ language: string } | undefined>;
   readonly attached: FakeComm[] = [];
   isDisposed = false;
@@ -69,6 +74,10 @@ export class FakeKernel {
 
   commInfo(): unknown {
     return { status: "ok", comms: Object.fromEntries(this.openedBefore.map((id) => [id, {}])) };
+  }
+
+  sendControlMessage(message: { content: unknown }): void {
+    this.controlled.push(message.content);
   }
 
   hasComm(id: string): boolean {

@@ -1,6 +1,4 @@
 /** A comm message by the control channel, which a kernel also reads while a cell runs. JupyterLab and Notebook 7. */
-import type { Request } from "../transport/wire";
-
 /** What we use of JupyterLab's kernel connection. */
 export interface ControlKernel {
   readonly clientId: string;
@@ -8,7 +6,7 @@ export interface ControlKernel {
   sendControlMessage?(message: object, expectReply: boolean, disposeOnDone: boolean): unknown;
 }
 
-export function sendControl(kernel: ControlKernel, comm: string, request: Request): void {
+export function sendControl(kernel: ControlKernel, comm: string, request: { readonly id: number }): void {
   const header = {
     // `crypto.randomUUID` is missing on pages that are not served securely.
     msg_id: `${kernel.clientId}-jaxdebug-${request.id}`,

@@ -7,22 +7,17 @@ import type { UiState } from "../store/ui";
 import type { Request } from "../transport/wire";
 import { mountPanel } from "../views/panel/mount";
 import { Client } from "./client";
-import { type ControlKernel, sendControl } from "./control";
+import { sendControl } from "./control";
+import type { Model } from "./model";
 import { pageRegistry, RUN_ATTRIBUTE } from "./registry";
-
-/** What we use of anywidget's model; `comm_id` and `way` say how to reach a kernel that is busy. */
-export interface Model {
-  get(trait: "run" | "comm_id" | "way"): string;
-  on(event: string, listener: (...args: never[]) => void): void;
-  off(event: string, listener: (...args: never[]) => void): void;
-  send(content: Request): void;
-  readonly widget_manager?: { readonly kernel?: ControlKernel };
-}
 
 const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host, run, ui);
 
 function initialize({ model }: { model: Model }): () => void {
   const registry = pageRegistry(mount);
+  const comm = model.get("comm_id");
+  if (model.standsIn) registry.standIns.add(comm);
+  else if (registry.standIns.has(comm)) return () => {};
   const client = new Client(
     (request) => send(model, request),
     () => registry.sweep(),
@@ -42,6 +37,7 @@ function initialize({ model }: { model: Model }): () => void {
   registry.add(client);
   return () => {
     for (const [event, listener] of listeners) model.off(event, listener);
+    if (model.standsIn) registry.standIns.delete(comm);
     registry.remove(client);
     client.lose();
   };

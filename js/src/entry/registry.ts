@@ -42,6 +42,8 @@ interface View {
 }
 
 export class Registry {
+  /** Comms that are served by a stand-in for their model, see `js/lab/src/standin.ts`. */
+  readonly standIns = new Set<string>();
   private readonly sources = new Set<RunSource>();
   private readonly views = new Map<HTMLElement, View>();
   private readonly uiOf = new WeakMap<HTMLElement, UiState>();
