@@ -11,6 +11,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.cost import tap
+from jax_debug_widgets.session import current_session
 from tests.benchmarks.timing import Program, interleaved, stdout_to_null, table
 
 MANY = 100_000
@@ -81,6 +82,24 @@ def captured(program: Program, steps: int) -> Program:
     return run
 
 
+def muted(program: Program) -> Program:
+    """The same program in a capture that records nothing of it, its site being switched off."""
+    with jdw.capture() as first:
+        program()
+    (site,) = first.sites
+    switches = current_session().switches
+
+    def run():
+        switches.mute(site.id, muted=True)
+        with jdw.capture() as run:
+            result = program()
+        switches.mute(site.id, muted=False)
+        assert len(run.store) == 0
+        return result
+
+    return run
+
+
 NOTHING, FLOOR, PLAIN = (
     "a Python callback that does nothing",
     "one that appends (the floor)",
@@ -95,6 +114,7 @@ def main() -> None:
         FLOOR: (appending(), MANY),
         "jax.debug.print, captured": (captured(loop(print_x, MANY), MANY), MANY),
         "jax.debug.print, ordered, captured": (captured(loop(print_x_ordered, MANY), MANY), MANY),
+        "jax.debug.print, captured and muted": (muted(loop(print_x, MANY)), MANY),
         "jax.debug.callback, captured": (captured(loop(call_nothing, FEW), FEW), FEW),
         PLAIN: (loop(print_x, FEW), FEW),
         "jax.debug.callback": (loop(call_nothing, FEW), FEW),
