@@ -77,3 +77,22 @@ def test_all_lines_are_searched_and_exported(panel, lab_page):
     text = download.value.path().read_text("utf-8")
     assert text.count("mean ") == 50
     assert text.startswith("event,time,site,where,label,phase,ordered,lane,occurrence,step,device,call,text")
+
+
+def test_the_panel_of_a_restarted_kernel_is_as_live(lab, lab_page, hold):
+    notebook = lab_page.open_notebook(lab.write_notebook("again.ipynb", SETUP, MATRICES, hold.blocked_cell(30)))
+    shown = PanelOnScreen(lab_page)
+    notebook.run_cell(0)
+    notebook.run_cell(1, timeout_s=120)
+    notebook.output(1)
+    shown.wait(state="done", events=100)
+    notebook.restart_kernel()
+    shown.wait(connected="false")
+    lab_page.ask("start", "notebook:clear-all-cell-outputs", notebook.path, None)
+    notebook.run_cell(0)
+    blocked = notebook.start_cell(2)
+    notebook.output(2)
+    shown.wait(state="running", events=31)
+    hold.go_on()
+    blocked.wait()
+    assert lab_page.errors == []

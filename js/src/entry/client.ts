@@ -19,16 +19,19 @@ export class Client implements RunSource {
   private readonly channel: Channel;
   private readonly presence: Presence;
 
-  /** `onRun` is told of each run when its first batch is here. */
+  /** `onRun` is told of each run when its first batch is here. `only` is the one run of a model that has but one. */
   constructor(
     send: (request: Request) => void,
     private readonly onRun: () => void,
+    private readonly only = "",
   ) {
     this.channel = new Channel(send);
     this.presence = new Presence((run, stop) => this.channel.request({ type: "here", run, stop }));
   }
 
   find(key: string): RunStore | undefined {
+    // News of another's run come to the other's model alone: what we were answered would stay as it was.
+    if (this.only && key !== this.only) return;
     const run = this.runs.get(key);
     if (!run && !this.asked.has(key)) {
       this.asked.add(key);
@@ -74,11 +77,7 @@ export class Client implements RunSource {
 
   /** Asks again for what may have been missed while there was no way to the kernel. */
   catchUp(): void {
-    try {
-      for (const run of this.runs.values()) this.channel.request({ type: "sync", run: run.key, first: run.next });
-    } catch {
-      // A kernel that is restarting takes no messages, and will not know the runs either.
-    }
+    for (const run of this.runs.values()) this.channel.request({ type: "sync", run: run.key, first: run.next });
   }
 
   /** A run may stop before anything else is known of it. */

@@ -195,10 +195,26 @@ describe("a model", () => {
     const el = document.createElement("div");
     document.body.append(el);
     const cleanup = panel.render({ model, el });
+    expect(el.textContent).toContain("run the cell again");
     model.receive("small");
     await settled();
+    expect(el.querySelector("p")?.hidden).toBe(true);
     expect(live(el.firstElementChild as HTMLElement)?.dataset.events).toBe("5");
     cleanup();
     expect(el.children).toHaveLength(0);
+  });
+
+  it("asks only its own run's model for news where each run has a model", async () => {
+    const first = start(new FakeModel("run-1"));
+    const second = start(new FakeModel("run-2"));
+    addOutput("run-2");
+    await settled();
+    expect(first.sent).toEqual([]);
+    expect(second.sent).toMatchObject([{ type: "sync", run: "run-2" }]);
+  });
+
+  it("is one module a page, however many models bring it", async () => {
+    vi.resetModules();
+    expect((await import("./panel")).default).toBe(panel);
   });
 });

@@ -21,6 +21,7 @@ function initialize({ model }: { model: Model }): () => void {
   const client = new Client(
     (request) => send(model, request),
     () => registry.sweep(),
+    model.get("run"),
   );
   const receive = (content: unknown, buffers: DataView[]) => client.receive(content, buffers);
   const lose = () => client.lose();
@@ -53,9 +54,20 @@ function send(model: Model, request: Request): void {
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const output = document.createElement("div");
   output.setAttribute(RUN_ATTRIBUTE, model.get("run"));
+  output.innerHTML = "<p>Waiting for the kernel; if it has ended, run the cell again.</p>";
   el.append(output);
   pageRegistry(mount).attach(output);
   return () => output.remove();
 }
 
-export default { initialize, render };
+const panel = { initialize, render };
+
+declare global {
+  interface Window {
+    __jaxDebugPanel?: typeof panel;
+  }
+}
+
+/** Each model brings its copy of this module, and views redraw for the stores of their own copy only: the page has one. */
+window.__jaxDebugPanel ??= panel;
+export default window.__jaxDebugPanel as typeof panel;

@@ -15,7 +15,7 @@
  * view stands beside them in a shadow root of its own. Outputs come and go as the notebook is scrolled and redrawn:
  * whenever the page changes, what has gone loses its view (and has its snapshot back) and what has come gets one.
  *
- * The registry on `window` is the only state outside of the models: each model brings its own copy of this module.
+ * The registry on `window` is the only state outside of the models.
  */
 import type { RunStore } from "../store/run";
 import { createUi, type UiState } from "../store/ui";

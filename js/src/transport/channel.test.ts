@@ -15,3 +15,13 @@ it("gives each answer to who asked, once", () => {
   channel.settle({ type: "error", version: 1, run: "a", id: 1, message: "no" });
   expect(answers).toEqual(["rows done", "barrier error"]);
 });
+
+it("answers for a kernel that takes no messages", () => {
+  const channel = new Channel(() => {
+    throw new Error("Cannot send");
+  });
+  const answers: Message[] = [];
+  channel.request({ type: "barrier", run: "a" }, (message) => answers.push(message));
+  channel.request({ type: "sync", run: "a", first: 0 });
+  expect(answers).toMatchObject([{ type: "error", run: "a", id: 1, message: "The kernel is gone." }]);
+});

@@ -1,5 +1,5 @@
 /** Numbers the requests to the kernel and hands each answer to who asked. The other half is `transport/wire.py`. */
-import type { Message, Request, RequestBody } from "./wire";
+import { type Message, type Request, type RequestBody, VERSION } from "./wire";
 
 export type Answer = (message: Message) => void;
 
@@ -13,7 +13,12 @@ export class Channel {
   request(body: RequestBody, answer?: Answer): void {
     const id = ++this.lastId;
     if (answer) this.waiting.set(id, answer);
-    this.send({ ...body, id });
+    try {
+      this.send({ ...body, id });
+    } catch {
+      // The comm of a kernel that restarts, or has ended, takes no messages.
+      this.settle({ type: "error", version: VERSION, run: body.run, id, message: "The kernel is gone." });
+    }
   }
 
   /** Gives `message` to who asked for it, if it answers a request. */
