@@ -60,6 +60,14 @@ def test_the_selected_event_shows_its_array_in_place(panel, lab_page):
     lab_page.screenshot("panel-array-in-place")
 
 
+def test_the_title_is_cut_only_where_there_is_no_room(panel):
+    unused = panel.root.locator(".header .numbers").evaluate(
+        "(numbers) => { const text = document.createRange(); text.selectNodeContents(numbers);"
+        " return numbers.offsetWidth - text.getBoundingClientRect().width; }"
+    )
+    assert unused < 2
+
+
 def test_a_site_is_muted_and_heard_again(panel):
     mute = panel.root.get_by_label("Mute x", exact=True)
     mute.click()

@@ -69,7 +69,7 @@ function Numbers({ run, wanted }: Omit<Props, "name">) {
       {turn("Next rows", "↓", 1, 0)}
       {turn("Columns before", "←", 0, -1)}
       {turn("Next columns", "→", 0, 1)}
-      <table class="mono number numbers" data-testid="numbers">
+      <table class="mono number elements" data-testid="numbers">
         <tbody>
           {Array.from({ length: rows }, (_, i) => (
             <tr key={i}>
