@@ -11,11 +11,12 @@ from collections.abc import Callable
 HZ = 30
 """Ticks a second: Jupyter counts messages (1000/s, the excess silently dropped), eyes do not see more."""
 
-SHARE = 1 / 16
-"""Of one processor, that ticking takes at most. With some hundred values watched a tick takes 10 ms, in which the user's
-program waits for Python's lock whenever it has something to say."""
+_SHARE = 1 / 16
+"""Of one processor, that ticking takes where it can. With some hundred values watched a tick takes 10 ms, in which the
+user's program waits for Python's lock whenever it has something to say."""
 
-_LONGEST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 0.06
+"""Between two ticks, whatever they take: what is drawn still moves."""
 
 _FAILURES_TOLD = 3
 """Of failed ticks one after the other; 30 tracebacks a second would bury the user's own output."""
@@ -66,4 +67,4 @@ class Pump:
                 if failures <= _FAILURES_TOLD:
                     _log.exception("jax_debug_widgets could not send what happened")
             took = time.thread_time() - began
-            pause = min(max(self._period, took / SHARE), max(self._period, _LONGEST_PAUSE_S))
+            pause = min(max(self._period, took / _SHARE), max(self._period, LONGEST_PAUSE_S))

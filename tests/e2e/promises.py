@@ -11,6 +11,9 @@ import os
 ANSWER_MS = 100
 """Within which an answer feels immediate."""
 
+PAUSE_MS = 100
+"""Between two updates of a panel while events come in."""
+
 LATENCY_MS = 150
 """From a callback in the kernel to its pixel, 95th percentile at 10 000 events a second."""
 
