@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jax._src import core, ffi, sharding_impls
+from jax._src import core, sharding_impls
 from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.emit import emit_host_call
 
 if TYPE_CHECKING:
     import jax
@@ -42,8 +44,8 @@ def _lower(ctx: Any, *operands: Any, device: Any, **_rest: Any) -> Sequence[Any]
 
 
 def _lower_on_cpu(ctx: Any, *operands: Any, host: Any, device: Any, **_rest: Any) -> Sequence[Any]:
-    module = ctx.module_context
-    alone = isinstance(module.axis_context, sharding_impls.ShardingContext) and module.axis_context.num_devices == 1
+    context = ctx.module_context.axis_context
+    alone = isinstance(context, sharding_impls.ShardingContext) and context.num_devices == 1
     if not alone or any(aval.dtype.kind not in _READABLE for aval in ctx.avals_in):
         return _lower(ctx, *operands, device=device)
 
@@ -52,9 +54,7 @@ def _lower_on_cpu(ctx: Any, *operands: Any, host: Any, device: Any, **_rest: Any
         host(result, *arrays)
         return ()
 
-    module.add_host_callback(fill)
-    call = ffi.ffi_lowering(_TARGET, has_side_effect=False)
-    return call(ctx, *operands, index=np.uint64(len(module.host_callbacks) - 1))
+    return emit_host_call(ctx, _TARGET, fill, operands, has_side_effect=False).results
 
 
 mlir.register_lowering(host_p, _lower)

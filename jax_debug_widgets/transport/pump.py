@@ -67,4 +67,4 @@ class Pump:
                 if failures <= _FAILURES_TOLD:
                     _log.exception("jax_debug_widgets could not send what happened")
             took = time.thread_time() - began
-            pause = min(max(self._period, took / _SHARE), max(self._period, LONGEST_PAUSE_S))
+            pause = max(self._period, min(took / _SHARE, LONGEST_PAUSE_S))

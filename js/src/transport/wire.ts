@@ -334,21 +334,10 @@ export interface Failure {
   message: string;
 }
 
-export type Message =
-  | Batch
-  | Rows
-  | ArraySlice
-  | Values
-  | Histograms
-  | FileMessage
-  | Source
-  | StopChange
-  | ConsoleOutput
-  | TypedBefore
-  | Completions
-  | ModuleMessage
-  | Done
-  | Failure;
+/** Messages that are as they come, without buffers to unpack. */
+type Plain = Values | Source | StopChange | ConsoleOutput | TypedBefore | Completions | ModuleMessage | Done | Failure;
+
+export type Message = Batch | Rows | ArraySlice | Histograms | FileMessage | Plain;
 
 export type RequestBody =
   | { type: "sync"; run: string; first: number }
@@ -377,20 +366,7 @@ export type Request = RequestBody & { id: number };
 
 /** The typed message in `content` and its buffers, as a host hands them over. */
 export function decode(content: unknown, buffers: readonly ArrayBufferView[] = []): Message {
-  const header = content as
-    | BatchHeader
-    | RowsHeader
-    | ArrayHeader
-    | DataHeader
-    | Values
-    | Source
-    | StopChange
-    | ConsoleOutput
-    | TypedBefore
-    | Completions
-    | ModuleMessage
-    | Done
-    | Failure;
+  const header = content as BatchHeader | RowsHeader | ArrayHeader | DataHeader | Plain;
   if (header.version > VERSION) {
     throw new WireError("The kernel has a newer jax_debug_widgets than this page: reload the page.");
   }
