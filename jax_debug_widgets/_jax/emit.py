@@ -65,18 +65,13 @@ def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:
 def _custom_call(ctx: Any, function: Any, operands: Sequence[Any], partitioned: bool, sharding: Any) -> Sequence[Any]:
     infix = _RAW_PLATFORMS[_platform(ctx)]
     target = f"xla_ffi{'_partitioned' if partitioned else ''}_python_{infix}_callback"
-    operation = emit_host_call(ctx, target, function, operands, has_side_effect=True)
-    if sharding is not None:
-        versions.set_sharding(ctx.module_context, operation, sharding)
-    return operation.results
-
-
-def emit_host_call(ctx: Any, target: str, function: Any, operands: Sequence[Any], *, has_side_effect: bool) -> Any:
-    """The operation that calls `function` by one of jaxlib's custom calls for Python."""
     module = ctx.module_context
     module.add_host_callback(function)
-    lower = ffi.build_ffi_lowering_function(target, has_side_effect=has_side_effect)
-    return lower(ctx, *operands, index=np.uint64(len(module.host_callbacks) - 1))
+    lower = ffi.build_ffi_lowering_function(target, has_side_effect=True)
+    operation = lower(ctx, *operands, index=np.uint64(len(module.host_callbacks) - 1))
+    if sharding is not None:
+        versions.set_sharding(module, operation, sharding)
+    return operation.results
 
 
 def _platform(ctx: Any) -> str:

@@ -1,4 +1,8 @@
-"""Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise."""
+"""Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise.
+
+A loop becomes one of turns: the watched body once, then a loop of plain ones. A switch in each iteration would cost more:
+XLA copies what goes through it. Only bodies that say something themselves get one: what is told of their loop must stay.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +35,9 @@ mlir.register_lowering(ask_p, emit_answer_call, cacheable=False)
 
 def is_long(equation: Any, every: int) -> bool:
     """Whether an equation is a loop that runs often enough for its iterations to be sampled."""
-    name = equation.primitive.name
-    return name == "while" or (name == "scan" and equation.params["length"] >= every)
+    if equation.primitive.name == "while":
+        return _can_take_turns(equation) or not _lanes_that_end(equation.params)
+    return equation.primitive.name == "scan" and equation.params["length"] >= every
 
 
 def has_long_loop(jaxpr: Any, every: int) -> bool:
@@ -66,9 +71,113 @@ def by_call(plain: core.ClosedJaxpr, watched: core.ClosedJaxpr, every: int) -> c
 
 def by_iteration(equation: Any, watched: Any, every: int) -> list[Any]:
     """A loop that runs the body `watched` in its first iteration and every n-th after it, as equations."""
-    if equation.primitive.name == "scan":
+    is_scan = equation.primitive.name == "scan"
+    if _can_take_turns(equation):
+        loop = _scan_in_turns if is_scan else _while_in_turns
+        return [_call(equation, loop(equation.params, watched, every))]
+    if is_scan:
         return _scan(equation, watched, every)
     return [_while(equation, watched, every)]
+
+
+def _can_take_turns(equation: Any) -> bool:
+    if equation.effects:
+        return False
+    has_keys = any(jax.dtypes.issubdtype(one.aval.dtype, jax.dtypes.extended) for one in equation.outvars)
+    return not has_keys and equation.params.get("unroll", 1) == 1
+
+
+def _lanes_that_end(params: Any) -> tuple[int, ...]:
+    """The shape of the condition of a `while`: under `vmap` its lanes may end one by one."""
+    return params["cond_jaxpr"].out_avals[0].shape
+
+
+def _call(equation: Any, function: Callable[..., Any]) -> Any:
+    """The same operands and results, by `function`."""
+    program = _traced(function, [atom.aval for atom in equation.invars])
+    return equation.replace(
+        primitive=core.closed_call_p,
+        params={"call_jaxpr": program},
+        effects=program.effects,
+    )
+
+
+def _turns(goes_on: Callable[[Any], Any], watched: Any, plain: Any, every: int, state: Any) -> Any:
+    """While `goes_on(state)`: the state after `watched` once and `plain` up to n - 1 times."""
+
+    def turn(state: Any) -> Any:
+        def is_plain(numbered: Any) -> Any:
+            number, state = numbered
+            return (number < every) & goes_on(state)
+
+        def run_plain(numbered: Any) -> Any:
+            number, state = numbered
+            return number + 1, plain(state)
+
+        return lax.while_loop(is_plain, run_plain, (np.int32(1), watched(state)))[1]
+
+    return lax.while_loop(goes_on, turn, state)
+
+
+def _while_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Callable[..., Any]:
+    cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
+    lanes = _lanes_that_end(params)
+
+    def loop(*operands: Any) -> Any:
+        asked, used = operands[:cond_count], operands[cond_count : cond_count + body_count]
+
+        def which_go_on(state: Any) -> Any:
+            return core.jaxpr_as_fun(params["cond_jaxpr"])(*asked, *state)[0]
+
+        def run(body: core.ClosedJaxpr) -> Callable[[Any], Any]:
+            def step(state: Any) -> Any:
+                new = core.jaxpr_as_fun(body)(*used, *state)
+                if not lanes:
+                    return new
+                go_on = which_go_on(state)
+                return [_where(go_on, one, other) for one, other in zip(new, state, strict=True)]
+
+            return step
+
+        initial = list(operands[cond_count + body_count :])
+        return _turns(lambda state: which_go_on(state).any(), run(watched), run(params["body_jaxpr"]), every, initial)
+
+    return loop
+
+
+def _where(lanes: Any, new: Any, old: Any) -> Any:
+    """What JAX does with the lanes of a `while` that have ended."""
+    return lax.select(lax.broadcast_in_dim(lanes, new.shape, range(lanes.ndim)), new, old)
+
+
+def _scan_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Callable[..., Any]:
+    plain, length, reverse = params["jaxpr"], params["length"], params["reverse"]
+    const_count, carry_count = params["num_consts"], params["num_carry"]
+
+    def loop(*operands: Any) -> Any:
+        used, carry = operands[:const_count], list(operands[const_count : const_count + carry_count])
+        slices = operands[const_count + carry_count :]
+        made = [jnp.zeros((length, *one.shape), one.dtype) for one in plain.out_avals[carry_count:]]
+
+        def run(body: core.ClosedJaxpr) -> Callable[[Any], Any]:
+            def step(state: Any) -> Any:
+                number, carry, made = state
+                at = length - 1 - number if reverse else number
+                current = [lax.dynamic_index_in_dim(one, at, keepdims=False) for one in slices]
+                results = core.jaxpr_as_fun(body)(*used, *carry, *current)
+                carry, new = results[:carry_count], results[carry_count:]
+                updated = [
+                    lax.dynamic_update_index_in_dim(one, part, at, 0) for one, part in zip(made, new, strict=True)
+                ]
+                return number + 1, list(carry), updated
+
+            return step
+
+        initial = np.int32(0), carry, made
+        _, carry, made = _turns(lambda state: state[0] < length, run(watched), run(plain), every, initial)
+        return [*carry, *made]
+
+    return loop
 
 
 def _scan(equation: Any, watched: core.ClosedJaxpr, every: int) -> list[Any]:

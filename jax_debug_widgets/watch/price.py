@@ -12,6 +12,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.watch.statistics import native_target
 
 _FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
 """Nanoseconds of a multiplication or addition in a matrix product, of an element that another equation makes, and of an
@@ -19,8 +20,9 @@ equation however small. Set by what training scans and the programs of `tests/wa
 what is told is mostly right within a factor of two, and too little for programs of some microseconds. It is the
 proportions that count."""
 
-_READ, _VALUE, _HANDED = 1.2, 1500.0, 12000.0
-"""Of an element whose statistics are taken, of a watched value however small, and of a body that hands its values over."""
+_READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
+"""Of an element whose statistics are taken, by XLA and with Numba, of a watched value however small, and of a body that hands
+its values over."""
 
 
 @dataclass(eq=False)
@@ -41,7 +43,8 @@ class Work:
         self.plain += times * sum(map(_of_equation, jaxpr.eqns))
         if taken:
             elements = sum(_size(variable.aval) for variable in taken)
-            self.watching += times / every * (_READ * elements + _VALUE * len(taken) + _HANDED)
+            read = _READ_NATIVELY if native_target() else _READ
+            self.watching += times / every * (read * elements + _VALUE * len(taken) + _HANDED)
 
 
 def _of_equation(equation: Any) -> float:
@@ -67,12 +70,13 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     """What it costs to watch all of these; empty for none."""
     if not sites:
         return ""
+    with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
     return (
         f"{len(sites)} values are watched: {in_bytes(nbytes)} are read more, each time that all of them are computed, and "
         f"the programs are expected to take about {expected_slowdown(works):.2g} times as long (an estimate from their "
         "equations; `%jaxdebug verify F(X)` measures it). To pay less name some of them (--watch NAMES), or watch every N-th "
-        "step (--every N)."
+        f"step (--every N){with_numba}."
     )
 
 

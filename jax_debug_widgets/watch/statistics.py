@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,8 +12,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.host import computed_on_host
-from jax_debug_widgets.watch import odd
+from jax_debug_widgets._jax.native import computed_natively
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
 """Of an array: `min` to `std` of its finite elements, the norm of all, and counts."""
@@ -26,7 +26,7 @@ _TOGETHER = 1 << 24
 _ROW = 1024
 """Elements of which a row is made there, so that arrays of any sizes make one table."""
 
-_SMALL = 1e-16
+SMALL = 1e-16
 """A square of this is still far from where float32 ends."""
 
 _SAME_ELEMENTS = frozenset(("transpose", "reshape", "squeeze", "expand_dims", "rev", "copy", "copy_p"))
@@ -61,13 +61,14 @@ def _only_widens(equation: Any) -> bool:
 def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None) -> jax.Array:
     """float32[n, 9]: of each array, or of those that `rows` names; of a single number it is the first of its row.
 
-    Of complex numbers their magnitude. The arrays are read one by one, in five passes; what is left of them is put
-    together for all: small operations cost more by their number than by their size, to run and to compile.
+    Of complex numbers their magnitude. On a CPU each array is read once, by `native`; where XLA computes it, in five
+    passes, and what is left of them is put together for all: small operations cost more by their number than by their
+    size, to run and to compile.
     """
     sizes = [array.size for array in arrays]
     large = [number for number, size in enumerate(sizes) if size > 1]
     single = [number for number, size in enumerate(sizes) if size == 1]
-    columns = [_statistics([arrays[number] for number in group]) for group in _groups(large, sizes)]
+    columns = [_statistics([_as_float(arrays[number]) for number in group]) for group in _groups(large, sizes)]
     if single:
         numbers = jnp.concatenate([_as_float(arrays[number]).reshape(1) for number in single])
         width = len(STATISTICS) if large else len(SCALAR)
@@ -97,41 +98,50 @@ def _as_float(array: jax.Array) -> jax.Array:
 
 def _statistics(arrays: list[jax.Array]) -> jax.Array:
     """float32[9, n]."""
-    parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each]).reshape(
-        -1, len(arrays)
-    )
+    return jnp.stack(computed_natively(native_target(), arrays, (len(STATISTICS),), _by_xla), 1)
+
+
+@functools.cache
+def native_target() -> str | None:
+    """The custom call that computes statistics; None without Numba, or with one that does not fit."""
+    try:
+        from jax_debug_widgets.watch.native import TARGET
+    except ImportError:
+        return None
+    return TARGET
+
+
+def _by_xla(*arrays: jax.Array) -> list[jax.Array]:
+    """Of each float32[9]."""
+    parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each])
+    parts = parts.reshape(-1, len(arrays))
     low, high, _, squares, _ = parts
     largest = jnp.maximum(high, -low)
-    is_plain = jnp.isfinite(squares) & ((largest > _SMALL) | (largest == 0))
+    is_plain = jnp.isfinite(squares) & ((largest > SMALL) | (largest == 0))
     # Nearly always this holds of all, and then the passes are enough.
-    return lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
-
-
-def _of_any(_parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
-    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold."""
-    return computed_on_host(odd.fill, _of_odd, arrays, (len(STATISTICS), len(arrays)))
+    table = lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
+    return list(table.T)
 
 
 @jax.jit
-def _passes(array: jax.Array) -> tuple[jax.Array, ...]:
+def _passes(x: jax.Array) -> tuple[jax.Array, ...]:
     """Jitted for the sake of JAX's caches: arrays of one shape are traced and lowered once.
 
     Each is one whole reduction by one operation, for which XLA's CPU backend has kernels; what it compiles itself (of
     several results at once, of comparisons, of columns) is not vectorised, or more to compile than to run.
     """
-    x = _as_float(array)
     return x.min(), x.max(), x.sum(), (x * x).sum(), jnp.square(jnp.sign(x)).sum()
 
 
-def _of_finite(parts: jax.Array, arrays: list[jax.Array]) -> jax.Array:
+def _of_finite(parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
     low, high, total, squares, others = parts
     sizes = _sizes(arrays)
     none = jnp.zeros_like(low)
     return jnp.stack([low, high, *_moments(total, squares, sizes), jnp.sqrt(squares), sizes - others, none, none, none])
 
 
-def _of_odd(*arrays: jax.Array) -> jax.Array:
-    """The same on a device.
+def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
+    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold.
 
     All arrays become rows of one table, filled up with NaN: a computation of its own for each takes long to compile.
     """
@@ -139,7 +149,7 @@ def _of_odd(*arrays: jax.Array) -> jax.Array:
     filling = np.array([rows * _ROW - array.size for rows, array in zip(lengths, arrays, strict=True)], np.float32)
     pieces: list[Any] = []
     for array, fill in zip(arrays, filling, strict=True):
-        pieces += [_as_float(array).ravel(), np.full(int(fill), np.nan, np.float32)]
+        pieces += [array.ravel(), np.full(int(fill), np.nan, np.float32)]
     table = jnp.concatenate(pieces).reshape(-1, _ROW)
     owner = np.repeat(np.arange(len(arrays)), lengths)
     is_mine = lax.broadcasted_iota(jnp.int32, (len(arrays), len(owner)), 0) == owner[None].astype(np.int32)

@@ -10,7 +10,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.watching import WatchHooks
-from jax_debug_widgets.watch import odd, statistics
+from jax_debug_widgets.watch import statistics
 from jax_debug_widgets.watch.statistics import STATISTICS, stacked
 from jax_debug_widgets.watch.whole import MAX_ELEMENTS, sampled, whole_shape
 
@@ -155,6 +155,7 @@ def test_every_nth_iteration_of_a_while_and_every_nth_call():
     assert [int(event.kwargs["max"]) for event in run.events if not event.step] == [0, 6, 12]
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "array",
     [
@@ -182,23 +183,45 @@ def test_statistics_of_every_dtype(array, agrees):
     agrees({name: [number] for name, number in zip(STATISTICS, np.asarray(table[1]), strict=True)}, other)
 
 
-@pytest.mark.parametrize("mixed", [False, True], ids=["in one table", "beside a dtype that NumPy cannot read"])
-def test_odd_values_are_found_on_the_host_and_on_a_device_alike(mixed):
+@pytest.fixture(params=["natively", "by XLA"])
+def way(request, monkeypatch):
+    """Who computes statistics: each has to find the same."""
+    if request.param == "by XLA":
+        monkeypatch.setattr(statistics, "native_target", lambda: None)
+    else:
+        assert statistics.native_target()
+    return request.param
+
+
+def test_odd_values_in_long_arrays_are_found_each_way(way, agrees):
     generator = np.random.default_rng(0)
     arrays = [generator.normal(size=n).astype(np.float32) for n in (5, 1500, 70_000)]
     for array, odd_one in zip(arrays, (np.nan, np.inf, -3e30), strict=True):
         array[[1, -1]] = odd_one, 0
-    beside = [np.full(7, 2, jnp.bfloat16)] if mixed else []
-    program = jax.jit(lambda *arrays: stacked(arrays)).lower(*arrays, *beside)
-    assert ("xla_buffer_python_cpu_callback" in program.as_text()) != mixed
-    table = np.asarray(program.compile()(*arrays, *beside))[:3]
-    exact = np.empty((len(STATISTICS), 3), np.float32)
-    odd.fill(exact, *arrays)
-    np.testing.assert_allclose(table.T, exact, rtol=2e-3)
-    assert exact[STATISTICS.index("l2")].tolist() == pytest.approx([np.nan, np.inf, 3e30], nan_ok=True)
-    assert exact[STATISTICS.index("mean"), 1] == pytest.approx(arrays[1][np.isfinite(arrays[1])].mean(), rel=1e-5)
+    program = jax.jit(lambda *arrays: stacked(arrays)).lower(*arrays)
+    assert (program.as_text().count("jax_debug_widgets_statistics") == 3) == (way == "natively")
+    table = np.asarray(program.compile()(*arrays))
+    for row, array in zip(table, arrays, strict=True):
+        agrees(dict(zip(STATISTICS, row[:, None], strict=True)), array)
+    assert table[:, STATISTICS.index("l2")].tolist() == pytest.approx([np.nan, np.inf, 3e30], nan_ok=True)
+    assert table[1, STATISTICS.index("mean")] == pytest.approx(arrays[1][np.isfinite(arrays[1])].mean(), rel=1e-5)
 
 
+def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_only(agrees):
+    mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    split = jax.sharding.NamedSharding(mesh, jax.P("x"))
+    array = np.linspace(-1, 1, 4096, dtype=np.float32)
+    program = jax.jit(lambda x: stacked([x]))
+    parted = jax.jit(jax.shard_map(program, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"), check_vma=False))
+    lowered = [program.lower(array), program.lower(jax.device_put(array, split)), parted.lower(array)]
+    assert ["jax_debug_widgets_statistics" in one.as_text() for one in lowered] == [True, False, True]
+    for one in (array, jax.device_put(array, split)):
+        agrees(dict(zip(STATISTICS, np.asarray(program(one))[0][:, None], strict=True)), array)
+    for row, quarter in zip(np.asarray(parted(array)), np.split(array, 4), strict=True):
+        agrees(dict(zip(STATISTICS, row[:, None], strict=True)), quarter)
+
+
+@pytest.mark.usefixtures("way")
 def test_rows_are_in_order_whatever_is_read_together(monkeypatch, agrees):
     monkeypatch.setattr(statistics, "_TOGETHER", 2000)
     arrays = [np.arange(1500.0), np.array(3.0), np.full((30, 40), np.inf), np.array([[7.0]]), np.linspace(1, 2, 400)]

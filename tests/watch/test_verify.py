@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -134,3 +136,20 @@ def test_what_watching_costs_is_told_before_it_is_paid():
         assert f"about {told[name]:.2g} times as long" in note
     assert 1 < told["products"] < told["elements"]
     assert 1 < told["tenth"] < told["elements"]
+
+
+@pytest.mark.behaviour("W3")
+def test_without_numba_more_is_expected_and_it_is_said_what_to_install(monkeypatch):
+    price = importlib.import_module("jax_debug_widgets.watch.price")
+    large = jnp.zeros((256, 256))
+    notes, expected = [], []
+    for target in ("a custom call", None):
+        monkeypatch.setattr(price, "native_target", lambda target=target: target)
+        with jdw.capture(watch=True) as run:
+            jax.jit(lambda x: layer(x, x))(large)
+        seen = run.watch_seen()
+        assert seen is not None
+        expected.append(expected_slowdown({seen.works[site.id] for site in run.watched}))
+        notes += [note for note in run.status().notes if "are watched" in note]
+    assert 1 < expected[0] < expected[1]
+    assert ["jax-debug-widgets[fast]" in note for note in notes] == [False, True]

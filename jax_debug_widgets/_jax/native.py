@@ -1,0 +1,63 @@
+"""What a program computes by a compiled function of our own, from XLA's own memory and without Python.
+
+Only on the CPU, and only where the whole of an array is at hand: of a value that XLA's partitioner splits over several
+devices each has a part, and a call of ours would make XLA bring them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jax._src import core, ffi, sharding_impls
+from jax._src.interpreters import mlir
+from jax.extend import core as jax_core
+
+if TYPE_CHECKING:
+    import jax
+
+native_p = jax_core.Primitive("computed_natively")
+native_p.multiple_results = True
+
+
+def computed_natively(
+    target: str | None,
+    arrays: Sequence[jax.Array],
+    shape: tuple[int, ...],
+    otherwise: Callable[..., Sequence[jax.Array]],
+) -> Sequence[jax.Array]:
+    """Of each array float32[shape]: what the XLA custom call `target` makes of it.
+
+    Where it is not to be had (other devices; None: nowhere), what `otherwise(*arrays)` makes of all of them.
+    """
+    return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise)
+
+
+@native_p.def_abstract_eval
+def _abstract_eval(*arrays: Any, shape: tuple[int, ...], **_rest: Any) -> Any:
+    return [core.ShapedArray(shape, np.dtype(np.float32)) for _ in arrays]
+
+
+def _lower(ctx: Any, *operands: Any, otherwise: Any, **_rest: Any) -> Sequence[Any]:
+    return mlir.lower_fun(otherwise, multiple_results=True)(ctx, *operands)
+
+
+def _lower_on_cpu(ctx: Any, *operands: Any, target: str | None, **rest: Any) -> Sequence[Any]:
+    if target is None or not _is_whole(ctx.module_context.axis_context):
+        return _lower(ctx, *operands, **rest)
+    emit = ffi.build_ffi_lowering_function(target)
+    each = zip(ctx.avals_in, ctx.avals_out, operands, strict=True)
+    return [emit(ctx.replace(avals_in=[array], avals_out=[out]), one).result for array, out, one in each]
+
+
+def _is_whole(axis_context: Any) -> bool:
+    if isinstance(axis_context, sharding_impls.ShardingContext):
+        return axis_context.num_devices == 1
+    if isinstance(axis_context, sharding_impls.SPMDAxisContext):
+        return axis_context.manual_axes == frozenset(axis_context.mesh.axis_names)
+    return False
+
+
+mlir.register_lowering(native_p, _lower)
+mlir.register_lowering(native_p, _lower_on_cpu, platform="cpu")

@@ -1,0 +1,162 @@
+"""`--every N`: which iterations of a loop are watched, that the loop stays what it is, and that it is made of turns."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+EVERY = 3
+X = np.linspace(0, 1, 4, dtype=np.float32)
+
+
+def advance(c, t):
+    y = jnp.tanh(c * 1.1 + jnp.float32(t))
+    return y
+
+
+def scan(x, *, reverse=False, unroll=1):
+    """Constants, carry, slices and results in trees."""
+    times = {"t": jnp.arange(10.0), "u": jnp.arange(20.0).reshape(10, 2)}
+
+    def step(carry, at):
+        c, count = carry
+        y = advance(c, at["t"] + at["u"].sum() + x[0])
+        return (y, count + 1), (y.sum(), {"count": count})
+
+    return lax.scan(step, (x, 0), times, reverse=reverse, unroll=unroll)
+
+
+def scan_of_keys(x):
+    def step(c, key):
+        y = advance(c, jax.random.normal(key, c.shape))
+        return y, jax.random.fold_in(key, 1)
+
+    c, keys = lax.scan(step, x, jax.random.split(jax.random.key(0), 10))
+    return c, jax.random.key_data(keys)
+
+
+def printing_scan(x):
+    def step(c, t):
+        y = advance(c, t)
+        jax.debug.print("{}", t)
+        return y, None
+
+    return lax.scan(step, x, jnp.arange(10.0))
+
+
+def without_carry(x):
+    return lax.map(lambda t: advance(x, t), jnp.arange(10.0))
+
+
+def while_loop(x):
+    limit = x.size + 6
+
+    def body(state):
+        i, c = state
+        y = advance(c, i)
+        return i + 1, y
+
+    return lax.while_loop(lambda state: state[0] < limit, body, (0, x))
+
+
+def vmapped_while(x):
+    def one(start):
+        return lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] + 1, advance(c[1], start)), (0, start))
+
+    return jax.vmap(one)(x)
+
+
+def lanes_that_end(x):
+    """As many iterations as the last lane needs: the condition is one a lane."""
+
+    def one(lane):
+        return lax.while_loop(lambda c: c[0] < 7 + lane, lambda c: (c[0] + 1, advance(c[1], lane)), (0.0, lane))
+
+    return jax.vmap(one)(jnp.arange(4.0) + x[0])
+
+
+def printing_lanes(x):
+    """A switch would want the number of the iteration in each lane: every one of them is watched."""
+    return jax.vmap(lambda lane: lax.while_loop(lambda c: c < lane, printed, lane * 0))(jnp.arange(4.0) + x[0])
+
+
+def printed(c):
+    y = c + 1
+    jax.debug.print("{}", c)
+    return y
+
+
+def nested(x):
+    def outer(c, t):
+        c = lax.fori_loop(0, 2, lambda i, c: advance(c, i), c)
+        return c, t
+
+    return lax.scan(outer, x, jnp.arange(10))
+
+
+def gradient(x):
+    def loss(x):
+        return scan(x)[0][0].sum()
+
+    return jax.grad(loss)(x)
+
+
+TURNS = {
+    "scan": scan,
+    "reversed": lambda x: scan(x, reverse=True),
+    "no carry": without_carry,
+    "while": while_loop,
+    "vmapped while": vmapped_while,
+    "lanes that end": lanes_that_end,
+    "nested": nested,
+    "gradient": gradient,
+}
+SWITCHES = {
+    "unrolled": lambda x: scan(x, unroll=2),
+    "keys": scan_of_keys,
+    "prints": printing_scan,
+}
+
+
+def statistics_of(event):
+    return {name: float(array) for name, array in event.kwargs.items()}
+
+
+@pytest.mark.parametrize("name", [*TURNS, *SWITCHES])
+def test_a_sampled_loop_gives_the_same_and_every_nth_of_its_values(name, same_bits):
+    program = jax.jit((TURNS | SWITCHES)[name])
+    plain = program(X)
+    with jdw.capture(watch="y") as full:
+        program(X)
+    with jdw.capture(watch="y", every=EVERY) as run:
+        result = program(X)
+        text = program.lower(X).as_text()
+    assert same_bits(result, plain)
+    assert ("stablehlo.case" in text) == (name in SWITCHES)
+    kept = [event for event in full.events if event.site.watch and event.step[0] % EVERY == 0]
+    sampled = [event for event in run.events if event.site.watch]
+    assert len({event.step[0] for event in sampled}) == 4
+    for theirs, ours in zip(kept, sampled, strict=True):
+        assert (theirs.step, theirs.site.watch.name, theirs.phase) == (ours.step, ours.site.watch.name, ours.phase)
+        assert statistics_of(ours) == pytest.approx(statistics_of(theirs), rel=1e-5, abs=1e-3)
+
+
+def test_a_loop_that_never_runs():
+    program = jax.jit(lambda x, n: lax.fori_loop(0, n, lambda i, c: advance(c, i), x))
+    with jdw.capture(watch="y", every=EVERY) as run:
+        assert np.array_equal(program(X, 0), X)
+        program(X, 1)
+    assert len([event for event in run.events if event.site.watch]) == 1
+
+
+def test_lanes_that_print_are_watched_in_each_iteration(same_bits):
+    program = jax.jit(printing_lanes)
+    plain = program(X)
+    with jdw.capture(watch="y", every=EVERY) as run:
+        assert same_bits(program(X), plain)
+    assert [event.step for event in run.events if event.site.watch] == [(0,), (1,), (2,)]
