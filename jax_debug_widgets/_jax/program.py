@@ -24,6 +24,7 @@ from jax_debug_widgets._jax.describe import describe_callback, describe_print
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, record_every
 from jax_debug_widgets._jax.frames import callers_of, frame_of
 from jax_debug_widgets._jax.hoisting import left
+from jax_debug_widgets._jax.joining import with_joined_prints
 from jax_debug_widgets._jax.operands import (
     can_close,
     close_over,
@@ -100,7 +101,7 @@ def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> co
         else:
             equations.append(equation)
         place = place.after(equation)
-    return jaxpr.replace(eqns=equations)
+    return jaxpr.replace(eqns=with_joined_prints(equations, place))
 
 
 def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> core.JaxprEqn:
