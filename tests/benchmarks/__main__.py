@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import events, idle, large, peers, scale, training, vmap, watch
+from tests.benchmarks import events, idle, large, peers, scale, training, vmap, watch, watch_peers
 
 TABLES = {
     "events": events.main,
@@ -15,6 +15,7 @@ TABLES = {
     "peers": peers.main,
     "large": large.main,
     "watch": watch.main,
+    "watch-peers": watch_peers.main,
 }
 
 
