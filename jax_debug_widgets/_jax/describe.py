@@ -93,6 +93,11 @@ def stop_point(user_callback: Any) -> StopPoint | None:
     return StopPoint("", False, slice(0, 0), None, names, lambda values: frames(values[len(values) - len(names) :]))
 
 
+def stop_point_in(flat_callback: Any) -> StopPoint | None:
+    """The same, out of what `jax.debug.callback` has made of it."""
+    return stop_point(_opened(flat_callback)[0])
+
+
 def function_name(function: Any) -> str:
     """What a person calls a callback."""
     if is_breakpoint(function):

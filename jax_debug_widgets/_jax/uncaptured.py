@@ -1,0 +1,59 @@
+"""Take `jax.debug.breakpoint()` out of JAX's hands where it fires in a program that no capture has compiled.
+
+Not as a debugger in JAX's registry: JAX would have made `jax.Array`s of the values first, which never become ready where the
+threads that would copy them stand at breakpoints, too, and would hold a lock that keeps the others from being counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src import debugging
+from jax._src.debugger import core as jax_debugger
+
+from jax_debug_widgets._jax.describe import describe_callback, stop_point_in
+from jax_debug_widgets._jax.equation import Equation, Lanes, on_host
+from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
+
+Fired = Callable[[Equation, tuple[np.ndarray, ...]], None]
+"""Takes a breakpoint with its operands, on the program's thread; may raise to end it."""
+
+
+class UncapturedBreakpoints(Replacing):
+    """Calls `fired` at breakpoints outside captures, and `made` when one is traced.
+
+    Those for which the user has chosen a debugger stay JAX's, and those that take a token.
+    """
+
+    def __init__(self, fired: Fired, made: Callable[[], None]) -> None:
+        super().__init__()
+        self._fired, self._made = fired, made
+
+    def _put_in(self, replace: Replacements) -> None:
+        replace.attribute(debugging.debug_callback_p, "impl", self._run)
+        as_static = lambda ours, theirs: staticmethod(partial(ours, theirs))  # noqa: E731
+        replace.attribute(jax_debugger.DebuggerFrame, "from_frameinfo", self._make, wrap=as_static)
+
+    def _make(self, theirs: Any, info: Any) -> Any:
+        self._made()
+        return theirs(info)
+
+    def _run(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        stop = stop_point_in(params["callback"]) if self._users else None
+        if stop is None:
+            return theirs(*operands, **params)
+        arrays, types = on_host(operands) if any(isinstance(x, jax.Array) for x in operands) else (operands, ())
+        frames = stop.frames(arrays)
+        frame = Frame(frames[0].file, frames[0].line, -1, frames[0].line, -1, frames[0].function) if frames else None
+        equation = describe_callback(params, frame or UNKNOWN_FRAME, "", arrays, Lanes((), ((),) * len(arrays)))
+        # Whether the program runs on all devices is not to be found out; who makes several of a CPU wants them to be used.
+        replicas = jax.local_device_count() if jax.default_backend() == "cpu" else 1
+        run = partial(debugging.debug_callback_impl, **params)
+        self._fired(replace(equation, run=run, replicas=replicas).with_types(types), tuple(arrays))
+        return ()
