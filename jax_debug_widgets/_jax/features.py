@@ -73,6 +73,7 @@ _NEEDED = {
         "jax._src.debugging.debug_callback_p",
         "jax._src.debugging.debug_callback_impl",
         "jax._src.debugger.core.DebuggerFrame.from_frameinfo",
+        "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
     ),
     "running a program equation by equation": (
         "jax._src.core.eval_jaxpr",

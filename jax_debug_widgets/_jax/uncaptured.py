@@ -6,6 +6,7 @@ threads that would copy them stand at breakpoints, too, and would hold a lock th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ import jax
 import numpy as np
 from jax._src import debugging
 from jax._src.debugger import core as jax_debugger
+from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax.describe import describe_callback, stop_point_in
 from jax_debug_widgets._jax.equation import Equation, Lanes, on_host
@@ -52,8 +54,19 @@ class UncapturedBreakpoints(Replacing):
         frames = stop.frames(arrays)
         frame = Frame(frames[0].file, frames[0].line, -1, frames[0].line, -1, frames[0].function) if frames else None
         equation = describe_callback(params, frame or UNKNOWN_FRAME, "", arrays, Lanes((), ((),) * len(arrays)))
-        # Whether the program runs on all devices is not to be found out; who makes several of a CPU wants them to be used.
-        replicas = jax.local_device_count() if jax.default_backend() == "cpu" else 1
         run = partial(debugging.debug_callback_impl, **params)
-        self._fired(replace(equation, run=run, replicas=replicas).with_types(types), tuple(arrays))
+        self._fired(replace(equation, run=run, replicas=_replicas()).with_types(types), tuple(arrays))
         return ()
+
+
+def _replicas() -> int:
+    """How many devices may run the program whose breakpoint this thread has come to."""
+    frame, is_compiled = sys._getframe(1), False
+    while frame is not None:
+        place = frame.f_code.co_filename, frame.f_code.co_name
+        is_compiled = is_compiled or place == (debugging.__file__, "_callback")
+        if is_compiled and place == (pxla.__file__, "__call__"):
+            return len(frame.f_locals["self"].xla_executable.local_devices())
+        frame = frame.f_back
+    # In a thread of XLA's it is not to be found out. Who makes several devices of a CPU wants them to be used.
+    return jax.local_device_count() if is_compiled and jax.default_backend() == "cpu" else 1
