@@ -48,9 +48,14 @@ def describe_print(
 
 
 def describe_callback(
-    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
+    params: Mapping[str, Any],
+    frame: Frame,
+    name_stack: str,
+    avals: Sequence[Any],
+    lanes: Lanes,
+    stop: StopPoint | None = None,
 ) -> Equation:
-    """The equation of a `debug_callback` primitive with these parameters."""
+    """The equation of a `debug_callback` primitive with these parameters; `stop` if it is known."""
     flat_callback = params["callback"]
     user_callback, in_tree, static = _opened(flat_callback)
 
@@ -75,7 +80,7 @@ def describe_callback(
         static=static,
         format=function_name(user_callback),
         run=run,
-        stop=stop_point(user_callback),
+        stop=stop or stop_point(user_callback),
     )
 
 

@@ -7,10 +7,12 @@ threads that would copy them stand at breakpoints, too, and would hold a lock th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -19,7 +21,7 @@ from jax._src.debugger import core as jax_debugger
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax.describe import describe_callback, stop_point_in
-from jax_debug_widgets._jax.equation import Equation, Lanes, on_host
+from jax_debug_widgets._jax.equation import Equation, Lanes, StopPoint, on_host
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 
@@ -36,6 +38,7 @@ class UncapturedBreakpoints(Replacing):
     def __init__(self, fired: Fired, made: Callable[[], None]) -> None:
         super().__init__()
         self._fired, self._made = fired, made
+        self._found: WeakKeyDictionary[Any, tuple[StopPoint, Frame] | None] = WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:
         replace.attribute(debugging.debug_callback_p, "impl", self._run)
@@ -47,16 +50,27 @@ class UncapturedBreakpoints(Replacing):
         return theirs(info)
 
     def _run(self, theirs: Any, *operands: Any, **params: Any) -> Any:
-        stop = stop_point_in(params["callback"]) if self._users else None
-        if stop is None:
+        if not self._users or (found := self._find(params["callback"], operands)) is None:
             return theirs(*operands, **params)
+        stop, frame = found
         arrays, types = on_host(operands) if any(isinstance(x, jax.Array) for x in operands) else (operands, ())
-        frames = stop.frames(arrays)
-        frame = Frame(frames[0].file, frames[0].line, -1, frames[0].line, -1, frames[0].function) if frames else None
-        equation = describe_callback(params, frame or UNKNOWN_FRAME, "", arrays, Lanes((), ((),) * len(arrays)))
+        equation = describe_callback(params, frame, "", arrays, Lanes((), ((),) * len(arrays)), stop)
         run = partial(debugging.debug_callback_impl, **params)
         self._fired(replace(equation, run=run, replicas=_replicas()).with_types(types), tuple(arrays))
         return ()
+
+    def _find(self, callback: Any, operands: Sequence[Any]) -> tuple[StopPoint, Frame] | None:
+        """What a callback is if it is a breakpoint, and where. Kept: it takes a millisecond."""
+        if not isinstance(callback, FunctionType):
+            return None  # Bound by others than JAX.
+        if callback not in self._found:
+            stop = stop_point_in(callback)
+            frames = stop.frames(operands) if stop else ()
+            frame = (
+                Frame(frames[0].file, frames[0].line, -1, frames[0].line, -1, frames[0].function) if frames else None
+            )
+            self._found[callback] = stop and (stop, frame or UNKNOWN_FRAME)
+        return self._found[callback]
 
 
 def _replicas() -> int:

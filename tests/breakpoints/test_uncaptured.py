@@ -11,6 +11,7 @@ from jax._src.debugger import core as jax_debugger  # noqa: TID251
 from nbclient import NotebookClient
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import features
 from jax_debug_widgets.breakpoints import audience as audience_module
 from tests.breakpoints.conftest import Script
 from tests.magics.shells import shell
@@ -219,6 +220,15 @@ def test_callbacks_that_are_no_breakpoints_go_jaxs_way(notebook):
 def test_in_a_terminal_nothing_is_replaced():
     before = tables()
     with shell():
+        assert tables() == before
+
+
+def test_where_jax_lacks_a_name_that_it_takes_nothing_is_replaced(monkeypatch):
+    before = tables()
+    monkeypatch.setattr(features, "missing", lambda: {features.UNCAPTURED: "jax 0 has none of it, so it is off."})
+    with shell(extension=False) as one:
+        one.ip.kernel = Kernel()
+        assert one.run("%load_ext jax_debug_widgets").error == "None"
         assert tables() == before
 
 
