@@ -65,12 +65,12 @@ class UncapturedCells:
         if self._depth == 1:
             self._context = contextvars.copy_context()
             # Before any program runs: when it stops, the main thread may be inside XLA.
-            self._session.interrupts.start()
+            self._session.interrupts.start(handles=False)
 
     def _cell_ends(self) -> None:
         if self._depth == 1:
             if self._has_any:
                 self._session.settle()
             self._cells.end_uncaptured(None)
-            self._session.interrupts.stop()
+            self._session.interrupts.stop(handles=False)
         self._depth = max(self._depth - 1, 0)

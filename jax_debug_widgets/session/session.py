@@ -175,7 +175,9 @@ class Session:
         except Stopped:
             raise
         except KeyboardInterrupt:
-            raise self.debugger.ending.stopped("in the program") from None
+            self.debugger.policy.halted = "interrupted"
+            place = f"{self.capture.sites.name_file(equation.frame.file)}:{equation.frame.line}"
+            raise self.debugger.ending.stopped(f"at {place}") from None
 
     def settle(self) -> None:
         """Wait until what this thread has dispatched is over, or until an interrupt has ended what it can."""
@@ -260,7 +262,7 @@ class Session:
 
         On several devices it must end on all of them, and not where the main thread happens to be.
         """
-        run = self.stoppable
+        run = self.active
         if run is None or run.life.has_returned:
             return False
         is_pending = run.is_on_many_devices and bool(run.call_log.pending())

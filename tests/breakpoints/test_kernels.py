@@ -132,6 +132,15 @@ def test_a_program_that_no_capture_has_compiled_stops_and_ends_likewise(kernel, 
         assert kernel.run("jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)))") == "2.0\n"
 
 
+def test_an_interrupt_of_any_other_cell_is_as_without_us(kernel):
+    cell = kernel.start("import time; print('began'); time.sleep(30)")
+    kernel.wait_for(lambda message: message["content"].get("text") == "began\n")
+    kernel.interrupt()
+    kernel.wait_for_end(cell)
+    assert "KeyboardInterrupt" in kernel.printed(cell)
+    assert "jax_debug_widgets" not in kernel.printed(cell)
+
+
 @pytest.mark.behaviour("B4")
 def test_no_request_is_left_lying(kernel):
     kernel.run("%%jaxdebug\nf(narrow, 0)")
