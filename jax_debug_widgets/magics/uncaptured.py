@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.equation import Equation
     from jax_debug_widgets.magics.capture_cell import CellCapture
-    from jax_debug_widgets.session import Session
+    from jax_debug_widgets.session import Run, Session
 
 
 class UncapturedCells:
@@ -29,6 +29,7 @@ class UncapturedCells:
         self._context = contextvars.copy_context()
         """Of the cell that is running: what a thread of XLA's shows has no cell of its own."""
         self._depth = 0
+        self._run_before: Run | None = None
         self._has_any = False
         """Whether a program that is still running at the end of a cell may come to a breakpoint."""
 
@@ -54,6 +55,7 @@ class UncapturedCells:
         self._has_any = True
 
     def _fired(self, equation: Equation, arrays: tuple[np.ndarray, ...]) -> None:
+        self._made()
         with self._opening:
             if self._session.stoppable is None:
                 title = f"breakpoint at {self._session.capture.sites.line_of(equation.frame)}"
@@ -64,12 +66,15 @@ class UncapturedCells:
         self._depth += 1  # A cell may run others.
         if self._depth == 1:
             self._context = contextvars.copy_context()
+            self._run_before = self._session.current
             # Before any program runs: when it stops, the main thread may be inside XLA.
             self._session.interrupts.start(handles=False)
 
     def _cell_ends(self) -> None:
         if self._depth == 1:
-            if self._has_any:
+            # A capture has waited already, as its options say.
+            captured = self._session.active is not None or self._session.current is not self._run_before
+            if self._has_any and not captured:
                 self._session.settle()
             self._cells.end_uncaptured(None)
             self._session.interrupts.stop(handles=False)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import nbformat
+import numpy as np
 import pytest
 from jax._src import debugging  # noqa: TID251 - whether JAX's own tables are untouched is the test.
 from jax._src.debugger import core as jax_debugger  # noqa: TID251
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 from nbclient import NotebookClient
 
 import jax_debug_widgets as jdw
@@ -221,6 +226,30 @@ def test_in_a_terminal_nothing_is_replaced():
     before = tables()
     with shell():
         assert tables() == before
+
+
+@pytest.mark.parametrize(
+    ("cell", "waits"), [("running(x)", True), ("%%jaxdebug --no-barrier\nrunning(x)", False)], ids=["plain", "captured"]
+)
+def test_a_cell_waits_for_what_may_come_to_a_breakpoint_unless_it_is_captured(notebook, page, cell, waits):
+    mesh = Mesh(np.array(jax.devices()[:2]), ("data",))
+    go_on, done = threading.Event(), []
+
+    def note(_):
+        # The one waits for the other: the cell for the program, or the program for the cell.
+        done.append(go_on.wait(0.5 if waits else 20))
+
+    program = jax.shard_map(
+        lambda x: (jax.debug.callback(note, x), x)[1], mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False
+    )
+    notebook.ip.push({"running": jax.jit(program), "x": jnp.ones(3)})
+    with User(page, continuing):
+        notebook.run("f(jnp.float32(3))")  # From now on there is a breakpoint.
+    assert notebook.run(f"{cell};").error == "None"
+    assert len(done) == (2 if waits else 0)
+    go_on.set()
+    jax.effects_barrier()
+    assert done == [not waits] * 2
 
 
 def test_where_jax_lacks_a_name_that_it_takes_nothing_is_replaced(monkeypatch):
