@@ -48,9 +48,14 @@ def describe_print(
 
 
 def describe_callback(
-    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
+    params: Mapping[str, Any],
+    frame: Frame,
+    name_stack: str,
+    avals: Sequence[Any],
+    lanes: Lanes,
+    stop: StopPoint | None = None,
 ) -> Equation:
-    """The equation of a `debug_callback` primitive with these parameters."""
+    """The equation of a `debug_callback` primitive with these parameters; `stop` if it is known."""
     flat_callback = params["callback"]
     user_callback, in_tree, static = _opened(flat_callback)
 
@@ -75,7 +80,7 @@ def describe_callback(
         static=static,
         format=function_name(user_callback),
         run=run,
-        stop=stop_point(user_callback),
+        stop=stop or stop_point(user_callback),
     )
 
 
@@ -91,6 +96,11 @@ def stop_point(user_callback: Any) -> StopPoint | None:
     names = names_in_breakpoint(user_callback)
     # With a token its leaves come first.
     return StopPoint("", False, slice(0, 0), None, names, lambda values: frames(values[len(values) - len(names) :]))
+
+
+def stop_point_in(flat_callback: Any) -> StopPoint | None:
+    """The same, out of what `jax.debug.callback` has made of it."""
+    return stop_point(_opened(flat_callback)[0])
 
 
 def function_name(function: Any) -> str:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
+import numpy as np
 from jax._src import array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
 
     from jax_debug_widgets._jax.frames import Frame
     from jax_debug_widgets.events import Kind
@@ -161,6 +160,17 @@ def type_of(operand: Any) -> OperandType:
     """The type of a `jax.Array`."""
     is_key = jax.dtypes.issubdtype(operand.dtype, jax.dtypes.prng_key)
     return OperandType(jax.random.key_impl(operand) if is_key else None, getattr(operand, "weak_type", False))
+
+
+def on_host(operands: Sequence[Any]) -> tuple[list[np.ndarray], tuple[OperandType, ...]]:
+    """Un-jitted operands as plain numbers, and their types.
+
+    As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
+    """
+    moved = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
+    types = tuple(map(type_of, moved))
+    plain = [x if kind.key is None else jax.random.key_data(x) for x, kind in zip(moved, types, strict=True)]
+    return list(map(np.asarray, plain)), types
 
 
 def restore_types(operands: Sequence[Any], types: tuple[OperandType, ...]) -> list[Any]:

@@ -69,6 +69,12 @@ _NEEDED = {
         "jax._src.debugger.core.get_debugger",
         "jax._src.traceback_util.include_frame",
     ),
+    "the debugger at jax.debug.breakpoint outside a capture": (
+        "jax._src.debugging.debug_callback_p",
+        "jax._src.debugging.debug_callback_impl",
+        "jax._src.debugger.core.DebuggerFrame.from_frameinfo",
+        "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
+    ),
     "running a program equation by equation": (
         "jax._src.core.eval_jaxpr",
         "jax._src.core.JaxprPpContext",
@@ -141,6 +147,7 @@ TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
 ELIMINATED = "saying which callbacks the compiler removed"
 BREAKPOINTS = "the debugger at jax.debug.breakpoint"
+UNCAPTURED = "the debugger at jax.debug.breakpoint outside a capture"
 STEPPING = "running a program equation by equation"
 CALLS = "the life of calls and the effects barrier"
 WAITS = "showing where the program waits"

@@ -22,7 +22,7 @@ from jax._src.interpreters import ad, batching, mlir
 from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Settings, Tapper, type_of
+from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Settings, Tapper, on_host
 from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.phantoms import batch_cond, batch_while
@@ -165,13 +165,7 @@ class Hooks(Replacing):
         self, primitive: Any, operands: Sequence[Any], params: Any, lanes: Lanes, guard: Guard | None = None
     ) -> Any:
         current = source_info_util.current()
-        # As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
-        on_host = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
-        types = tuple(map(type_of, on_host))
-        arrays = [
-            np.asarray(x if kind.key is None else jax.random.key_data(x))
-            for x, kind in zip(on_host, types, strict=True)
-        ]
+        arrays, types = on_host(operands)
         equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
         # JAX's own way to the user's function: what it raises goes up through these frames, and none are missing.
         own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(primitive, debugging.debug_callback_impl)

@@ -29,44 +29,51 @@ class InterruptWatch:
     def __init__(self, interrupted: Callable[[], None], is_in_program: Callable[[], bool]) -> None:
         self._interrupted = interrupted
         self._is_in_program = is_in_program
-        self._users = 0
+        self._users = self._handling = 0
         self._is_waiting = False
         self._ends: tuple[socket.socket, socket.socket] | None = None
         self._outer = -1
         self._handler: Any = None
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Begin to listen; in other threads than the main one nothing happens."""
+    def start(self, *, handles: bool = True) -> None:
+        """Begin to listen; in other threads than the main one nothing happens.
+
+        Args:
+          handles: whether the handler becomes ours until `stop`. It is a frame in the traceback of an interrupt.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
         self._users += 1
+        self._handling += handles
         self._is_waiting = False
+        if handles and self._handling == 1:
+            self._handler = signal.getsignal(signal.SIGINT)
+            if callable(self._handler):
+                signal.signal(signal.SIGINT, self._on_signal)
         if self._users > 1:
             return
         reading, writing = socket.socketpair()
         writing.setblocking(False)
         self._ends = reading, writing
         self._outer = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-        self._handler = signal.getsignal(signal.SIGINT)
-        if callable(self._handler):
-            signal.signal(signal.SIGINT, self._on_signal)
         self._thread = threading.Thread(target=self._listen, args=(reading,), name="jaxdebug-interrupts", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Listen no more."""
+    def stop(self, *, handles: bool = True) -> None:
+        """Listen no more; to be called as `start` was."""
         if threading.current_thread() is not threading.main_thread() or not self._users:
             return
         self._users -= 1
+        self._handling -= handles
+        if handles and not self._handling and signal.getsignal(signal.SIGINT) == self._on_signal:
+            signal.signal(signal.SIGINT, self._handler)
         if self._users or self._ends is None:
             return
         reading, writing = self._ends
         current = signal.set_wakeup_fd(self._outer)
         if current not in (writing.fileno(), -1):
             signal.set_wakeup_fd(current)  # Somebody came after us and has not gone.
-        if signal.getsignal(signal.SIGINT) == self._on_signal:
-            signal.signal(signal.SIGINT, self._handler)
         writing.close()
         if self._thread is not None:
             self._thread.join(1)

@@ -33,6 +33,7 @@ class CellCapture:
         self._cells: list[tuple[int, Recording]] = []
         """The captured cells that are running, each in the one before, with how deep they are."""
         self._lasting: Recording | None = None
+        self._uncaptured: Recording | None = None
         self._undo_watching: Callable[[], None] | None = None
         self.calls = CallWatch(lambda: session.active)
 
@@ -57,7 +58,20 @@ class CellCapture:
 
     def begin(self, title: str, options: Options) -> Recording:
         """Begin a capture and show its panel, if there can be one."""
-        recording = self._session.start(title, options)
+        return self._shown(self._session.start(title, options))
+
+    def begin_uncaptured(self, title: str) -> None:
+        """A program that no capture has compiled stops: begin a run for it that ends with the cell. From any thread."""
+        self._uncaptured = self._shown(self._session.start_uncaptured(title))
+
+    def end_uncaptured(self, error: BaseException | None) -> None:
+        """The cell is over; what it has dispatched may stand at a breakpoint yet."""
+        if self._uncaptured is not None:
+            self._session.settle()
+            recording, self._uncaptured = self._uncaptured, None
+            self.end(recording, error)
+
+    def _shown(self, recording: Recording) -> Recording:
         self._watch_errors()
         if self.has_panels():
             try:
@@ -92,6 +106,7 @@ class CellCapture:
         while self._cells:
             self.end(self._cells.pop()[1], None)
         self.switch_off()
+        self.end_uncaptured(None)
         if self._undo_watching is not None:
             self._undo_watching()
 
@@ -127,9 +142,15 @@ class CellCapture:
             _, recording = self._cells.pop()
             self.end(recording, error)
 
+    def _fail(self, error: BaseException | None) -> None:
+        """The cell that is running ends with this error."""
+        self._leave(error)
+        if self._depth <= 1:
+            self.end_uncaptured(error)
+
     def _how_it_was_ended(self, error: BaseException | None) -> str | None:
         """A sentence, if `error` is there because the user ended the program."""
-        if error is None or self._session.active is None:
+        if error is None or self._session.stoppable is None:
             return None
         shown = self._session.observer.failed(error)
         return str(shown) if isinstance(shown, Stopped) else None
@@ -147,7 +168,7 @@ class CellCapture:
                 if error is not None:
                     without_our_frames(error)
                 stopped = self._how_it_was_ended(error)
-                self._leave(error)
+                self._fail(error)
             finally:  # Whatever goes wrong here, the user's error is shown.
                 if stopped is None:
                     show(*args, **kwargs)

@@ -10,6 +10,7 @@ from jax_debug_widgets.magics.capture_cell import CellCapture
 from jax_debug_widgets.magics.cell import ENTER, transform_lines
 from jax_debug_widgets.magics.magics import HELP, JaxDebugMagics
 from jax_debug_widgets.magics.options import option_parser
+from jax_debug_widgets.magics.uncaptured import UncapturedCells
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.taps.sites import short_name
 
@@ -27,6 +28,7 @@ class _Loaded:
         session = current_session()
         self.shell = shell
         self.cells = CellCapture(shell, session)
+        self.uncaptured = UncapturedCells(shell, session, self.cells)
         self.rewriter = CallRewriter(self.cells.calls, lambda: self.cells.lasting is not None)
         self.hidden: dict[str, Any] = {ENTER: self.cells.enter, **self.cells.calls.namespace()}
         session.name_files_by(self._name_file)
@@ -39,6 +41,7 @@ class _Loaded:
         self.shell.ast_transformers.append(self.rewriter)
         self.shell.events.register("pre_execute", self.cells.before_execution)
         self.shell.events.register("post_execute", self.cells.after_execution)
+        self.uncaptured.put_in()
         # As IPython does with `get_ipython`: there while cells run, no name of the user's, and no `%reset` loses them.
         with self.shell.builtin_trap as trap:
             trap.auto_builtins |= self.hidden
@@ -53,6 +56,7 @@ class _Loaded:
         self.shell.ast_transformers.remove(self.rewriter)
         self.shell.events.unregister("pre_execute", self.cells.before_execution)
         self.shell.events.unregister("post_execute", self.cells.after_execution)
+        self.uncaptured.take_out()
         current_session().name_files_by(short_name)
         # Those of the cell that is running now go when it ends: the rest of it may still call them.
         for name in self.hidden:
@@ -70,7 +74,7 @@ class _Loaded:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Put the magics in; nothing of JAX is touched until they are used."""
+    """Put the magics in. Of JAX nothing is touched until they are used, but what a breakpoint opens in a kernel."""
     if not hasattr(shell, _LOADED):
         loaded = _Loaded(shell)
         loaded.put_in()

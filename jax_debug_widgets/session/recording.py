@@ -13,15 +13,25 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run import Run
     from jax_debug_widgets.session.session import Session
 
+_CANNOT_END = (
+    "outside a capture a program that may run on several devices goes on, without any more stops; "
+    "under %%jaxdebug it is ended on all of them."
+)
+
 
 class Recording:
-    """A run while it is going on: what has to be undone at its end."""
+    """A run while it is going on: what has to be undone at its end.
 
-    def __init__(self, session: Session, run: Run) -> None:
+    Args:
+      captures: False for one that only shows where programs compiled without us stop.
+    """
+
+    def __init__(self, session: Session, run: Run, *, captures: bool = True) -> None:
         self.run = run
         self._session = session
+        self._captures = captures
         self._capturing: AbstractContextManager[None] | None = None
-        if features.available(features.CAPTURE):
+        if captures and features.available(features.CAPTURE):
             self._capturing = session.capture.on(run.options.settings(run.box))
             self._capturing.__enter__()
         self._outer_policy = session.debugger.begin(run.policy)
@@ -43,7 +53,7 @@ class Recording:
             raise
         finally:
             self._session.stop(run)
-            if run.policy.halted is not None:
+            if run.policy.ended is not None or (run.policy.halted is not None and self._captures):
                 # On several devices the program ends while we go on; what it leaves would fail each later barrier.
                 dispatch.forget_failed_tokens()
             run.policy.over = run.is_over()
@@ -51,6 +61,8 @@ class Recording:
                 print(f"jaxdebug: {line}")  # noqa: T201 - the one line that stays where no panel is seen.
             if error is None and run.policy.ended is not None:
                 print(f"jaxdebug: {run.policy.ended}. The program has ended.")  # noqa: T201 - it raised nowhere.
+            if not self._captures and run.policy.halted is not None and run.policy.ended is None:
+                print(f"jaxdebug: {run.policy.halted}: {_CANNOT_END}")  # noqa: T201
             if self._outer_policy.halted is None and run.is_over():
                 self._session.debugger.begin(self._outer_policy)
             if run.is_over():

@@ -15,7 +15,7 @@ from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
 from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.waits import Waits
-from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper
+from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper, Stopped
 from jax_debug_widgets.session.cost import cost
 from jax_debug_widgets.session.cost_report import CostReport
 from jax_debug_widgets.session.inventory import Inventory, inventory
@@ -34,11 +34,20 @@ from jax_debug_widgets.watch import Watch, Watching, price
 from jax_debug_widgets.widgets import may_ask, running_kernel
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from jax_debug_widgets._jax.equation import Equation
     from jax_debug_widgets.events import Inbox
     from jax_debug_widgets.taps.sites import NameFile
 
 _MAX_RUNS = 50
 """Ended runs that stay available to their panels; the oldest is let go of."""
+
+_TIME_TO_END = 1.0
+"""Seconds in which a program that is interrupted at a breakpoint has ended."""
+
+_BOX_OF_UNCAPTURED = -1
+"""Of the runs that capture nothing: late events of the others are not taken for theirs."""
 
 
 class Session:
@@ -53,13 +62,14 @@ class Session:
         self.watching = Watching(self.capture)
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
-        self._interrupts = InterruptWatch(self._interrupted, self._ends_by_itself)
+        self.interrupts = InterruptWatch(self._interrupted, self._ends_by_itself)
         self.waiter = Waiter()
         self._watch = dispatch.Watch(self.observer)
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
         self._lock = threading.RLock()
         self._active: list[Run] = []
+        self._uncaptured: Run | None = None
         self._latest: Run | None = None
         self._latest_of: dict[int, Run] = {}
         """Inbox -> the run that ended last of those that read it: what is late goes to it."""
@@ -71,7 +81,12 @@ class Session:
     @property
     def current(self) -> Run | None:
         """The run that what this thread dispatches belongs to: the innermost that is active, else the last one."""
-        return self.active or self._latest
+        return self.stoppable or self._latest
+
+    @property
+    def stoppable(self) -> Run | None:
+        """The run that an interrupt ends: the active one, or that of breakpoints outside any capture."""
+        return self.active or self._uncaptured
 
     @property
     def active(self) -> Run | None:
@@ -81,7 +96,7 @@ class Session:
 
     def recording(self) -> set[Run]:
         """The runs that go on, and the one that ended last: what is late goes to it."""
-        return {*self._active, *([self._latest] if self._latest else ())}
+        return {*self._active, *(run for run in (self._uncaptured, self._latest) if run)}
 
     @property
     def _own(self) -> list[Run]:
@@ -129,12 +144,55 @@ class Session:
             if len(self._active) == 1:
                 self._sees_waits.enter_context(self._waits.in_place())
         self.listing.begin(run)
-        self._interrupts.start()
+        self.interrupts.start()
         return Recording(self, run)
+
+    def start_uncaptured(self, title: str) -> Recording:
+        """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may call it, any may end it."""
+        self.collect()
+        run = Run(self, title, Options(), _BOX_OF_UNCAPTURED)
+        run.note(
+            "These programs were compiled outside a capture: with %%jaxdebug you see their prints, steps and lanes, too."
+        )
+        with self._lock:
+            self._uncaptured = self._latest_of[run.box] = run
+            self.capture.box(run.box).firings.limit = run.store.free
+            self._remember(run)
+        self.listing.begin(run)
+        return Recording(self, run, captures=False)
+
+    def fire_uncaptured(self, equation: Equation, arrays: tuple[np.ndarray, ...]) -> None:
+        """A program that no capture has compiled has come to `jax.debug.breakpoint()`.
+
+        Raises:
+          Stopped: its user has ended it.
+        """
+        run = self.stoppable
+        if run is None:
+            return  # Its cell has just ended.
+        try:
+            self.capture.fire(equation, arrays, run.options.settings(run.box))
+        except Stopped:
+            raise
+        except KeyboardInterrupt:
+            self.debugger.policy.halted = "interrupted"
+            place = f"{self.capture.sites.name_file(equation.frame.file)}:{equation.frame.line}"
+            raise self.debugger.ending.stopped(f"at {place}") from None
+
+    def settle(self) -> None:
+        """Wait until what this thread has dispatched is over, or until an interrupt has ended what it can."""
+        dispatched = dispatch.pending_tokens()
+        try:
+            self.waiter.wait(dispatched, None)
+        except KeyboardInterrupt:
+            self.waiter.wait(dispatched, _TIME_TO_END)
 
     def stop(self, run: Run) -> None:
         """Nothing more is dispatched for `run`; what is late still goes to it."""
         self.collect()
+        if run is self._uncaptured:
+            self._uncaptured = None
+            return
         with self._lock:
             self._active.remove(run)
             if run in self._own:
@@ -144,7 +202,7 @@ class Session:
                 self._watch.stop()
             if not self._active:
                 self._sees_waits.close()
-        self._interrupts.stop()
+        self.interrupts.stop()
 
     def collect(self) -> None:
         """Move what has fired from the boxes to the runs that read them."""
@@ -194,7 +252,7 @@ class Session:
             run.call_log.count(calls, lot)
 
     def _interrupted(self) -> None:
-        run = self.active
+        run = self.stoppable
         # When the code of a cell is over, an interrupt ends the wait for its effects, and nothing else.
         if run is not None and not run.life.has_returned:
             self.debugger.halt("interrupted")
@@ -228,9 +286,7 @@ class Session:
         Raises:
           Exception: what a failed effect raises in `jax.effects_barrier()`.
         """
-        drained = threading.Event()
-        self.waiter.when_ready(dispatch.pending_tokens(), lambda _error: drained.set())
-        if not drained.wait(timeout):
+        if not self.waiter.wait(dispatch.pending_tokens(), timeout):
             return False
         jax.effects_barrier()
         run = self.current
@@ -288,7 +344,7 @@ class Session:
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
         """What `run.status()` says of breakpoints, pause and stop."""
-        return debugging_status(run, self.debugger, self.panels.way, is_active=run in self._active)
+        return debugging_status(run, self.debugger, self.panels.way, is_active=run in {*self._active, self._uncaptured})
 
     def _audience(self) -> Audience:
         return Audience(self._place, may_ask, lambda: self.panels.way)

@@ -35,6 +35,12 @@ class Waiter:
             self._thread.start()
         self._queue.put((values, done))
 
+    def wait(self, values: tuple[Any, ...], timeout: float | None) -> bool:
+        """Block until `values` are ready or have failed, at most `timeout` seconds; whether they are. Can be interrupted."""
+        ready = threading.Event()
+        self.when_ready(values, lambda _error: ready.set())
+        return ready.wait(timeout)
+
     def _loop(self) -> None:
         while True:
             values, done = self._queue.get()

@@ -155,6 +155,10 @@ class Capture:
             return None
         return self.make_watcher(name, settings.watch)
 
+    def fire(self, equation: Equation, arrays: tuple[np.ndarray, ...], settings: Settings) -> None:
+        """An equation has run, with these operands, in a program that no capture has compiled."""
+        self._make_recorder(equation, settings)(*arrays)
+
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
         # A print that must raise does what JAX does, and so raises what JAX raises.
         silent = equation.kind == "print" and not settings.echo and can_be_formatted(equation)

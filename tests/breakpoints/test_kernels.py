@@ -26,6 +26,14 @@ def loop(x, steps):
     return lax.fori_loop(0, steps, step, x)
 f = jax.jit(loop, static_argnums=1)
 narrow, wide = jnp.ones((4, 4)), jnp.ones((300, 300))
+def plain_loop(x, steps):
+    def step(i, x):
+        jax.debug.breakpoint(num_frames=1)
+        jax.debug.callback(note, i)
+        return jnp.tanh(x @ x * 0.01) + x * 0.1
+    return lax.fori_loop(0, steps, step, x)
+plain = jax.jit(plain_loop, static_argnums=1)
+wider = jnp.ones((1500, 1500))
 """
 WAYS = {"6.31.0": "control"}
 MOST_MS = 250
@@ -90,6 +98,47 @@ def test_a_program_is_ended_with_one_line(kernel, x, how):
     kept = "print(*list(get_ipython().history_manager.exceptions.values())[-1]['traceback'], sep='\\n')"
     assert kernel.run(kept).splitlines() == said
     assert kernel.run("jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)))") == "2.0\n"
+
+
+@pytest.mark.behaviour("B1", "B4")
+@pytest.mark.parametrize("x", ["narrow", "wider"])
+def test_a_program_that_no_capture_has_compiled_stops_and_ends_likewise(kernel, x):
+    for how in ("continue", "quit", "halt", "interrupt"):
+        cell = kernel.start(f"plain({x}, 2)")
+        stop, run = kernel.wait_for_stop(after=_last(kernel))
+        assert (stop["thread"] == "MainThread") == (x == "narrow"), "not the thread that was meant"
+        assert kernel.ask(run, "command", stop=stop["id"], text="x.ndim")["text"] == "2"
+        match how:
+            case "continue":
+                kernel.ask(run, "resume", stop=stop["id"], how=how)
+                stop, _ = kernel.wait_for_stop(after=stop["id"])
+                kernel.ask(run, "resume", stop=stop["id"], how="continue")
+            case "quit":
+                kernel.ask(run, "resume", stop=stop["id"], how=how)
+            case "halt":
+                kernel.ask(run, how)
+            case "interrupt":
+                kernel.interrupt()
+        kernel.wait_for_end(cell)
+        noted, said = (
+            [line for line in kernel.printed(cell).splitlines() if line.startswith("noted") == is_note]
+            for is_note in (True, False)
+        )
+        if how == "continue":
+            assert (noted, said) == (["noted 0", "noted 1"], [])
+        else:
+            assert len(said) == 1, said
+            assert said[0].startswith("jaxdebug: interrupted" if how == "interrupt" else "jaxdebug: stopped")
+        assert kernel.run("jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)))") == "2.0\n"
+
+
+def test_an_interrupt_of_any_other_cell_is_as_without_us(kernel):
+    cell = kernel.start("import time; print('began'); time.sleep(30)")
+    kernel.wait_for(lambda message: message["content"].get("text") == "began\n")
+    kernel.interrupt()
+    kernel.wait_for_end(cell)
+    assert "KeyboardInterrupt" in kernel.printed(cell)
+    assert "jax_debug_widgets" not in kernel.printed(cell)
 
 
 @pytest.mark.behaviour("B4")

@@ -30,13 +30,17 @@ def threads(kernel) -> str:
 
 
 @pytest.mark.behaviour("B4")
-def test_many_breakpoints_stops_and_interrupts_in_a_row(kernel):
-    cell = kernel.start(f"%%jaxdebug\nf(narrow, {BREAKPOINTS})")
-    last = 0
+@pytest.mark.parametrize(
+    ("call", "large"),
+    [pytest.param("%%jaxdebug\nf", "wide", id="captured"), pytest.param("plain", "wider", id="outside a capture")],
+)
+def test_many_breakpoints_stops_and_interrupts_in_a_row(kernel, call, large):
+    cell = kernel.start(f"{call}(narrow, {BREAKPOINTS})")
+    first = last = max((stop["id"] for stop in kernel.stops()), default=0)
     for number in range(BREAKPOINTS):
         stop, run = kernel.wait_for_stop(after=last)
         last = stop["id"]
-        assert stop["step"] == [number]
+        assert stop["step"] == ([number] if call != "plain" else [])
         if number % 50 == 0:
             assert kernel.ask(run, "command", stop=last, text="x.shape")["text"] == "(4, 4)"
         kernel.ask(run, "resume", stop=last, how="continue")
@@ -45,7 +49,7 @@ def test_many_breakpoints_stops_and_interrupts_in_a_row(kernel):
     before = threads(kernel)
 
     for number in range(STOPS):
-        cell = kernel.start(f"%%jaxdebug\nf({'wide' if number % 2 else 'narrow'}, 1000)")
+        cell = kernel.start(f"{call}({large if number % 2 else 'narrow'}, 1000)")
         stop, run = kernel.wait_for_stop(after=last)
         last = stop["id"]
         kernel.ask(run, "resume", stop=last, how="quit")
@@ -53,13 +57,13 @@ def test_many_breakpoints_stops_and_interrupts_in_a_row(kernel):
         assert "jaxdebug: stopped at" in kernel.printed(cell)
 
     for number in range(INTERRUPTS):
-        cell = kernel.start(f"%%jaxdebug\nf({'wide' if number % 2 else 'narrow'}, 1000)")
+        cell = kernel.start(f"{call}({large if number % 2 else 'narrow'}, 1000)")
         stop, _ = kernel.wait_for_stop(after=last)
         last = stop["id"]
         kernel.interrupt()
         kernel.wait_for_end(cell)
         assert "jaxdebug: interrupted" in kernel.printed(cell)
 
-    assert last == BREAKPOINTS + STOPS + INTERRUPTS
+    assert last - first == BREAKPOINTS + STOPS + INTERRUPTS
     assert threads(kernel) == before
     assert kernel.run("jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)))") == "2.0\n"

@@ -63,6 +63,7 @@ def train(params, batches):
     return jax.shard_map(shard, mesh=mesh, in_specs=(P(), P(None, "data")), out_specs=P(), check_vma=False)(params, batches)
 """
 RUN = "%%jaxdebug\ntrained, losses = train(params, batches)"
+RUN_UNCAPTURED = "trained, losses = train(params, batches)"
 HEALTHY = "jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)), jdw.__version__)"
 THREADS = "sorted(threads)"
 
@@ -204,6 +205,59 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, 
     debugger.panel.wait(state="done", barrier="drained", stop="")
 
 
+@pytest.mark.behaviour("B1", "B4")
+@every_kernel
+@pytest.mark.parametrize("width", [16, 2000])  # In the main thread, in a thread of XLA's.
+def test_a_breakpoint_outside_a_capture_opens_under_the_cell(lab, lab_page, width, version):
+    cells = RUN_UNCAPTURED, HEALTHY, THREADS
+    notebook = open_notebook(lab, lab_page, "uncaptured", *cells, width=width, version=version)
+    debugger = DebuggerOnScreen(lab_page)
+    run = notebook.start_cell(1)
+    first = debugger.wait_for_stop()
+    assert notebook.is_running(1)
+    assert debugger.frames()[0] == "step"
+    assert "float32[]" in debugger.local("loss")
+    assert float(debugger.run("float(loss)")) == pytest.approx(2.3, abs=0.5)
+    lab_page.screenshot(f"debugger-lab-uncaptured-{width}")
+    debugger.resume("continue")
+    stop = debugger.wait_for_stop(after=first)
+    notebook.save()
+    lab_page.reload()
+    notebook.wait_until_open()
+    notebook.output(1)
+    assert debugger.wait_for_stop() == stop
+    assert debugger.run("loss.shape") == "()"
+    debugger.resume("all")
+    debugger.panel.wait(state="done", stop="")
+    notebook.wait_until_idle()
+
+    for end in ("quit", "halt", "interrupt"):
+        run = notebook.start_cell(1)
+        stop = debugger.wait_for_stop(after=stop)
+        match end:
+            case "quit":
+                debugger.resume("quit")
+            case "halt":
+                debugger.root.get_by_test_id("halt").click()
+            case "interrupt":
+                notebook.interrupt()
+        run.wait(timeout_s=20)
+        debugger.panel.wait(state="failed", stop="")
+        [error] = [output for output in notebook.outputs(1) if output["output_type"] == "error"]
+        assert ("interrupted" if end == "interrupt" else "stopped") in error["evalue"]
+        assert len(error["traceback"]) == 1, "XLA's traceback is shown"
+        assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
+
+    run = notebook.start_cell(1)
+    debugger.wait_for_stop(after=stop)
+    debugger.resume("all")
+    run.wait(timeout_s=60)
+    assert notebook.printed(1).count("noted") == 6, "prints of all steps land in the cell"
+    [names] = [output["data"]["text/plain"] for output in notebook.run_cell(3)]
+    assert ("Dummy-" in names) == (width > 16), "not the threads that were meant"
+    assert lab_page.errors == []
+
+
 LONG = """%%jaxdebug
 @jax.jit
 def settle(x):
@@ -305,8 +359,10 @@ def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page, ver
 
 @pytest.mark.behaviour("B4")
 def test_nobody_is_waited_for_when_the_notebook_is_executed_without_a_person(lab):
-    path = lab.notebooks / lab.write_notebook("unattended.ipynb", SETUP.format(**PLAIN), RUN, HEALTHY)
+    path = lab.notebooks / lab.write_notebook("unattended.ipynb", SETUP.format(**PLAIN), RUN, RUN_UNCAPTURED, HEALTHY)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--stdout", path.name]
     done = subprocess.run(command, cwd=lab.notebooks, capture_output=True, text=True, timeout=120, check=True)
-    assert "skipped 6 times: nobody is there to go on from it" in done.stdout
-    assert done.stdout.count("noted 2.") == 6
+    said = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
+    assert len(said) == 2, "one line for each of the cells, captured or not"
+    assert all("skipped 6 times: nobody is there to go on from it" in line for line in said)
+    assert done.stdout.count("noted 2.") == 12

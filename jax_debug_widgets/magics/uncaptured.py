@@ -1,0 +1,81 @@
+"""Breakpoints in programs that no capture has compiled: while the extension is loaded in a kernel, they open in the panel."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.uncaptured import UncapturedBreakpoints
+
+if TYPE_CHECKING:
+    import numpy as np
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets.magics.capture_cell import CellCapture
+    from jax_debug_widgets.session import Run, Session
+
+
+class UncapturedCells:
+    """Shows them in a run of the cell that is going on, between `put_in` and `take_out`. A terminal keeps JAX's prompt."""
+
+    def __init__(self, shell: InteractiveShell, session: Session, cells: CellCapture) -> None:
+        self._shell, self._session, self._cells = shell, session, cells
+        self._in_place = ExitStack()
+        self._opening = threading.Lock()
+        self._context = contextvars.copy_context()
+        """Of the cell that is running: what a thread of XLA's shows has no cell of its own."""
+        self._depth = 0
+        self._run_before: Run | None = None
+        self._has_any = False
+        """Whether a program that is still running at the end of a cell may come to a breakpoint."""
+
+    def put_in(self) -> None:
+        """Take JAX's breakpoints."""
+        if not (self._cells.has_panels() and features.available(features.UNCAPTURED)):
+            return
+        events = self._shell.events
+        for event, ours in (("pre_execute", self._cell_begins), ("post_execute", self._cell_ends)):
+            events.register(event, ours)
+            self._in_place.callback(events.unregister, event, ours)
+        self._in_place.enter_context(UncapturedBreakpoints(self._fired, self._made).in_place())
+        if self._shell.display_trap.is_active:  # The cell that loads the extension goes on.
+            self._cell_begins()
+
+    def take_out(self) -> None:
+        """Give them back."""
+        self._in_place.close()
+        self._depth = min(self._depth, 1)
+        self._cell_ends()
+
+    def _made(self) -> None:
+        self._has_any = True
+
+    def _fired(self, equation: Equation, arrays: tuple[np.ndarray, ...]) -> None:
+        self._made()
+        with self._opening:
+            if self._session.stoppable is None:
+                title = f"breakpoint at {self._session.capture.sites.line_of(equation.frame)}"
+                self._context.copy().run(self._cells.begin_uncaptured, title)
+        self._session.fire_uncaptured(equation, arrays)
+
+    def _cell_begins(self) -> None:
+        self._depth += 1  # A cell may run others.
+        if self._depth == 1:
+            self._context = contextvars.copy_context()
+            self._run_before = self._session.current
+            # Before any program runs: when it stops, the main thread may be inside XLA.
+            self._session.interrupts.start(handles=False)
+
+    def _cell_ends(self) -> None:
+        if self._depth == 1:
+            # A capture has waited already, as its options say.
+            captured = self._session.active is not None or self._session.current is not self._run_before
+            if self._has_any and not captured:
+                self._session.settle()
+            self._cells.end_uncaptured(None)
+            self._session.interrupts.stop(handles=False)
+        self._depth = max(self._depth - 1, 0)
