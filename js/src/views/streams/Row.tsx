@@ -91,7 +91,7 @@ function Text({ text, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
   const line = (lines[0] as string).slice(0, MOST_CHARACTERS);
   return (
-    <span class="text">
+    <span class="text" title={text.slice(0, MOST_CHARACTERS)}>
       {find?.test(line) ? markFound(line, find) : scalar ? markNonFinite(line) : line}
       {lines.length > 1 && (
         <button

@@ -16,6 +16,8 @@ import { useNavigation } from "./navigate";
 import { ThreadBars } from "./ThreadBars";
 
 const MOST_BARS = 400;
+/** From this share of the width on a number stands before its tick: behind it there may be no room. */
+const NEAR_END = 0.88;
 const TICKS = 8;
 /** Seconds, so that a run that has just begun has an axis. */
 const SHORTEST_RUN = 1e-3;
@@ -114,7 +116,11 @@ function Axis({ seen, percent }: { seen: Stretch; percent: (time: number) => str
   return (
     <div class="time-axis">
       {times.map((time) => (
-        <span key={time} class="tick muted number" style={{ left: percent(time) }}>
+        <span
+          key={time}
+          class={`tick muted number${time - seen.from > NEAR_END * (seen.to - seen.from) ? " before" : ""}`}
+          style={{ left: percent(time) }}
+        >
           {time.toFixed(decimals)}
         </span>
       ))}
