@@ -139,7 +139,7 @@ function coloursAt(target: HTMLElement, names: string[]): ChartColours {
   const worth = (name: string) => colourAt(target, name);
   return {
     text: worth("--fg2"),
-    grid: worth("--hair"),
+    grid: worth("--grid"),
     mark: worth("--bad"),
     moment: worth("--accent"),
     lines: names.map(worth),

@@ -60,6 +60,8 @@ export type Pen = Pick<
 
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
+/** How opaque a band is; of several each less, so that the lines stand out. */
+const BAND = 0.2;
 /** How high what stands above a saved chart is. */
 export const HEADING = 20;
 const PIXELS_EACH = { x: 70, y: 30 };
@@ -110,9 +112,19 @@ export function paint(
   paintAxes(context, frame, across, up, toX, toY, colours);
   context.save();
   context.beginPath();
-  context.rect(left, top - MARK, width + 1, height + MARK + 1);
+  context.rect(left - MARK, top - MARK, width + 2 * MARK, height + MARK + 1);
   context.clip();
-  for (const curve of drawn.curves) paintCurve(context, curve, toX, toY, colours.lines[curve.line] ?? colours.text);
+  const bands = drawn.curves.filter(({ band }) => band).length;
+  for (const curve of drawn.curves) {
+    paintCurve(
+      context,
+      curve,
+      toX,
+      toY,
+      colours.lines[curve.line] ?? colours.text,
+      BAND / Math.sqrt(Math.max(1, bands)),
+    );
+  }
   if (drawn.at !== null) paintRule(context, frame, toX(drawn.at), colours.moment);
   paintMarks(context, drawn.marks, frame, toX, colours.mark);
   paintPointer(context, frame, pointer, colours);
@@ -139,7 +151,7 @@ function paintAxes(
   for (const tick of across) context.fillText(value(tick), toX(tick), top + height + 5);
 }
 
-function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string): void {
+function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string, opacity: number): void {
   const { x, y, smooth, band, ago } = curve;
   context.strokeStyle = colour;
   context.fillStyle = colour;
@@ -149,7 +161,7 @@ function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string
     return;
   }
   if (band) {
-    context.globalAlpha = 0.18;
+    context.globalAlpha = opacity;
     context.beginPath();
     trace(context, x, band.low, toX, toY);
     trace(context, [...x].reverse(), [...band.high].reverse(), toX, toY);
