@@ -30,6 +30,7 @@ __all__ = [
     "callbacks",
     "capture",
     "cost",
+    "find_run",
     "instrument",
     "last",
     "load_ipython_extension",
@@ -253,6 +254,21 @@ def verify(
     chosen = {"title": f"verify {getattr(function, '__name__', 'f')}", "watch": True, **(options or {})}
     with capture(**chosen):
         return current_session().verify(function, *args, **kwargs)
+
+
+def find_run(key: str) -> Run:
+    """The run with this `run.key`: what the panel's *Copy as Python* writes.
+
+    Raises:
+      LookupError: it was another kernel's, or is no longer kept.
+    """
+    from jax_debug_widgets.session import current_session
+
+    run = current_session().find_run(key)
+    if run is None:
+        msg = f"this kernel has no run {key}: it was another kernel's, or is no longer kept"
+        raise LookupError(msg)
+    return run
 
 
 def last() -> Run:

@@ -160,3 +160,54 @@ def test_many_requests_for_arrays_never_pile_up(harness: Harness):
     panel.locator(f"[data-testid=slice][data-event='{number}']").wait_for()
     asked = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'array').length") - before
     assert asked < 20
+
+
+FOLLOWS = """() => {
+  const host = [...document.querySelectorAll('[data-jaxdebug-run] > *')].find((host) => host.shadowRoot);
+  const lists = [...host.shadowRoot.querySelectorAll('.viewport')];
+  const isAtEnd = ({ scrollTop, scrollHeight, clientHeight }) => scrollTop + clientHeight > scrollHeight - 10;
+  return lists.length === 2 && lists.every(isAtEnd) && !host.shadowRoot.querySelector('.jump');
+}"""
+CHANGES = {
+    "the output is put elsewhere": """
+        const output = document.querySelector('[data-jaxdebug-run]');
+        document.body.append(document.createElement('div'));
+        document.body.lastChild.append(output);""",
+    "the page becomes narrow and wide": """
+        for (let i = 0; i < 40; i++) {
+          document.body.style.width = `${400 + 17 * (i % 30)}px`;
+          await new Promise(requestAnimationFrame);
+        }""",
+    "the output is hidden and shown": """
+        const output = document.querySelector('[data-jaxdebug-run]');
+        output.style.display = 'none';
+        for (let i = 0; i < 20; i++) await new Promise(requestAnimationFrame);
+        output.style.display = '';""",
+    "there is no room for a while": """
+        const panel = [...document.querySelectorAll('[data-jaxdebug-run] > *')]
+          .find((host) => host.shadowRoot).shadowRoot.querySelector('.panel');
+        panel.style.cssText = 'min-height: 0; height: 0';
+        for (let i = 0; i < 20; i++) await new Promise(requestAnimationFrame);
+        panel.style.cssText = '';""",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_newest_lines_stay_in_view_when(harness: Harness, change: str):
+    panel = harness.open(state="running", rate=200, seconds=2)
+    panel.locator(".row").first.wait_for()
+    harness.page.wait_for_function(FOLLOWS)
+    harness.page.evaluate(f"async () => {{ {CHANGES[change]} }}")
+    before = int(panel.get_attribute("data-events") or 0)
+    harness.page.wait_for_function(f"() => kernel.events.length > {before} + 60")
+    harness.page.wait_for_function(FOLLOWS, timeout=5000)
+
+
+def test_what_is_scrolled_to_stays_in_view_when_the_output_is_put_elsewhere(harness: Harness):
+    panel = harness.open(state="running", rate=200, seconds=4)
+    viewport = panel.get_by_label("Unordered events")
+    viewport.evaluate("(list) => { list.scrollTop = 2000; }")
+    panel.get_by_test_id("stream-unordered").locator(".jump").wait_for()
+    harness.page.evaluate(f"async () => {{ {CHANGES['the output is put elsewhere']} }}")
+    harness.page.evaluate("async () => { for (let i = 0; i < 5; i++) await new Promise(requestAnimationFrame); }")
+    assert viewport.evaluate("(list) => list.scrollTop") == 2000

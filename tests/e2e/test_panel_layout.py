@@ -44,6 +44,26 @@ BOXES = """parts => {
 }"""
 
 
+CUT = """() => {
+  const root = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map((host) => host.shadowRoot).find(Boolean);
+  const isText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  return [...root.querySelectorAll('.panel *')].filter((element) => {
+    if (element.closest('.unseen, svg, canvas') || !element.getClientRects().length || !isText(element)) return false;
+    const text = document.createRange();
+    text.selectNodeContents(element);
+    const { left, right } = text.getBoundingClientRect();
+    let isCut = false;
+    for (let around = element; around && around !== root; around = around.parentElement) {
+      const { overflowX } = getComputedStyle(around);
+      const box = around.getBoundingClientRect();
+      if (around.title || overflowX === 'auto' || overflowX === 'scroll') return false;
+      isCut ||= overflowX !== 'visible' && (right > box.right + 1 || left < box.left - 1);
+    }
+    return isCut;
+  }).map((element) => `${element.className || element.tagName}: ${element.textContent}`);
+}"""
+
+
 def boxes(harness: Harness, panel: Locator, view: str) -> dict[str, Any]:
     """Left, top, width and height of each part, in pixels of the panel; None where it is not there."""
     panel.get_by_test_id(f"tab-{view}").click()
@@ -68,6 +88,40 @@ def test_each_view_is_laid_out_as_before(harness: Harness):
         STORED.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     stored = json.loads(STORED.read_text("utf-8"))
     assert {view: moved(stored[view], found[view]) for view in PARTS} == {view: [] for view in PARTS}
+
+
+@pytest.mark.parametrize("width", [320, 400, 528, 828, 1280])
+def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: int):
+    """By a scroll bar, or by a tooltip."""
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state="running", rate=200, seconds=4, calls=4, watch=2)
+    for view in [*PARTS, "source"]:
+        panel.get_by_test_id(f"tab-{view}").click()
+        panel.locator(f"#tab-{view}[aria-selected=true]").wait_for()
+        assert harness.page.evaluate(CUT) == [], view
+        wide = panel.locator(".header, .life, .tab-bar, .toolbar, .scrubber").evaluate_all(
+            "(bars) => bars.filter((bar) => bar.scrollWidth > bar.clientWidth).map((bar) => bar.className)"
+        )
+        assert wide == [], view
+
+
+def test_what_is_cut_is_noticed(harness: Harness):
+    panel = harness.open(state="done", rate=100, seconds=4)
+    panel.get_by_test_id("state").evaluate(
+        "(state) => { state.style.width = '20px'; state.style.overflow = 'hidden'; }"
+    )
+    assert harness.page.evaluate(CUT) == ["state done: Done"]
+
+
+def test_the_sites_are_reached_where_there_is_no_room_for_them(harness: Harness):
+    harness.page.set_viewport_size({"width": 436, "height": 640})
+    panel = harness.open(state="done", rate=100, seconds=4)
+    assert not panel.locator(".sites").is_visible()
+    panel.get_by_test_id("sites-toggle").click()
+    panel.locator("[data-mute='3']").click()
+    panel.locator("[data-mute='3'][aria-pressed=true]").wait_for()
+    panel.get_by_test_id("sites-toggle").click()
+    panel.locator(".row").first.wait_for()
 
 
 @pytest.mark.parametrize(

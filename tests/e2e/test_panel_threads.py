@@ -85,3 +85,39 @@ def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
     lab_page.page.keyboard.press("ArrowRight")
     panel.root.locator("[data-testid=spread] output", has_text="event ").wait_for()
     in_both_themes(panel, lab_page, "ridge")
+
+
+WAITING = """%%jaxdebug
+import time
+
+@jax.jit
+def long(x):
+    return jax.lax.fori_loop(0, 40, lambda i, x: jnp.sin(x @ x) * 0.5, x)
+
+now = lambda: time.time() - jdw.last().status().started
+y = long(jnp.ones((600, 600)) / 600)
+asked = now()
+y.block_until_ready()
+ready = now()
+"""
+
+
+def test_a_wait_for_outputs_is_where_the_program_waited(lab, lab_page):
+    cells = [f"{SETUP}\nimport jax_debug_widgets as jdw", WAITING, "print(asked, ready)"]
+    notebook = lab_page.open_notebook(lab.write_notebook("waiting.ipynb", *cells))
+    for index in range(3):
+        notebook.run_cell(index, timeout_s=120)
+    asked, ready = map(float, notebook.printed(2).split())
+    assert ready - asked > 0.1
+    notebook.output(1)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done")
+    panel.open_tab("Timeline")
+    wait = panel.root.locator(".time-barrier .span.block")
+    assert "for outputs in jax.block_until_ready, main" in (wait.get_attribute("title") or "")
+    box, field = wait.bounding_box(), panel.root.locator(".time-field").bounding_box()
+    assert box
+    assert field
+    seconds = float(panel.root.get_by_test_id("timeline").get_attribute("data-to") or 0) / field["width"]
+    assert (box["x"] - field["x"]) * seconds == pytest.approx(asked, abs=0.05)
+    assert box["width"] * seconds == pytest.approx(ready - asked, abs=0.05)

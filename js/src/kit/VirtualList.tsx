@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { plural } from "./format";
+import { Moved } from "./moved";
 import { SPARE_ROWS, scrollTo, sliceAt } from "./virtual";
 
 export const ROW_HEIGHT = 20;
@@ -30,6 +31,7 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
   const [top, setTop] = useState(0);
   const [leftAt, setLeftAt] = useState<number | null>(null);
   const following = leftAt === null;
+  const followedTo = useRef(0);
   const more = opened?.rows ?? 0;
   const below = opened?.below ?? count;
   const total = count + more;
@@ -45,8 +47,14 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
+  const stay = () => {
+    const element = viewport.current;
+    if (!element) return;
+    element.scrollTop = following ? slice.height : top;
+    followedTo.current = element.scrollTop;
+  };
   useLayoutEffect(() => {
-    if (following && viewport.current) viewport.current.scrollTop = slice.height;
+    if (following) stay();
   });
   useEffect(() => onDraw(indexAt(slice.first), indexAt(slice.end)));
   useLayoutEffect(() => {
@@ -69,7 +77,9 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
     const element = viewport.current;
     if (!element) return;
     const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - ROW_HEIGHT / 2;
-    if (atEnd) {
+    // A list that becomes lower is no longer at its end, and nobody has scrolled it up.
+    const isLower = following && element.scrollTop >= followedTo.current;
+    if (atEnd || isLower) {
       setLeftAt(null);
     } else {
       setTop(element.scrollTop);
@@ -114,6 +124,7 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
         tabIndex={0}
         aria-label={label}
       >
+        <Moved moved={stay} />
         <div class="all-rows" style={{ height: `${slice.height}px` }}>
           <div class="drawn-rows" style={{ transform: `translateY(${slice.offset}px)` }}>
             {rows}

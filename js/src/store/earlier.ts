@@ -14,12 +14,12 @@ export function earlierRuns(run: RunStore, all: Iterable<RunStore>): RunStore[] 
     .slice(0, MOST_RUNS);
 }
 
-/** The same value in these runs: ids change when a cell is run again, what the site is about does not. */
-export function sameIn(runs: readonly RunStore[], run: RunStore, { site, value }: Series): Series[] {
+/** The same value in each of these runs, if it is there: ids change when a cell is run again, what the site is about does not. */
+export function sameIn(runs: readonly RunStore[], run: RunStore, { site, value }: Series): (Series | undefined)[] {
   const own = run.sites.get(site);
-  return runs.flatMap((other) => {
+  return runs.map((other) => {
     const same = [...other.sites.values()].find((one) => own && keyOf(one) === keyOf(own));
-    return (same && other.series.get(same.id, value)) ?? [];
+    return same && other.series.get(same.id, value);
   });
 }
 

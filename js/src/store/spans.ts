@@ -93,7 +93,7 @@ export function waitsOf({ barrier }: StatusMessage, threads: Threads, now: numbe
       thread: threads.nameOf(thread),
     }),
   );
-  return [...own, ...others];
+  return [...own, ...others].sort((a, b) => a.from - b.from);
 }
 
 /** The stretch of time in which a call can have fired events. */

@@ -21,9 +21,10 @@ it("leaves out gaps", () => {
 });
 
 it("says how events are had in Python", () => {
-  expect(asPython([7], 0)).toBe("run.events[7]");
-  expect(asPython([7, 8, 9], 0)).toBe("run.events[7:10]");
-  expect(asPython([7, 9], 0)).toBe("[run.events[i] for i in (7, 9)]");
-  expect(asPython([7], 3)).toBe("next(event for event in run.events if event.seq == 7)");
-  expect(asPython([7, 8], 3)).toBe("[event for event in run.events if event.seq in {7, 8}]");
+  const last = (numbers: number[], oldest: number) => asPython("a1", numbers, oldest).split("\n").at(-1);
+  expect(asPython("a1", [7], 0)).toBe('import jax_debug_widgets as jdw\n\nrun = jdw.find_run("a1")\nrun.events[7]');
+  expect(last([7, 8, 9], 0)).toBe("run.events[7:10]");
+  expect(last([7, 9], 0)).toBe("[run.events[i] for i in (7, 9)]");
+  expect(last([7], 3)).toBe("next(event for event in run.events if event.seq == 7)");
+  expect(last([7, 8], 3)).toBe("[event for event in run.events if event.seq in {7, 8}]");
 });

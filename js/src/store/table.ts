@@ -60,8 +60,13 @@ function csvField(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** An expression that gives the events back; `oldest` are no longer kept, so places in the list have moved. */
-export function asPython(numbers: readonly number[], oldest: number): string {
+/** A cell that gives the events of the run `key` back. */
+export function asPython(key: string, numbers: readonly number[], oldest: number): string {
+  return `import jax_debug_widgets as jdw\n\nrun = jdw.find_run("${key}")\n${eventsOf(numbers, oldest)}`;
+}
+
+/** `oldest` are no longer kept, so places in the list have moved. */
+function eventsOf(numbers: readonly number[], oldest: number): string {
   const [first = 0] = numbers;
   const last = numbers.at(-1) ?? first;
   if (oldest > 0) {

@@ -19,6 +19,8 @@ export interface UiState {
   merged: Signal<boolean>;
   /** Events that only a `vmap` made fire are shown. */
   phantoms: Signal<boolean>;
+  /** The sites are shown where there is no room for them beside the streams. */
+  sites: Signal<boolean>;
   /** The only site whose events are shown. */
   site: Signal<number | null>;
   /** The only call whose events are shown. */
@@ -66,6 +68,7 @@ export function createUi(): UiState {
     find: signal(""),
     merged: signal(false),
     phantoms: signal(true),
+    sites: signal(false),
     site: signal<number | null>(null),
     onlyCall: signal<number | null>(null),
     call: signal<number | null>(null),

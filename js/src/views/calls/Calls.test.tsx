@@ -20,7 +20,6 @@ describe("the calls", () => {
       "0.52 s",
       "drained 50 ms",
       "5",
-      "",
     ]);
     click("tbody button");
     expect(ui.call.value).toBe(1);

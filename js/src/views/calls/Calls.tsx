@@ -5,7 +5,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
 
-const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "run", "effects", "events", "error"];
+const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "run", "effects", "events"];
 /** The newest; more would only be scrolled past. */
 const MOST_ROWS = 500;
 
@@ -27,12 +27,13 @@ export function Calls({ run, ui, status }: Props) {
     );
   }
   const shown = ui.call.value ?? calls[0]?.id;
+  const columns = calls.some(({ error }) => error) ? [...COLUMNS, "error"] : COLUMNS;
   return (
     <div class="calls" data-testid="calls">
       <table>
         <thead>
           <tr>
-            {COLUMNS.map((column) => (
+            {columns.map((column) => (
               <th key={column} scope="col" class={`column-${column}`}>
                 {column}
               </th>
@@ -45,6 +46,7 @@ export function Calls({ run, ui, status }: Props) {
               key={call.id}
               call={call}
               barrier={status.barrier.state}
+              columns={columns.length}
               chosen={call.id === shown}
               choose={() => {
                 ui.call.value = call.id;
@@ -61,11 +63,12 @@ export function Calls({ run, ui, status }: Props) {
 interface RowProps {
   call: CallMessage;
   barrier: string;
+  columns: number;
   chosen: boolean;
   choose: () => void;
 }
 
-function CallRow({ call, barrier, chosen, choose }: RowProps) {
+function CallRow({ call, barrier, columns, chosen, choose }: RowProps) {
   const bad = failed(call);
   return (
     <>
@@ -83,14 +86,16 @@ function CallRow({ call, barrier, chosen, choose }: RowProps) {
         <td class="number">{between(runStart(call), call.ready)}</td>
         <td class="number">{effectsOf(call, barrier)}</td>
         <td class="number">{count(call.events)}</td>
-        <td class="error" title={call.error}>
-          {call.error.split("\n")[0]}
-        </td>
+        {columns > COLUMNS.length && (
+          <td class="error" title={call.error}>
+            {call.error.split("\n")[0]}
+          </td>
+        )}
       </tr>
       {call.prints.map((line, i) => (
         <tr key={i} class="traced">
           <td />
-          <td colSpan={COLUMNS.length - 1} class="mono" title="Python's print ran while JAX traced the function">
+          <td colSpan={columns - 1} class="mono" title="Python's print ran while JAX traced the function">
             traced: {line}
           </td>
         </tr>

@@ -20,7 +20,6 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const { active } = run;
   const { name, words } = stateOf(run, status);
-  const dropped = status.dropped > 0 ? "bad-text" : "";
   return (
     <header class="header">
       <span class={`state ${name}`} data-testid="state">
@@ -33,9 +32,9 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
       <span class="numbers muted number">
         {plural(run.next - run.watched.received, "event")}
         {run.watched.received > 0 && ` · ${plural(run.watched.received, "watched value")}`}
-        {active && !run.gone && ` · ${rate(run.rate)}`} ·{" "}
-        <span class={dropped} title="Events that the kernel no longer keeps">
-          {count(status.dropped)} dropped
+        {active && !run.gone && ` · ${rate(run.rate)}`}
+        <span class={status.dropped > 0 ? "bad-text" : "none"} title="Events that the kernel no longer keeps">
+          {` · ${count(status.dropped)} dropped`}
         </span>
         {run.gone && !active && " · kernel gone"}
       </span>

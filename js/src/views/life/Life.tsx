@@ -27,7 +27,7 @@ export function Life({ run, ui, status }: Props) {
       {calls.length > 1 && <Chooser calls={calls} at={at} ui={ui} />}
       {stages.map((stage) => (
         <div key={stage.name} class={`stage ${stage.state} ${stage.name.split(" ")[0]}`} title={inWords(stage)}>
-          <b>{stage.name}</b> {stage.detail}
+          <b>{stage.name}</b> <span>{stage.detail}</span>
         </div>
       ))}
       <Announcement call={call} stages={stages} />

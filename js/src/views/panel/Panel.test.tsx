@@ -42,7 +42,7 @@ describe("the panel", () => {
 describe("the header", () => {
   it("shows what is dropped", () => {
     show(goldenBatch("dropped"));
-    expect(find(".header .bad-text").textContent).toBe("1\u2009000 dropped");
+    expect(find(".header .bad-text").textContent).toBe(" · 1\u2009000 dropped");
   });
 
   it("asks for the barrier only while effects are pending", () => {

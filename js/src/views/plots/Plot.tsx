@@ -9,7 +9,7 @@ import { toggled, type UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
 import { siteName, watchedName } from "../sites/name";
 import { Chart } from "./chart";
-import { drawnOf, type Look, lineCount, type Range, type Reading } from "./drawn";
+import { drawnOf, type Ghosts, type Look, lineCount, type Range, type Reading } from "./drawn";
 import type { ChartColours } from "./paint";
 import { stepped } from "./zoom";
 
@@ -19,7 +19,7 @@ interface Props {
   /** Those drawn together; one, unless they were pinned. */
   all: readonly Series[];
   /** Of each, the same in earlier runs. */
-  ghosts: readonly Series[][];
+  ghosts: readonly Ghosts[];
   plotKey: string;
   look: Omit<Look, "zoom" | "logarithmic">;
   dark: boolean;
@@ -35,6 +35,7 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
   const names = all.map((one) => nameOf(run, one));
   const rank = run.rank.get(series.site) ?? 0;
   const colour = (line: number) => siteColour(together ? line : rank + line);
+  const earlier = agoOf(ghosts).map((ago) => [ago, colour(lineCount(all) + ago - 1)] as const);
   const whole: Look = { ...look, zoom, logarithmic: ui.logarithmic.value.has(plotKey) };
   const chart = useChart(canvas, all, ghosts, whole, colour, dark, { onHover: setHover, onZoom: setZoom });
   useEffect(() => setZoom(null), [look.byTime, look.during?.from]);
@@ -48,11 +49,14 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
   };
   const save = (kind: "png" | "svg") => {
     const background = colourAt(canvas.current as HTMLElement, "--bg");
+    const inColour = (text: string, name: string) => [text, colourAt(canvas.current as HTMLElement, name)] as const;
+    const words = names.map((name, i) => inColour(name, colour(i)));
+    const heading = [...words, ...earlier.map(([ago, name]) => inColour(inWords(ago), name))];
     const give = (picture: Blob | null) => {
       if (picture) download(`${names.join("_").replace(/\W+/g, "_")}.${kind}`, picture);
     };
-    if (kind === "png") chart?.toPng(background, give);
-    else if (chart) give(new Blob([chart.toSvg(background)], { type: "image/svg+xml" }));
+    if (kind === "png") chart?.toPng(heading, background, give);
+    else if (chart) give(new Blob([chart.toSvg(heading, background)], { type: "image/svg+xml" }));
   };
   const points = all.reduce((sum, one) => sum + one.total, 0);
   const own = together ? { "data-testid": "overlay" } : { "data-testid": "plot", "data-series": names[0] };
@@ -70,10 +74,19 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
             {lanesNote(series)}
           </span>
         )}
+        {!hover &&
+          earlier.map(([ago, name]) => (
+            <span key={ago} class="plot-ago" style={{ color: `var(${name})` }} title={whenWas(run, ago)}>
+              {inWords(ago)}
+            </span>
+          ))}
         <span class="grow" />
-        <Actions ui={ui} plotKey={plotKey} name={names.join(", ")} together={together} save={save} />
-        <output class="mono number">{hover ? readingText(hover, look.byTime) : <Last y={series.last} />}</output>
+        <Log ui={ui} plotKey={plotKey} name={names.join(", ")} />
+        <output class="mono number">
+          {hover ? <Read reading={hover} byTime={look.byTime} colour={colour} /> : <Last y={series.last} />}
+        </output>
       </figcaption>
+      <Actions ui={ui} plotKey={plotKey} name={names.join(", ")} together={together} save={save} />
       <div
         class="chart"
         ref={canvas}
@@ -91,7 +104,7 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
 function useChart(
   canvas: { current: HTMLDivElement | null },
   all: readonly Series[],
-  ghosts: readonly Series[][],
+  ghosts: readonly Ghosts[],
   look: Look,
   colour: (line: number) => string,
   dark: boolean,
@@ -105,10 +118,11 @@ function useChart(
     setChart(made);
     return () => made.destroy();
   }, []);
-  const names = Array.from({ length: lineCount(all) }, (_, line) => colour(line)).join();
+  const lines = lineCount(all) + Math.max(0, ...agoOf(ghosts));
+  const names = Array.from({ length: lines }, (_, line) => colour(line)).join();
   const { zoom, during, moment, smoothing, logarithmic, byTime } = look;
   // The totals are what changes in the series.
-  const totals = [...all, ...ghosts.flat()].map((series) => series.total).join();
+  const totals = [...all, ...ghosts.flat()].map((series) => series?.total).join();
   const colours = useRef({ of: "", worth: {} as ChartColours });
   useLayoutEffect(() => {
     const target = canvas.current;
@@ -125,7 +139,7 @@ function coloursAt(target: HTMLElement, names: string[]): ChartColours {
   const worth = (name: string) => colourAt(target, name);
   return {
     text: worth("--fg2"),
-    grid: worth("--hair"),
+    grid: worth("--grid"),
     mark: worth("--bad"),
     moment: worth("--accent"),
     lines: names.map(worth),
@@ -154,7 +168,6 @@ interface ActionsProps {
 
 function Actions({ ui, plotKey, name, together, save }: ActionsProps) {
   const pinned = ui.pinned.value.has(plotKey);
-  const on = ui.logarithmic.value.has(plotKey);
   return (
     <span class="actions">
       {(["png", "svg"] as const).map((kind) => (
@@ -183,19 +196,24 @@ function Actions({ ui, plotKey, name, together, save }: ActionsProps) {
           pin
         </button>
       )}
-      <button
-        type="button"
-        class="mini log-toggle"
-        aria-pressed={on}
-        aria-label={`log axis of ${name}`}
-        title="Logarithmic axis"
-        onClick={() => {
-          ui.logarithmic.value = toggled(ui.logarithmic.value, plotKey);
-        }}
-      >
-        log
-      </button>
     </span>
+  );
+}
+
+function Log({ ui, plotKey, name }: Pick<ActionsProps, "ui" | "plotKey" | "name">) {
+  return (
+    <button
+      type="button"
+      class="mini log-toggle"
+      aria-pressed={ui.logarithmic.value.has(plotKey)}
+      aria-label={`log axis of ${name}`}
+      title="Logarithmic axis"
+      onClick={() => {
+        ui.logarithmic.value = toggled(ui.logarithmic.value, plotKey);
+      }}
+    >
+      log
+    </button>
   );
 }
 
@@ -216,8 +234,38 @@ function lanesNote(series: Series): string {
   return strands > 1 ? `${elementsNote} · ${count(strands)} ${hasLanes ? "lanes" : "devices"}` : elementsNote;
 }
 
-function readingText({ x, time, low, high }: Reading, byTime: boolean): string {
+/** How many runs ago those were that have a line. */
+function agoOf(ghosts: readonly Ghosts[]): number[] {
+  return [...new Set(ghosts.flatMap((runs) => runs.flatMap((series, i) => (series ? i + 1 : []))))];
+}
+
+function inWords(ago: number): string {
+  return ago === 1 ? "1 run ago" : `${ago} runs ago`;
+}
+
+function whenWas(run: RunStore, ago: number): string {
+  const { started } = run.earlier[ago - 1]?.status ?? {};
+  return started === undefined ? "" : `Ran at ${new Date(1000 * started).toLocaleTimeString()}`;
+}
+
+interface ReadProps {
+  reading: Reading;
+  byTime: boolean;
+  colour: (line: number) => string;
+}
+
+/** Where the pointer is, and the values there: each in the colour of its line. */
+function Read({ reading: { x, time, values }, byTime, colour }: ReadProps) {
   const at = byTime ? seconds(x) : count(x);
-  const where = time === null ? at : `${at} · ${seconds(time)}`;
-  return low === high ? `${where} · ${value(low)}` : `${where} · ${value(low)} … ${value(high)}`;
+  return (
+    <>
+      {time === null ? at : `${at} · ${seconds(time)}`}
+      {values.map(({ line, ago, low, high }, i) => (
+        <span key={i} style={values.length > 1 ? { color: `var(${colour(line)})` } : {}}>
+          {ago === 0 ? " · " : ` · ${ago} ago `}
+          {low === high ? value(low) : `${value(low)} … ${value(high)}`}
+        </span>
+      ))}
+    </>
+  );
 }

@@ -2,10 +2,20 @@
 import { clearCanvas } from "../../kit/size";
 import type { Drawn, Range, Reading } from "./drawn";
 import { readingAt } from "./drawn";
-import { type ChartColours, type ChartStyle, frameOf, paint } from "./paint";
+import {
+  type ChartColours,
+  type ChartStyle,
+  frameOf,
+  HEADING,
+  type Pen,
+  paint,
+  paintHeading,
+  type Word,
+} from "./paint";
 import { SvgPen } from "./svg";
 
 const SHORTEST_DRAG = 4;
+const PNG_SCALE = 2;
 
 interface Listeners {
   onHover(reading: Reading | null): void;
@@ -59,25 +69,31 @@ export class Chart {
     return [this.drawn?.from ?? 0, this.drawn?.to ?? 1];
   }
 
-  /** The picture, on `background`. */
-  toPng(background: string, done: (png: Blob | null) => void): void {
+  /** The picture under a heading, on `ground`; twice as fine as the screen. */
+  toPng(heading: readonly Word[], ground: string, done: (png: Blob | null) => void): void {
     const copy = document.createElement("canvas");
-    [copy.width, copy.height] = [this.canvas.width, this.canvas.height];
+    const { clientWidth, clientHeight } = this.target;
+    [copy.width, copy.height] = [clientWidth * PNG_SCALE, (clientHeight + HEADING) * PNG_SCALE];
     const context = copy.getContext("2d");
     if (!context) return;
-    context.fillStyle = background;
-    context.fillRect(0, 0, copy.width, copy.height);
-    context.drawImage(this.canvas, 0, 0);
+    context.scale(PNG_SCALE, PNG_SCALE);
+    this.picture(context, heading, ground);
     copy.toBlob(done);
   }
 
-  toSvg(background: string): string {
-    const { clientWidth: width, clientHeight: height } = this.target;
-    const pen = new SvgPen(width, height);
-    if (this.drawn && this.colours) {
-      paint(pen, frameOf(this.target), this.drawn, this.style, this.colours, { hover: null, dragFrom: null });
-    }
-    return pen.text(background);
+  toSvg(heading: readonly Word[], ground: string): string {
+    const { clientWidth, clientHeight } = this.target;
+    const pen = new SvgPen(clientWidth, clientHeight + HEADING);
+    this.picture(pen, heading, ground);
+    return pen.text();
+  }
+
+  private picture(pen: Pen, heading: readonly Word[], ground: string): void {
+    const { drawn, colours, target } = this;
+    const measured = this.canvas.getContext("2d");
+    if (!drawn || !colours || !measured) return;
+    const frame = paintHeading(pen, frameOf(target), heading, ground, (text) => measured.measureText(text).width);
+    paint(pen, frame, drawn, this.style, colours, { hover: null, dragFrom: null });
   }
 
   private point(at: number | null): void {

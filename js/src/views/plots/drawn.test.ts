@@ -3,7 +3,7 @@ import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
 import type { Series } from "../../store/series";
 import { drawnOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
-import { frameOf, paint } from "./paint";
+import { frameOf, paint, paintHeading } from "./paint";
 import { SvgPen } from "./svg";
 import { stepped } from "./zoom";
 
@@ -65,7 +65,15 @@ describe("what is drawn", () => {
         [1, 2.5],
       ],
     ]);
-    expect(readingAt(drawn, 0.9)).toEqual({ x: 1, time: null, low: 1.5, high: 2.5 });
+    expect(readingAt(drawn, 0.9)).toEqual({
+      x: 1,
+      time: null,
+      values: [
+        { line: 0, ago: 0, low: 1.5, high: 1.5 },
+        { line: 1, ago: 0, low: 2, high: 2 },
+        { line: 2, ago: 0, low: 2.5, high: 2.5 },
+      ],
+    });
   });
 
   it("is a band with the mean of many lanes", () => {
@@ -74,7 +82,7 @@ describe("what is drawn", () => {
       { x: [0, 1, 2], y: [2, 3, 4], band: { low: [0, 1, 2], high: [4, 5, 6] }, time: [0, 1, 2] },
     ]);
     expect(lineCount([lanes(5, 3), series("lanes", 1)])).toBe(4);
-    expect(readingAt(drawn, 1)).toEqual({ x: 1, time: 1, low: 1, high: 5 });
+    expect(readingAt(drawn, 1)).toEqual({ x: 1, time: 1, values: [{ line: 0, ago: 0, low: 1, high: 5 }] });
     expect(drawnOf([lanes(5, 4000)], PLAIN).curves[0]?.x.length).toBeLessThanOrEqual(2000);
   });
 
@@ -112,7 +120,7 @@ describe("what is drawn", () => {
 
   it("can be read with its time", () => {
     const drawn = drawnOf([series("small", 1)], PLAIN);
-    expect(readingAt(drawn, 1.2)).toEqual({ x: 1, time: 1.7, low: 1.25, high: 1.25 });
+    expect(readingAt(drawn, 1.2)).toEqual({ x: 1, time: 1.7, values: [{ line: 0, ago: 0, low: 1.25, high: 1.25 }] });
     expect(readingAt(drawnOf([series("small", 1)], { ...PLAIN, during: { from: 9, to: 9 } }), 1)).toBeNull();
   });
 });
@@ -125,15 +133,30 @@ it("is zoomed and moved by keys", () => {
   expect(stepped("x", null, [0, 100])).toBe(false);
 });
 
-it("draws earlier runs behind, as long as they have the same lines", () => {
-  const drawn = drawnOf([series("small", 1)], PLAIN, [[series("large", 1), series("lanes", 1)]]);
-  expect(drawn.curves.map(({ line, ghost }) => [line, ghost])).toEqual([
-    [0, true],
-    [0, true],
-    [0, false],
+it("draws earlier runs behind, each in a colour of its own, and reads them", () => {
+  const drawn = drawnOf([series("small", 1)], PLAIN, [[series("large", 1), undefined, series("lanes", 1)]]);
+  expect(drawn.curves.map(({ line, ago }) => [line, ago])).toEqual([
+    [3, 3],
+    [1, 1],
+    [0, 0],
   ]);
   expect([drawn.from, drawn.to]).toEqual([0, 4999]);
-  expect(readingAt(drawn, 4000)).toMatchObject({ x: 2, low: 0.625 });
+  const reading = readingAt(drawn, 4000);
+  expect(reading).toMatchObject({
+    x: 2,
+    values: [
+      { ago: 0, low: 0.625 },
+      { line: 1, ago: 1 },
+    ],
+  });
+});
+
+it("reads the lines of an earlier run together, and many lines of this one", () => {
+  const lanes = series("lanes", 1);
+  const drawn = drawnOf([lanes], PLAIN, [[lanes]]);
+  expect(readingAt(drawn, 1)?.values).toHaveLength(drawn.curves.length / 2 + 1);
+  const many = drawnOf([lanes, lanes], PLAIN);
+  expect(readingAt(many, 1)?.values).toHaveLength(many.curves.length > 4 ? 1 : many.curves.length);
 });
 
 it("is written as SVG with the same pen", () => {
@@ -141,10 +164,17 @@ it("is written as SVG with the same pen", () => {
   const drawn = drawnOf([series("nonfinite", 3), series("lanes", 2)], PLAIN);
   const colours = { lines: ["red", "blue"], text: "black", grid: "grey", mark: "orange", moment: "green" };
   paint(pen, frameOf({ clientWidth: 300, clientHeight: 100 }), drawn, PLAIN, colours, { hover: null, dragFrom: null });
-  const root = new DOMParser().parseFromString(pen.text("white"), "image/svg+xml").documentElement;
+  const frame = frameOf({ clientWidth: 300, clientHeight: 100 });
+  const white = "color(srgb 1 1 1 / 0.5)";
+  const below = paintHeading(pen, frame, [["a < b", "red"]], white, (text) => 6 * text.length);
+  const root = new DOMParser().parseFromString(pen.text(), "image/svg+xml").documentElement;
   expect(root.querySelector("parsererror")).toBeNull();
   const strokes = [...root.querySelectorAll("path")].map((path) => path.getAttribute("stroke"));
   expect([strokes.filter((s) => s === "red").length, strokes.filter((s) => s === "orange").length]).toEqual([1, 1]);
   expect([...root.querySelectorAll("path")].filter((path) => path.getAttribute("fill") === "orange")).toHaveLength(2);
-  expect([...root.querySelectorAll("text")].map((text) => text.textContent)).toContain("4");
+  expect([...root.querySelectorAll("text")].map((text) => text.textContent)).toEqual(
+    expect.arrayContaining(["4", "a < b"]),
+  );
+  expect(below.top).toBeGreaterThan(frame.top);
+  expect(root.querySelector("[fill='rgb(255,255,255)'][fill-opacity='0.5']")).not.toBeNull();
 });

@@ -4,6 +4,8 @@ import { decimate } from "../../store/decimate";
 import type { Line, Series } from "../../store/series";
 
 const MOST_DRAWN = 2000;
+/** The values of more lines are read as a range. */
+const MOST_READ = 4;
 
 export type Range = readonly [number, number];
 
@@ -25,8 +27,8 @@ export interface Look {
 export interface Curve {
   /** Which of the lines it is, counted over all series: what its colour is chosen by. */
   line: number;
-  /** It is of an earlier run. */
-  ghost: boolean;
+  /** How many runs ago it was; 0 for this run. All lines of an earlier run have one colour. */
+  ago: number;
   x: number[];
   /** As it was. */
   y: number[];
@@ -53,30 +55,32 @@ export interface Drawn {
   at: number | null;
 }
 
-/** The values under the pointer. */
+/** The values under the pointer, those of this run first. */
 export interface Reading {
   x: number;
   time: number | null;
-  low: number;
-  high: number;
+  values: { line: number; ago: number; low: number; high: number }[];
 }
 
-/** `ghosts` are, for each, the same series of earlier runs. */
-export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Series[][] = []): Drawn {
+/** Of each series the same one of earlier runs, the newest first. */
+export type Ghosts = readonly (Series | undefined)[];
+
+export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Ghosts[] = []): Drawn {
   const curves: Curve[] = [];
   const behind: Curve[] = [];
   const marks: Mark[] = [];
+  const own = lineCount(all);
   for (const [i, series] of all.entries()) {
     marks.push(...marksOf(series, look));
-    const first = curves.length;
-    for (const trace of series.traces) curves.push({ line: curves.length, ghost: false, ...curveOf(trace, look) });
-    for (const { traces } of ghosts[i] ?? []) {
-      traces.slice(0, curves.length - first).forEach((trace, k) => {
-        behind.push({ line: first + k, ghost: true, ...curveOf(trace, { ...look, during: null }) });
-      });
-    }
+    for (const trace of series.traces) curves.push({ line: curves.length, ago: 0, ...curveOf(trace, look) });
+    ghosts[i]?.forEach((ghost, k) => {
+      for (const trace of ghost?.traces.slice(0, series.traces.length) ?? []) {
+        behind.push({ line: own + k, ago: k + 1, ...curveOf(trace, { ...look, during: null }) });
+      }
+    });
   }
-  curves.unshift(...behind);
+  // The oldest farthest behind.
+  curves.unshift(...behind.sort((a, b) => b.ago - a.ago));
   const [from, to] = look.zoom ?? extentOf(curves, marks);
   return {
     curves,
@@ -103,7 +107,7 @@ function marksOf({ marks: { x, time, y } }: Series, { byTime, during }: Look): M
 function curveOf(
   trace: Line | Band,
   { byTime, during, zoom, logarithmic, smoothing }: Look,
-): Omit<Curve, "line" | "ghost"> {
+): Omit<Curve, "line" | "ago"> {
   const axis = byTime ? trace.time : trace.x;
   let [start, end] = [0, trace.y.length];
   if (during) [start, end] = [trace.time.lowerBound(during.from), trace.time.lowerBound(during.to)];
@@ -153,24 +157,26 @@ function whereAt(line: Line | Band | undefined, time: number): number | null {
 }
 
 /** Of the points nearest to `x`. */
-export function readingAt({ curves: all }: Drawn, x: number): Reading | null {
-  const curves = all.filter(({ ghost }) => !ghost);
-  const alone = curves.length === 1;
-  const found = curves.flatMap(({ x: xs, y, band, time }): Reading[] => {
-    const i = nearest(xs, x);
-    if (i < 0) return [];
-    const own = y[i] as number;
-    const [low, high] = [band?.low[i] ?? own, band?.high[i] ?? own];
-    return [{ x: xs[i] as number, time: alone ? (time[i] as number) : null, low, high }];
-  });
-  const [first] = found;
+export function readingAt({ curves }: Drawn, x: number): Reading | null {
+  const own = curves.filter(({ ago }) => ago === 0);
+  const first = own.find((curve) => curve.x.length > 0);
   if (!first) return null;
-  const same = found.filter((reading) => reading.x === first.x);
-  return {
-    ...first,
-    low: Math.min(...same.map((reading) => reading.low)),
-    high: Math.max(...same.map((reading) => reading.high)),
-  };
+  const i = nearest(first.x, x);
+  const at = first.x[i] as number;
+  // This run's values are of one step; earlier runs may have ended before it.
+  const ofEarlier = curves.filter(
+    ({ ago, x: [from = at + 1], x: xs }) => ago > 0 && from <= at && at <= (xs.at(-1) ?? 0),
+  );
+  const values: Reading["values"] = [];
+  for (const { line, ago, x: xs, y, band } of [...own, ...ofEarlier.reverse()]) {
+    const k = nearest(xs, at);
+    if (k < 0 || (ago === 0 && xs[k] !== at)) continue;
+    const [low, high] = [band?.low[k] ?? (y[k] as number), band?.high[k] ?? (y[k] as number)];
+    const same = values.find((one) => one.ago === ago && (ago > 0 || own.length > MOST_READ));
+    if (same) Object.assign(same, { low: Math.min(same.low, low), high: Math.max(same.high, high) });
+    else values.push({ line, ago, low, high });
+  }
+  return { x: at, time: own.length === 1 ? (first.time[i] as number) : null, values };
 }
 
 function nearest(xs: readonly number[], x: number): number {

@@ -24,6 +24,9 @@ export interface Frame {
   height: number;
 }
 
+/** A word of a heading, in its colour. */
+export type Word = readonly [text: string, colour: string];
+
 interface Pointer {
   hover: number | null;
   dragFrom: number | null;
@@ -57,10 +60,37 @@ export type Pen = Pick<
 
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
+/** How opaque a band is; of several each less, so that the lines stand out. */
+const BAND = 0.2;
+/** How high what stands above a saved chart is. */
+export const HEADING = 20;
 const PIXELS_EACH = { x: 70, y: 30 };
 
 export function frameOf({ clientWidth, clientHeight }: { clientWidth: number; clientHeight: number }): Frame {
   return { left: 44, top: 8, width: Math.max(20, clientWidth - 54), height: Math.max(20, clientHeight - 28) };
+}
+
+/** What a saved chart is of, above it and on a ground; returns where the chart is then. `wide` measures text in our font. */
+export function paintHeading(
+  context: Pen,
+  frame: Frame,
+  heading: readonly Word[],
+  ground: string,
+  wide: (text: string) => number,
+): Frame {
+  const { left, top, width, height } = frame;
+  context.fillStyle = ground;
+  context.fillRect(0, 0, left + width + 10, top + height + 20 + HEADING);
+  context.font = FONT;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  let x = 10;
+  for (const [text, colour] of heading) {
+    context.fillStyle = colour;
+    context.fillText(text, x, HEADING / 2 + 2);
+    x += wide(text) + 10;
+  }
+  return { ...frame, top: top + HEADING };
 }
 
 export function paint(
@@ -82,9 +112,19 @@ export function paint(
   paintAxes(context, frame, across, up, toX, toY, colours);
   context.save();
   context.beginPath();
-  context.rect(left, top - MARK, width + 1, height + MARK + 1);
+  context.rect(left - MARK, top - MARK, width + 2 * MARK, height + MARK + 1);
   context.clip();
-  for (const curve of drawn.curves) paintCurve(context, curve, toX, toY, colours.lines[curve.line] ?? colours.text);
+  const bands = drawn.curves.filter(({ band }) => band).length;
+  for (const curve of drawn.curves) {
+    paintCurve(
+      context,
+      curve,
+      toX,
+      toY,
+      colours.lines[curve.line] ?? colours.text,
+      BAND / Math.sqrt(Math.max(1, bands)),
+    );
+  }
   if (drawn.at !== null) paintRule(context, frame, toX(drawn.at), colours.moment);
   paintMarks(context, drawn.marks, frame, toX, colours.mark);
   paintPointer(context, frame, pointer, colours);
@@ -111,17 +151,17 @@ function paintAxes(
   for (const tick of across) context.fillText(value(tick), toX(tick), top + height + 5);
 }
 
-function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string): void {
-  const { x, y, smooth, band, ghost } = curve;
+function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string, opacity: number): void {
+  const { x, y, smooth, band, ago } = curve;
   context.strokeStyle = colour;
   context.fillStyle = colour;
   context.lineJoin = "round";
-  if (ghost) {
-    stroke(context, x, y, toX, toY, 1, 0.35);
+  if (ago > 0) {
+    stroke(context, x, y, toX, toY, 1, 0.6);
     return;
   }
   if (band) {
-    context.globalAlpha = 0.18;
+    context.globalAlpha = opacity;
     context.beginPath();
     trace(context, x, band.low, toX, toY);
     trace(context, [...x].reverse(), [...band.high].reverse(), toX, toY);

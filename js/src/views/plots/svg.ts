@@ -21,10 +21,10 @@ export class SvgPen implements Pen {
   ) {}
 
   /** The picture as a file. */
-  text(background: string): string {
+  text(): string {
     const { width, height } = this;
     const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" ${size}><rect ${size} fill="${background}"/>${this.body}</svg>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>${this.body}</svg>`;
   }
 
   beginPath(): void {
@@ -44,11 +44,11 @@ export class SvgPen implements Pen {
   }
 
   fill(): void {
-    this.body += `<path d="${this.path}" fill="${this.fillStyle}" opacity="${this.globalAlpha}"/>`;
+    this.body += `<path d="${this.path}" ${ink("fill", this.fillStyle)} opacity="${this.globalAlpha}"/>`;
   }
 
   stroke(): void {
-    const line = `stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"`;
+    const line = `${ink("stroke", this.strokeStyle)} stroke-width="${this.lineWidth}" stroke-linejoin="round"`;
     this.body += `<path d="${this.path}" fill="none" ${line} opacity="${this.globalAlpha}"/>`;
   }
 
@@ -62,8 +62,8 @@ export class SvgPen implements Pen {
     const down = this.textBaseline === "top" ? "0.9em" : "0.35em";
     const anchor = ANCHORS[this.textAlign] ?? "start";
     const at = `x="${short(x)}" y="${short(y)}" dy="${down}" text-anchor="${anchor}"`;
-    // Numbers only: nothing to escape.
-    this.body += `<text ${at} style="font:${this.font.replaceAll('"', "'")}" fill="${this.fillStyle}">${text}</text>`;
+    const font = `style="font:${this.font.replaceAll('"', "'")}"`;
+    this.body += `<text ${at} ${font} ${ink("fill", this.fillStyle)}>${escaped(text)}</text>`;
   }
 
   save(): void {
@@ -78,6 +78,18 @@ export class SvgPen implements Pen {
   restore(): void {
     this.body += "</g></g>";
   }
+}
+
+/** What the browser computes of a mixed colour, `color(srgb …)`, only browsers understand. */
+function ink(property: string, colour: string): string {
+  const [, ...parts] = /^color\(srgb (\S+) (\S+) (\S+?)(?: \/ (\S+))?\)$/.exec(colour) ?? [];
+  if (parts.length === 0) return `${property}="${colour}"`;
+  const rgb = parts.slice(0, 3).map((part) => Math.round(255 * Number(part)));
+  return `${property}="rgb(${rgb})" ${property}-opacity="${parts[3] ?? 1}"`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
 function short(n: number): string {

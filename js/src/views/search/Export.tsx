@@ -78,7 +78,7 @@ function Choices({ run, ui }: Props) {
 }
 
 function fileName(run: RunStore, ending: string): string {
-  return `${run.status?.title.replace(/\W+/g, "_").replace(/_+$/, "") || "run"}.${ending}`;
+  return `${run.status?.title.replace(/\W+/g, "_").replace(/^_+|_+$/g, "") || "run"}.${ending}`;
 }
 
 export function copyLines(run: RunStore, ui: UiState): Promise<void> {
@@ -87,5 +87,5 @@ export function copyLines(run: RunStore, ui: UiState): Promise<void> {
 }
 
 export function copyPython(run: RunStore, ui: UiState): Promise<void> {
-  return copy(asPython(selectedEvents(run, ui), run.oldest));
+  return copy(asPython(run.key, selectedEvents(run, ui), run.oldest));
 }

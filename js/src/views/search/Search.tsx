@@ -18,6 +18,11 @@ export function Search({ run, ui }: Props) {
       <Toggle of={ui.merged} name="merged" title="One stream, by arrival (m)">
         merged
       </Toggle>
+      <span class="sites-toggle">
+        <Toggle of={ui.sites} name="sites-toggle" title="Show the sites instead of their events">
+          sites
+        </Toggle>
+      </span>
       {run.phantoms > 0 && (
         <Toggle of={ui.phantoms} name="phantoms" title="Show events that only a vmap made fire">
           {plural(run.phantoms, "phantom")}
@@ -45,7 +50,7 @@ function Find({ run, ui }: Props) {
     ui.event.value = run.log.number(found.at((next + found.length) % found.length));
   };
   return (
-    <div class="field" data-testid="find-box">
+    <div class="field find-field" data-testid="find-box">
       <input
         type="search"
         class="find"

@@ -23,6 +23,16 @@ export function Sites({ run, ui, status, dark }: Props) {
       <h4>Sites</h4>
       <Chips run={run} ui={ui} />
       <div class="site-list">
+        <div class="site-row site-head" aria-hidden="true">
+          <span class="grow" />
+          <span>events</span>
+          <span class="every" title="Record one firing of so many">
+            1 of
+          </span>
+          <span class="eye" title="Whether its firings are recorded">
+            rec
+          </span>
+        </div>
         {run.streamSites.map((site) => (
           <Site
             key={site.id}
@@ -67,7 +77,7 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         data-testid="site"
         data-site={site.id}
         aria-pressed={chosen}
-        title={`${site.where} in ${site.function}\n${site.source.trim()}`}
+        title={`${name}\n${site.where} in ${site.function}\n${site.source.trim()}`}
         onClick={choose}
       >
         <span class="bar" style={{ background: `var(${colour})` }} />

@@ -6,7 +6,7 @@ import type { Band } from "../../store/band";
 import { decimate } from "../../store/decimate";
 import type { Line } from "../../store/series";
 
-const WIDTH = 52;
+const WIDTH = 36;
 const HEIGHT = 16;
 const LAST_POINTS = 4000;
 

@@ -39,7 +39,9 @@ export function Line(props: Props) {
       <span class="line-number number" {...(value && found ? striped(heatOf(value, found)) : {})}>
         {index === 0 && code.line}
       </span>
-      <code class={value || why ? "" : "whole"}>{index === 0 && pieces.map(drawn)}</code>
+      <code class={value || why ? "" : "whole"} title={code.text}>
+        {index === 0 && pieces.map(drawn)}
+      </code>
       {value ? (
         <Cells {...props} value={value} />
       ) : (

@@ -9,6 +9,8 @@ import { stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 
+/** Where a callback was defined is said by its site: the line has its name and what it was given. */
+const OUTER_FUNCTIONS = /^\S*<locals>\./;
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
 const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
   early: "Arrived before an event of its step that stands earlier in the program",
@@ -89,9 +91,9 @@ interface TextProps {
 
 function Text({ text, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
-  const line = (lines[0] as string).slice(0, MOST_CHARACTERS);
+  const line = (lines[0] as string).replace(OUTER_FUNCTIONS, "").slice(0, MOST_CHARACTERS);
   return (
-    <span class="text">
+    <span class="text" title={text.slice(0, MOST_CHARACTERS)}>
       {find?.test(line) ? markFound(line, find) : scalar ? markNonFinite(line) : line}
       {lines.length > 1 && (
         <button

@@ -1,7 +1,7 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenArray, goldenBatch } from "../../../test/golden";
-import { all, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
+import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 
 describe("the streams", () => {
@@ -9,6 +9,15 @@ describe("the streams", () => {
     show(goldenBatch("unicode"));
     expect(texts(".text")).toContain("🙂 <b>not html</b>");
     expect(all(".text b")).toHaveLength(0);
+  });
+
+  it("name a callback without the functions it was defined in, which the copied line has", () => {
+    const run = show(goldenBatch("small"));
+    const text = "train.<locals>.step.<locals>.<lambda>([1. 2.])";
+    run.store.texts.add(new Map([[0, text]]), 3);
+    change(run, goldenBatch("empty", { first: 5 }));
+    const line = find("[data-event='3'] .text");
+    expect([line.textContent, line.title]).toEqual(["<lambda>([1. 2.])", text]);
   });
 
   it("leave the room to the stream that has sites", () => {
@@ -150,7 +159,8 @@ describe("the streams", () => {
     press("[data-testid=stream-ordered] .viewport", "c");
     press("[data-testid=stream-ordered] .viewport", "p");
     await Promise.resolve();
-    expect(copied).toEqual(["loss 2.5\nx [1. 2.]\n  [3. 4.]\nloss 1.25", "run.events[0:3]"]);
+    expect(copied[0]).toBe("loss 2.5\nx [1. 2.]\n  [3. 4.]\nloss 1.25");
+    expect(copied[1]).toMatch(/^import jax_debug_widgets as jdw\n\nrun = jdw.find_run\("run-1"\)\nrun.events\[0:3\]$/);
     vi.unstubAllGlobals();
   });
 

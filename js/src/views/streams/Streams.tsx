@@ -20,7 +20,7 @@ export function Streams({ run, ui, status, dark }: Props) {
   const anyOrdered = sites.some((site) => site.ordered);
   const anyUnordered = sites.some((site) => !site.ordered);
   return (
-    <div class="streams">
+    <div class={`streams${ui.sites.value ? " sites-shown" : ""}`}>
       <div class="columns">
         <div class="stream-pair">
           {ui.merged.value ? (

@@ -1,18 +1,22 @@
 /** A call as a bar, by what it was doing. */
 import { seconds } from "../../kit/format";
-import type { Bar } from "../../store/spans";
+import type { Bar, Span } from "../../store/spans";
 
 export const CALL_ROW = 22;
+/** In narrower bars there is no room for a name, and only one of their parts is seen. */
+const NARROW = 0.015;
 
 interface Props {
   bar: Bar;
   chosen: boolean;
+  /** Of the width of what is seen. */
+  share: number;
   percent: (time: number) => string;
   choose: (bar: Bar) => void;
   zoomTo: (bar: Bar) => void;
 }
 
-export function CallBar({ bar, chosen, percent, choose, zoomTo }: Props) {
+export function CallBar({ bar, chosen, share, percent, choose, zoomTo }: Props) {
   const { call, spans } = bar;
   const words = spans.map(({ stage, from, to }) => `${stage} ${seconds(to - from)}`).join(", ");
   const length = bar.to - bar.from || 1;
@@ -37,14 +41,18 @@ export function CallBar({ bar, chosen, percent, choose, zoomTo }: Props) {
         zoomTo(bar);
       }}
     >
-      {spans.map(({ stage, from, to }) => (
+      {(share > NARROW ? spans : longest(spans)).map(({ stage, from, to }) => (
         <span
           key={stage}
           class={`span ${stage}${call.error && stage === "run" ? " bad" : ""}`}
           style={{ left: `${(100 * (from - bar.from)) / length}%`, width: `${(100 * (to - from)) / length}%` }}
         />
       ))}
-      <span class="call-name mono">{call.name}</span>
+      {share > NARROW && <span class="call-name mono">{call.name}</span>}
     </button>
   );
+}
+
+function longest(spans: readonly Span[]): Span[] {
+  return [...spans].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 1);
 }

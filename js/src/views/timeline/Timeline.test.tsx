@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { all, click, find, press, showTab, texts } from "../../../test/screen";
 import { EventLog } from "../../store/events";
-import { moved, within, zoomed } from "./axis";
+import { distinct, moved, roomy, within, zoomed } from "./axis";
 import { densityOf } from "./density";
 
 const seen = () => [Number(find(".timeline").dataset.from), Number(find(".timeline").dataset.to)];
@@ -38,9 +38,9 @@ describe("the timeline", () => {
     expect(texts(".time-name").slice(1)).toEqual(["main", "loader-0", "waits", "ƒ XLA 1", "ƒ XLA 2", "host"]);
     expect(texts(".time-calls")).toEqual(["step", "step"]);
     expect(all(".time-barrier .span").map((span) => span.title)).toEqual([
-      "Waited 50 ms for effects",
       "Waited 0.63 s for outputs in jax.block_until_ready, main",
       "Waited 0.25 s for effects in jax.effects_barrier, main",
+      "Waited 50 ms for effects",
     ]);
     expect(find("[data-testid=thread-bars]").getAttribute("aria-label")).toBe("Host functions on 2 threads");
   });
@@ -80,4 +80,26 @@ it("counts the events of each pixel, of a sample where they are many", () => {
   for (let i = 1; i < 50; i++) log.append({ ...events, time: events.time.map((time) => time + i) }, i * 10_000, 0);
   const total = [...densityOf(log, "site", { from: 0, to: 50 }, 10).values()].flatMap((bins) => [...bins]);
   expect(total.reduce((a, b) => a + b) / 500_000).toBeCloseTo(1, 1);
+});
+
+it("stays where it is while a run goes on, until there is no more room", () => {
+  const times = Array.from({ length: 100 }, (_, i) => 1 + i / 100);
+  const ends = times.map(roomy);
+  expect(times.every((now, i) => now < (ends[i] ?? 0) && (ends[i] ?? 0) < 1.2 * now)).toBe(true);
+  expect(new Set(ends).size).toBeLessThan(8);
+});
+
+it("leaves out bars that are thinner than a line and no farther than one from the last", () => {
+  const bars = Array.from({ length: 2000 }, (_, i) => ({ from: i, to: i + 0.5, row: i % 2, bad: i === 3 }));
+  const drawn = distinct(bars, { from: 0, to: 2000 }, ({ bad }) => bad);
+  expect(drawn.length).toBeLessThan(805);
+  expect(drawn).toContain(bars[3]);
+  expect(distinct(bars, { from: 10, to: 20 }).map(({ from }) => from)).toEqual([
+    10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+  ]);
+  const nested = [
+    { from: 0, to: 100 },
+    { from: 10, to: 90 },
+  ];
+  expect(distinct(nested, { from: 0, to: 100 })).toEqual(nested);
 });

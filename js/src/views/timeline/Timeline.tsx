@@ -9,13 +9,14 @@ import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 import { elapsed } from "../life/elapsed";
 import { siteName } from "../sites/name";
-import type { Stretch } from "./axis";
+import { distinct, roomy, type Stretch } from "./axis";
 import { CALL_ROW, CallBar } from "./CallBar";
 import { EventTicks } from "./EventTicks";
 import { useNavigation } from "./navigate";
 import { ThreadBars } from "./ThreadBars";
 
-const MOST_BARS = 400;
+/** From this share of the width on a number stands before its tick: behind it there may be no room. */
+const NEAR_END = 0.88;
 const TICKS = 8;
 /** Seconds, so that a run that has just begun has an axis. */
 const SHORTEST_RUN = 1e-3;
@@ -32,7 +33,7 @@ export function Timeline({ run, ui, status, dark }: Props) {
   const section = useRef<HTMLElement>(null);
   const lastEvent = run.log.length > 0 ? run.log.time(run.log.length - 1) : 0;
   const now = Math.max(elapsed(run, status), lastEvent, SHORTEST_RUN);
-  const { seen, see, onKeyDown, field } = useNavigation({ from: 0, to: now * 1.02 }, section);
+  const { seen, see, onKeyDown, field } = useNavigation({ from: 0, to: run.active ? roomy(now) : now * 1.02 }, section);
   const threads = byThread(run.calls.values(), now);
   const waits = waitsOf(status, run.threads, now);
   const busy = [...run.threads.busy].sort((a, b) => a - b);
@@ -59,11 +60,12 @@ export function Timeline({ run, ui, status, dark }: Props) {
         <Axis seen={seen} percent={percent} />
         {threads.map(({ name, bars, rows }) => (
           <div key={name} class="time-calls" style={{ height: `${CALL_ROW * rows}px` }}>
-            {longest(bars, seen).map((bar) => (
+            {distinct(bars, seen, ({ call }) => call.error !== "" || call.id === ui.onlyCall.value).map((bar) => (
               <CallBar
                 key={bar.call.id}
                 bar={bar}
                 chosen={ui.onlyCall.value === bar.call.id}
+                share={(bar.to - bar.from) / (seen.to - seen.from)}
                 percent={percent}
                 choose={choose}
                 zoomTo={({ from, to }) => see({ from: from - 0.03 * (to - from), to: to + 0.03 * (to - from) })}
@@ -73,7 +75,7 @@ export function Timeline({ run, ui, status, dark }: Props) {
         ))}
         {waits.length > 0 && (
           <div class="time-barrier" role="img" aria-label={`Waited ${plural(waits.length, "time")}`}>
-            {longest(waits, seen).map((wait) => (
+            {distinct(waits, seen).map((wait) => (
               <Wait key={wait.from} wait={wait} percent={percent} />
             ))}
           </div>
@@ -86,13 +88,6 @@ export function Timeline({ run, ui, status, dark }: Props) {
       </div>
     </section>
   );
-}
-
-/** Those that are seen; of many the longest, as the others are thinner than a line. */
-function longest<Span extends Stretch>(spans: readonly Span[], seen: Stretch): Span[] {
-  const visible = spans.filter(({ from, to }) => to >= seen.from && from <= seen.to);
-  if (visible.length <= MOST_BARS) return visible;
-  return visible.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MOST_BARS);
 }
 
 function Wait({ wait, percent }: { wait: WaitSpan; percent: (time: number) => string }) {
@@ -114,7 +109,11 @@ function Axis({ seen, percent }: { seen: Stretch; percent: (time: number) => str
   return (
     <div class="time-axis">
       {times.map((time) => (
-        <span key={time} class="tick muted number" style={{ left: percent(time) }}>
+        <span
+          key={time}
+          class={`tick muted number${time - seen.from > NEAR_END * (seen.to - seen.from) ? " before" : ""}`}
+          style={{ left: percent(time) }}
+        >
           {time.toFixed(decimals)}
         </span>
       ))}
