@@ -75,8 +75,8 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     return (
         f"{len(sites)} values are watched: {in_bytes(nbytes)} are read more, each time that all of them are computed, and "
         f"the programs are expected to take about {expected_slowdown(works):.2g} times as long (an estimate from their "
-        "equations; `%jaxdebug verify F(X)` measures it). To pay less name some of them (--watch NAMES), or watch every N-th "
-        f"step (--every N){with_numba}."
+        "equations; `%jaxdebug verify F(X)` measures it, and whether reading so many moves the last bits of the results). To "
+        f"pay less name some of them (--watch NAMES), or watch every N-th step (--every N){with_numba}."
     )
 
 
