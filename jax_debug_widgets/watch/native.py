@@ -168,16 +168,10 @@ def _handle(address: Any) -> Any:
 
 
 def _register() -> None:
-    """Raise an ImportError where XLA does not take it."""
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    try:
-        jax.local_devices(
-            backend="cpu"
-        )  # XLA answers now, rather than when it makes its CPU backend, which would fail.
-        jax.ffi.register_ffi_target(TARGET, capsule(_handle.address, None, None), platform="cpu")
-    except RuntimeError as error:
-        raise ImportError(str(error)) from error
+    jax.local_devices(backend="cpu")  # XLA answers now, rather than when it makes its CPU backend, which would fail.
+    jax.ffi.register_ffi_target(TARGET, capsule(_handle.address, None, None), platform="cpu")
 
 
 _register()

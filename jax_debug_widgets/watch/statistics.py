@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -103,10 +105,14 @@ def _statistics(arrays: list[jax.Array]) -> jax.Array:
 
 @functools.cache
 def native_target() -> str | None:
-    """The custom call that computes statistics; None without Numba, or with one that does not fit."""
+    """The custom call that computes statistics; None without Numba, or with one that does not work here, and a warning."""
+    if importlib.util.find_spec("numba") is None:
+        return None
     try:
         from jax_debug_widgets.watch.native import TARGET
-    except ImportError:
+    except Exception as error:  # noqa: BLE001 - XLA can do it, whatever is wrong with Numba.
+        message = f"Numba cannot be used, so XLA computes the statistics of watched values, which costs more: {error}"
+        warnings.warn(message, stacklevel=2)
         return None
     return TARGET
 

@@ -22,10 +22,10 @@ from jax_debug_widgets._jax.cost import tap
 from tests.benchmarks.events import nothing
 from tests.benchmarks.timing import Program, median, seconds, stdout_to_null, table
 
-SIZES = {384: 40, 1024: 10}
+SIZES = {384: 20, 1024: 5}
 """Width of the hidden layers -> steps of one measurement."""
 
-ROUNDS = 11
+ROUNDS = 31
 
 WITHOUT, EMPTY, TEN = "without", "XLA calls one empty function, no capture", "XLA calls ten, no capture"
 CAPTURED, PLAIN = "ten scalars, captured", "ten scalars, plain"

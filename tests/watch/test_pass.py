@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -219,6 +221,16 @@ def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_
         agrees(dict(zip(STATISTICS, np.asarray(program(one))[0][:, None], strict=True)), array)
     for row, quarter in zip(np.asarray(parted(array)), np.split(array, 4), strict=True):
         agrees(dict(zip(STATISTICS, row[:, None], strict=True)), quarter)
+
+
+def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax_debug_widgets.watch.native", None)
+    statistics.native_target.cache_clear()
+    with pytest.warns(UserWarning, match="Numba cannot be used"):
+        assert statistics.native_target() is None
+    statistics.native_target.cache_clear()
+    monkeypatch.undo()
+    assert statistics.native_target() == "jax_debug_widgets_statistics"
 
 
 @pytest.mark.usefixtures("way")
