@@ -111,6 +111,8 @@ class ProgramWatcher:
     def __init__(self, capture: Capture, watch: Watch, seen: Seen) -> None:
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
+        self._added = [Pattern(name, capture.sites.name_file) for name in watch.added]
+        """Names only: none of them is a primitive."""
         self._names: set[Pattern] = set()
         """Those that are names in this program, and so no primitives."""
         self._condition = Condition(watch.when) if watch.when else None
@@ -173,8 +175,8 @@ class ProgramWatcher:
             return candidates
         if self._watch.everything:
             # What an iteration was given is what the one before has made: it is there already.
-            return [one for one in named if not (one.carried or one.name.startswith("_"))]
-        chosen = [one for one in candidates if self._is_asked_for(one)]
+            return [one for one in named if not (one.carried or one.name.startswith("_")) or self._is_added(one)]
+        chosen = [one for one in candidates if self._is_asked_for(one) or self._is_added(one)]
         left = [one for one in self._patterns if one not in self._names]
         for one in every_value(body, named) if left else ():
             if one not in chosen and any(pattern.matches_value(one) for pattern in left):
@@ -186,6 +188,9 @@ class ProgramWatcher:
         self._names.update(asked)
         return bool(asked)
 
+    def _is_added(self, one: Named) -> bool:
+        return any(pattern.matches(one) for pattern in self._added)
+
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
         """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
         matched = self._seen.matched
@@ -195,7 +200,7 @@ class ProgramWatcher:
         ]
 
     def _wants_file(self, file: str) -> bool:
-        return not is_library(file) or any(pattern.wants_file(file) for pattern in self._patterns)
+        return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
 
     def _tap(self, one: Named, place: Place, around: Around) -> Tap:
         aval = one.variable.aval
