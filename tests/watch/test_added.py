@@ -97,6 +97,23 @@ def test_runs_that_watch_nothing_or_lack_the_name_are_left_as_they_are():
     assert run.status().notes == ()
 
 
+def test_a_name_may_stand_beside_one_that_is_watched():
+    def both(x):
+        low, high = jnp.sin(x), jnp.cos(x)
+        return low @ high
+
+    def run_it():
+        with jdw.capture(watch="low") as run:
+            jax.block_until_ready(jax.jit(both)(jnp.arange(3.0)))
+        return run
+
+    run, line = run_it(), both.__code__.co_firstlineno + 1
+    names = asked(run, type="source", file=__file__)["names"]
+    assert {one["name"]: one["pattern"] for one in names if one["line"] == line} == {"low": "", "high": "high"}
+    switch(run, "high", on=True)
+    assert list(run_it().values) == ["low", "high"]
+
+
 def test_a_name_in_a_library_is_added_for_that_file_alone():
     sampler = blackjax.hmc(lambda x: -0.5 * (x**2).sum(), 0.1, jnp.ones(2), 3)
     state = sampler.init(jnp.ones(2))
