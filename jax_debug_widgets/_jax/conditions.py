@@ -61,8 +61,12 @@ def with_presence(condition: core.Jaxpr, guarded: Any) -> core.Jaxpr:
 
 def is_asked_twice(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a `while` whose condition JAX would lower twice, and `told_apart` can do so for it."""
-    if equation.primitive is not lax.while_p or not has_debugging(equation.params["cond_jaxpr"].jaxpr):
-        return False
+    is_while = equation.primitive is lax.while_p
+    return is_while and has_debugging(equation.params["cond_jaxpr"].jaxpr) and can_be_told_apart(equation)
+
+
+def can_be_told_apart(equation: core.JaxprEqn) -> bool:
+    """Whether the lanes of a `while` end one by one, and `told_apart` knows its kind."""
     # With ordered effects JAX lowers it another way. Effects on a `Ref` say by position which operand they are about.
     # Where the user says how values are sharded (`AxisType.Explicit`), `told_apart` would have to say it of its own.
     predicate = equation.params["cond_jaxpr"].out_avals[0]
@@ -76,7 +80,7 @@ def told_apart(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
     """The loop as JAX would lower it, with a predicate for all lanes, and `again` as what its body asks.
 
     Args:
-      equation: a `while` that `is_asked_twice`.
+      equation: a `while` that `can_be_told_apart`.
       again: its condition, of the same inputs and constants.
     """
     params = dict(equation.params)

@@ -17,10 +17,12 @@ from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import features, sampling
+from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import scope_of_module
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.watch_tap import Taken, tap_equations
 
 _ENTERED = {
@@ -47,6 +49,10 @@ class Watcher(Protocol):
 
     def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
         """What to take in this body; None for nothing."""
+        ...
+
+    def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
+        """Nothing is taken in this condition of a loop, though `body` might have chosen something."""
         ...
 
     def failed(self, program: str, error: Exception) -> None:
@@ -195,7 +201,8 @@ class _Pass:
         else:
             new = self._inner(old, key, number, equation, place, uses)
             unchanged = new is old
-        if unchanged:
+        asked = self._asked(number, equation, place, uses) if equation.primitive.name == "while" else None
+        if unchanged and asked is None:
             return [equation]
         if key == "branches":  # All branches must have the same effects.
             new = tuple(
@@ -205,12 +212,26 @@ class _Pass:
         if self._is_sampled(equation, place):
             return sampling.by_iteration(equation, new, self._every)
         effects = equation.effects | {debugging.debug_effect}
-        return [equation.replace(params={**equation.params, key: new}, effects=effects)]
+        changed = equation.replace(params={**equation.params, key: new}, effects=effects)
+        return [changed if asked is None else _asking(changed, asked)]
+
+    def _asked(self, number: int, equation: Any, place: Place, uses: Uses) -> Any | None:
+        """The condition of a `while` with its taps; None if nothing in it is watched."""
+        condition = equation.params["cond_jaxpr"]
+        place = replace(place, counters=place.counters[:-1])  # Its own loop counts for the body only.
+        is_plain = not condition.out_avals[0].shape
+        can_tell = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
+        if self._is_sampled(equation, place) or not can_tell:
+            inside = place.inside(equation, "cond_jaxpr", condition.jaxpr)
+            self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_nconsts"))
+            return None
+        tapped = self._inner(condition, "cond_jaxpr", number, equation, place, uses)
+        return None if tapped is condition else tapped
 
     def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
         jaxpr = inner.jaxpr if isinstance(inner, core.ClosedJaxpr) else inner
         samples = self._is_sampled(equation, place)
-        around = uses.around(number, equation)
+        around = uses.around(number, equation, "cond_nconsts" if key == "cond_jaxpr" else "body_nconsts")
         if samples:
             around = replace(around, every=self._every, sampled_loop=len(place.loops))
         self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
@@ -232,6 +253,13 @@ def _is_jaxs(jaxpr: core.Jaxpr) -> bool:
     """
     file = jaxpr.debug_info.func_filename or ""
     return not (source_info_util.is_user_filename(file) or file.endswith(("api.py", "loops.py", "pmap.py")))
+
+
+def _asking(equation: Any, condition: Any) -> Any:
+    """A `while` with this condition. Where JAX asks it once more, for each of its lanes, it stays as it was."""
+    plain = equation.params["cond_jaxpr"]
+    asked = equation.replace(params={**equation.params, "cond_jaxpr": condition})
+    return told_apart(asked, plain.jaxpr) if plain.out_avals[0].shape else asked
 
 
 class Uses:
@@ -264,14 +292,15 @@ class Uses:
             if is_primal and not isinstance(atom, core.Literal):
                 self.results.setdefault(atom, []).append(position)
 
-    def around(self, number: int, equation: Any) -> Around:
-        """What is around the body that an equation runs."""
+    def around(self, number: int, equation: Any, consts: str = "") -> Around:
+        """What is around a body that an equation runs: of the two of a `while`, the one that has so many `consts`."""
         operands, results = list(equation.invars), list(equation.outvars)
         name = equation.primitive.name
         if name == "cond":
             operands = operands[1:]
         elif name == "while":
-            operands = operands[equation.params["cond_nconsts"] :]
+            first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
+            operands = operands[first:] if consts == "body_nconsts" else [*operands[:first], *operands[first + count :]]
         used = {i for i, out in enumerate(results) if self.is_used(out, number)}
         if name == "scan":
             used |= set(range(equation.params["num_carry"]))

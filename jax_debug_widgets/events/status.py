@@ -62,6 +62,7 @@ class Status:
       events: how many have fired; `rate`: per second, over the last second.
       dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
       muted: ids of the sites that are switched off; `every`: of which every n-th firing is recorded: id -> n.
+      added: what the next run of the kernel watches as well, if it watches at all.
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
@@ -84,3 +85,4 @@ class Status:
     paused: bool = False
     stoppable: bool = False
     commands: str = ""
+    added: tuple[str, ...] = ()

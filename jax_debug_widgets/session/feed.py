@@ -161,6 +161,7 @@ def _settled(status: Any) -> object:
         status.dropped,
         status.muted,
         dict(status.every),
+        status.added,
         status.barrier.state,
         status.barrier.pending,
         status.notes,

@@ -278,6 +278,7 @@ class Run:
             dropped_by_site=self.store.dropped_by_site(),
             muted=self._muted(),
             every=self._sampled(),
+            added=tuple(self._session.added),
             barrier=self.life.barrier(self.call_log),
             notes=(
                 *self.notes,

@@ -16,6 +16,7 @@ from jax_debug_widgets._jax.hooks import is_capturing
 from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.waits import Waits
 from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper, Stopped
+from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.cost import cost
 from jax_debug_widgets.session.cost_report import CostReport
 from jax_debug_widgets.session.inventory import Inventory, inventory
@@ -60,6 +61,7 @@ class Session:
         self.capture.threads.inherit = self._inherited
         self._thread = threading.local()
         self.watching = Watching(self.capture)
+        self.added = AddedNames()
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
         self.interrupts = InterruptWatch(self._interrupted, self._ends_by_itself)
@@ -133,7 +135,7 @@ class Session:
         with self._lock:
             if not self._active:
                 self.capture.sites.restart()
-            run = Run(self, title, options, self._box_of_this_thread())
+            run = Run(self, title, self.added.beside(options), self._box_of_this_thread())
             run.notes += features.missing().values()
             self._active.append(run)
             self._own.append(run)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import HISTOGRAM, named_places
 
@@ -159,18 +160,31 @@ def _source(run: Run, request: int, file: str) -> Message:
         first_line=1,
         lines=[line.rstrip("\r\n") for line in source.lines],
         functions=[{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
-        names=[{**one.span._asdict(), "name": one.name, "why": one.why} for one in places],
+        names=[
+            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file)} for one in places
+        ],
     )
     return message, b""
 
 
 def _switch(session: Session, run: Run, request: int, names: list[str], *, on: bool) -> Message:
-    sites = [site for site in run.store.sites() if site.watch is not None and site.watch.name in names]
+    sites = _watched_as(names, run.store.sites())
     for site in sites:
         session.switches.mute(site.id, muted=not on)
+    if not on:
+        for name in names:
+            session.added.discard(name)
+        return reply("done", run.key, request, sites=[site.id for site in sites]), b""
     missing = [name for name in names if name not in {site.watch.name for site in sites if site.watch}]
-    message = ""
-    if missing and on:
-        asked = run.options.watch.names if run.options.watch else ()
-        message = f"Run the cell again with --watch {','.join([*asked, *missing])}: the program has no tap for it yet."
-    return reply("done", run.key, request, sites=[site.id for site in sites], message=message), b""
+    again = [one for one in (run.options.watch.added if run.options.watch else ()) if bare(one) in names]
+    for pattern in (*missing, *again):
+        session.added.add(pattern)
+    # What an earlier run has had of it may have been switched off.
+    for site in _watched_as(map(bare, missing), session.switches.sites()):
+        session.switches.mute(site.id, muted=False)
+    return reply("done", run.key, request, sites=[site.id for site in sites]), b""
+
+
+def _watched_as(names: Iterable[str], sites: Iterable[CallSite]) -> list[CallSite]:
+    wanted = set(names)
+    return [site for site in sites if site.watch is not None and site.watch.name in wanted]

@@ -208,6 +208,7 @@ def status_message(status: Status) -> wire.StatusMessage:
         "dropped_by_site": {str(site): count for site, count in status.dropped_by_site.items()},
         "muted": list(status.muted),
         "every": {str(site): every for site, every in status.every.items()},
+        "added": list(status.added),
         "barrier": {
             "state": barrier.state,
             "pending": list(barrier.pending),

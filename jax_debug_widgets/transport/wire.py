@@ -50,7 +50,7 @@ Those that name a `stop` (its `id`) are refused when another one is there, or no
            and `value` are -1.
 `source`   send the source of file `file`, as `SiteMessage.file` names it.
 `watch`    go on recording, or stop (`on`: true or false), what is watched under `names`. Answered by `done` with `sites`, the
-           sites concerned, and `message`: what to do about names that the compiled program has no tap for, else empty.
+           sites concerned. What the compiled program has no tap for is watched from the next run on: the status tells, `added`.
 
 Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffer):
 
@@ -225,7 +225,7 @@ class StatusMessage(TypedDict):
     `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events per second over the last second,
     `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at
     a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `commands`: in words, how the browser's
-    requests reach the kernel while a cell runs.
+    requests reach the kernel while a cell runs; `added`: what the next run watches as well.
     """
 
     state: str
@@ -238,6 +238,7 @@ class StatusMessage(TypedDict):
     dropped_by_site: dict[str, int]
     muted: list[int]
     every: dict[str, int]
+    added: list[str]
     barrier: BarrierMessage
     notes: list[str]
     breakpoints: list[BreakpointMessage]
@@ -303,7 +304,10 @@ class FunctionMessage(TypedDict):
 
 
 class NameMessage(TypedDict):
-    """A range of a file that computes what `name` stands for; `why` says why it is not watched, empty where it can be."""
+    """A range of a file that computes what `name` stands for; `why` says why it is not watched, empty where it can be.
+
+    `pattern` is by what the next run can watch it, empty where asking would not help.
+    """
 
     line: int
     column: int
@@ -311,6 +315,7 @@ class NameMessage(TypedDict):
     end_column: int
     name: str
     why: str
+    pattern: str
 
 
 class SourceMessage(TypedDict):

@@ -45,9 +45,14 @@ def _carried(body: Body) -> list[Any]:
     if equation is None or equation.primitive.name not in ("scan", "while"):
         return []
     if equation.primitive.name == "while":
-        return variables[equation.params["body_nconsts"] :]
+        return variables[_consts(body) :]
     first = equation.params["num_consts"]
     return variables[first : first + equation.params["num_carry"]]
+
+
+def _consts(body: Body) -> int:
+    """How many inputs of a program of a `while` come before what it carries."""
+    return body.around.equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
 
 
 def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]:
@@ -61,7 +66,7 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
         yield from _argument_leaves(function, arguments[0], variables[first : first + carried])
         yield from _argument_leaves(function, arguments[1], variables[first + carried :])
     elif primitive == "while" and len(arguments) == 1:
-        yield from _argument_leaves(function, arguments[0], variables[params["body_nconsts"] :])
+        yield from _argument_leaves(function, arguments[0], variables[_consts(body) :])
     elif primitive in ("scan", "while") and len(arguments) == len(("i", "x")):
         return
     elif primitive not in ("scan", "while"):

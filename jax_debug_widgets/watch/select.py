@@ -7,7 +7,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named
@@ -30,6 +30,7 @@ class Watch:
       values: take the values whole, not their statistics alone.
       histograms: also count magnitudes, see `watch.histogram`.
       when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
+      added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
     """
 
     names: tuple[str, ...] = ()
@@ -39,6 +40,11 @@ class Watch:
     values: bool = False
     histograms: bool = False
     when: str = ""
+    added: tuple[str, ...] = ()
+
+    def beside(self, added: Iterable[str]) -> Watch:
+        """With these names added."""
+        return replace(self, added=tuple(name for name in added if name not in self.names))
 
     @classmethod
     def of(
@@ -121,6 +127,8 @@ class Pattern:
 
     def matches(self, one: Named) -> bool:
         """Whether this is a value asked for by name, line or scope."""
+        if one.name == self.text and not is_library(one.file):  # As it is written, though it holds an `@` or a colon.
+            return True
         if self._role is not None and one.role != self._role:
             return False
         if not self.wants_file(one.file):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, SourceFile, Span, Statement, Target, source_of
+from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, SourceFile, Span, Statement, Target, is_library, source_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.watching import Seen
@@ -26,6 +26,12 @@ class NamedPlace:
     name: str
     span: Span
     why: str
+
+    def pattern(self, file: str) -> str:
+        """By what the next run can watch it; empty where it is watched, and where asking for it would not help."""
+        if self.why != NOT_WATCHED:
+            return ""
+        return f"{self.name}@{file}" if is_library(file) else self.name
 
 
 def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPlace]]:

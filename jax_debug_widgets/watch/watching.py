@@ -41,6 +41,7 @@ class Seen:
       functions: file and name of each function that was traced for them.
       matched: pattern -> the sites of the values that it has found; none where all are untaken.
       conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
+      unasked: what is in conditions of loops that cannot be watched.
       failures: programs that could not be watched, and why.
       works: by the number of a site what its program computes, and what watching adds.
     """
@@ -51,6 +52,7 @@ class Seen:
     matched: dict[str, set[int]] = field(default_factory=dict)
     conditional: bool = False
     untaken: dict[str, None] = field(default_factory=dict)
+    unasked: dict[str, None] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
 
@@ -75,12 +77,14 @@ class Watching:
 
         def is_missing(name: str) -> bool:
             found = seen.matched.get(name)
-            return found is None or (bool(found) and numbers.isdisjoint(found))
+            is_elsewhere = bool(found) and numbers.isdisjoint(found) and name not in seen.unasked
+            return found is None or is_elsewhere
 
         missing = [name for name in watch.names if is_missing(name)] if seen.functions and not seen.failures else []
         return [
             *(unmatched(name, seen.names) for name in missing),
             *_of_condition(watch, seen),
+            *_of_loops(seen, sites),
             *(
                 f"{name} runs unwatched, with its taps it could not be compiled: {why}"
                 for name, why in seen.failures.items()
@@ -105,12 +109,23 @@ def _of_condition(watch: Watch, seen: Seen) -> list[str]:
     ]
 
 
+def _of_loops(seen: Seen, sites: Collection[CallSite]) -> list[str]:
+    """Values in conditions of loops that are left as they are."""
+    left = seen.unasked.keys() - {site.watch.name for site in sites if site.watch}
+    if not left:
+        return []
+    why = "which a loop asks more often where it is sampled (--every), or where its lanes end one by one beside prints"
+    return [f"Not taken: {some_of(left)}, in the condition of a `while`, {why}."]
+
+
 class ProgramWatcher:
     """Watches one program: see `_jax.watching.Watcher`."""
 
     def __init__(self, capture: Capture, watch: Watch, seen: Seen) -> None:
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
+        self._added = [Pattern(name, capture.sites.name_file) for name in watch.added]
+        """Names only: none of them is a primitive."""
         self._names: set[Pattern] = set()
         """Those that are names in this program, and so no primitives."""
         self._condition = Condition(watch.when) if watch.when else None
@@ -121,6 +136,14 @@ class ProgramWatcher:
     def failed(self, program: str, error: Exception) -> None:
         """See `_jax.watching.Watcher`."""
         self._seen.failures[program] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+    def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
+        """See `_jax.watching.Watcher`."""
+        chosen = self._chosen(body := Body(jaxpr, place, around), named_values(body, self._wants_file))
+        if self._watch.everything:
+            chosen = [one for one in chosen if self._is_added(one)]
+        self._seen.unasked.update(dict.fromkeys(one.name for one in chosen))
+        self._found_by(chosen)
 
     def every(self) -> int:
         """See `_jax.watching.Watcher`."""
@@ -173,8 +196,8 @@ class ProgramWatcher:
             return candidates
         if self._watch.everything:
             # What an iteration was given is what the one before has made: it is there already.
-            return [one for one in named if not (one.carried or one.name.startswith("_"))]
-        chosen = [one for one in candidates if self._is_asked_for(one)]
+            return [one for one in named if not (one.carried or one.name.startswith("_")) or self._is_added(one)]
+        chosen = [one for one in candidates if self._is_asked_for(one) or self._is_added(one)]
         left = [one for one in self._patterns if one not in self._names]
         for one in every_value(body, named) if left else ():
             if one not in chosen and any(pattern.matches_value(one) for pattern in left):
@@ -186,6 +209,9 @@ class ProgramWatcher:
         self._names.update(asked)
         return bool(asked)
 
+    def _is_added(self, one: Named) -> bool:
+        return any(pattern.matches(one) for pattern in self._added)
+
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
         """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
         matched = self._seen.matched
@@ -195,7 +221,7 @@ class ProgramWatcher:
         ]
 
     def _wants_file(self, file: str) -> bool:
-        return not is_library(file) or any(pattern.wants_file(file) for pattern in self._patterns)
+        return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
 
     def _tap(self, one: Named, place: Place, around: Around) -> Tap:
         aval = one.variable.aval

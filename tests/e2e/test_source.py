@@ -230,6 +230,35 @@ def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
     panel.picture("panel-magnitudes-dark")
 
 
+def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, lab_page):
+    notebook.run_cell(4, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    add = panel.root.get_by_test_id("add-watch")
+    add.filter(has_text="+ watch rest").click()
+    panel.root.locator("[data-testid=add-watch][aria-pressed=true]").wait_for()
+    assert add.filter(has_text="rest").inner_text() == "rest: watched from the next run on"
+    assert violations(lab_page.page) == []
+    lab_page.screenshot("source-added")
+
+    notebook.run_cell(4, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    value(panel, "rest").wait_for()
+    assert told(panel, "rest")["min"] == pytest.approx(1.1 - 4 * 0.25, rel=1e-4)
+    assert value(panel, "logs").is_visible()
+
+    # Its switch takes it back: the cell watches what it says.
+    value(panel, "rest").click()
+    panel.root.get_by_test_id("watch-toggle").click()
+    panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
+    notebook.run_cell(4, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    panel.root.get_by_test_id("add-watch").filter(has_text="+ watch rest").wait_for()
+    assert value(panel, "rest").count() == 0
+
+
 def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page):
     notebook.run_cell(5, timeout_s=120)
     assert "all 2 arrays of the result are bitwise equal" in notebook.printed(5)

@@ -30,8 +30,7 @@ UNCOMPILED = {
 """Operations are run one by one, or there is a rule in the place of the body."""
 ONLY_FOR_THE_BACKWARD_PASS = {"jit_remat_grad", "vmap_remat_grad", "grad_shard_map"}
 """JAX leaves of the forward pass what the backward pass needs, and that cannot be told from the value."""
-UNWATCHED = {*UNCOMPILED, *ONLY_FOR_THE_BACKWARD_PASS, "while_cond", "cond_not_taken"}
-"""Conditions of loops are not entered."""
+UNWATCHED = {*UNCOMPILED, *ONLY_FOR_THE_BACKWARD_PASS, "cond_not_taken"}
 
 
 def test_results_are_the_same_bits_under_every_transformation(transform, same_bits):

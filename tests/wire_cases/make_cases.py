@@ -107,6 +107,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "dropped": 0,
         "dropped_by_site": {},
         "muted": [],
+        "added": [],
         "every": {},
         "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0, "waits": [[2.1, 2.15]]},
         "notes": [],
@@ -399,8 +400,16 @@ def source() -> tuple[dict[str, Any], bytes]:
         lines=lines,
         functions=[{"name": "step", "first": 1, "last": 4}],
         names=[
-            {"line": 2, "column": 13, "end_line": 2, "end_column": 23, "name": "größe", "why": "known while tracing"},
-            {"line": 3, "column": 13, **place, "name": "logits", "why": ""},
+            {
+                "line": 2,
+                "column": 13,
+                "end_line": 2,
+                "end_column": 23,
+                "name": "größe",
+                "why": "while tracing",
+                "pattern": "",
+            },
+            {"line": 3, "column": 13, **place, "name": "logits", "why": "", "pattern": ""},
         ],
     ), b""
 

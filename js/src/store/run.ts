@@ -132,11 +132,11 @@ export class RunStore {
     this.ports.mute(site, muted, (problem) => this.noteMuted(problem ? [] : [site], muted, problem));
   }
 
-  /** Stops or goes on watching the values of these names, from now on. */
+  /** Stops or goes on watching the values of these names, from now on; what the program has no tap for, from the next run on. */
   askWatch(names: readonly string[], on: boolean): void {
     this.ask({ type: "watch", names: [...names], on }, (answer) => {
       if (typeof answer === "string") this.complain(answer);
-      else if (answer.type === "done") this.noteMuted(answer.sites ?? [], !on, answer.message ?? "");
+      else if (answer.type === "done") this.noteMuted(answer.sites ?? [], !on, "");
     });
   }
 

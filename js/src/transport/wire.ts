@@ -113,6 +113,8 @@ export interface StatusMessage {
   muted: number[];
   /** By site, of how many firings one is recorded, where somebody said so. */
   every: Record<string, number>;
+  /** What the next run watches as well, see `SourceName.pattern`. */
+  added: string[];
   barrier: BarrierMessage;
   notes: string[];
   breakpoints: BreakpointMessage[];
@@ -291,6 +293,8 @@ export interface SourceName {
   name: string;
   /** Why it is not watched; empty where it can be. */
   why: string;
+  /** By what the next run can watch it; empty where asking would not help. */
+  pattern: string;
 }
 
 export interface Source {
@@ -321,9 +325,8 @@ export interface Done {
   version: number;
   run: string;
   id: number;
-  /** Answering `watch`: the sites concerned, and what to do about names without one. */
+  /** Answering `watch`: the sites concerned. */
   sites?: number[];
-  message?: string;
 }
 
 export interface Failure {
@@ -444,6 +447,15 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
 }
 
 const UNTOLD_HEADER = { threads: [], first_span: 0 };
+const UNTOLD_STATUS = {
+  muted: [],
+  every: {},
+  added: [],
+  breakpoints: [],
+  paused: false,
+  stoppable: false,
+  commands: "",
+};
 const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [], watch: null };
 
 /** With what a kernel that is a little older than this page leaves out. */
@@ -451,6 +463,6 @@ function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "si
   return {
     sites: sites.map((site) => ({ ...UNTOLD, ...site })),
     calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "" }, ...call })),
-    status: { ...{ muted: [], every: {}, breakpoints: [], paused: false, stoppable: false, commands: "" }, ...status },
+    status: { ...UNTOLD_STATUS, ...status },
   };
 }

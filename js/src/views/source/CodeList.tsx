@@ -11,11 +11,13 @@ import { Line } from "./Line";
 import { factsOf, seen } from "./reading";
 import type { Row, Value } from "./rows";
 import { moveBy } from "./Toolbar";
+import { addAll } from "./Unseen";
 
 const ROW_HEIGHT = 22;
 const STEPS: Readonly<Record<string, number>> = { ArrowUp: -1, ArrowDown: 1, PageUp: -15, PageDown: 15 };
 const MOVES: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 const NONE: readonly Value[] = [];
+const NOTHING: readonly SourceName[] = [];
 
 interface Props {
   run: RunStore;
@@ -72,7 +74,7 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
     const keys: Record<string, () => void> = {
       Enter: () => choose(row?.value ?? null),
       " ": () => row && open(row.code.line),
-      w: () => row?.value && toggleWatch(run, row.value.site),
+      w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row.code.line))),
     };
     const step = STEPS[event.key];
     if (event.shiftKey && step) go(nextWithValue(rows, current, step));
@@ -123,7 +125,7 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
                   isLive={ui.moment.value === null}
                   newest={newest}
                   isCurrent={slice.first + i === current}
-                  why={one.value ? "" : whyNot(names, one.code.line)}
+                  unseen={one.value ? NOTHING : unseen(names, one.code.line)}
                   choose={(event) => {
                     go(slice.first + i);
                     choose(pointed(event) ?? one.value);
@@ -179,8 +181,7 @@ function nextWithValue(rows: readonly Row[], from: number, step: number): number
   return from;
 }
 
-/** Why the names that a line gives have no values. */
-function whyNot(names: readonly SourceName[], line: number): string {
-  const here = names.filter((one) => one.line === line && one.why !== "");
-  return here.map(({ name, why }) => `${name}: ${why}`).join(" · ");
+/** The names that a line gives and that have no values. */
+function unseen(names: readonly SourceName[], line: number): SourceName[] {
+  return names.filter((one) => one.line === line && one.why !== "");
 }

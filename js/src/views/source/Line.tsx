@@ -4,11 +4,13 @@ import { useMemo } from "preact/hooks";
 import { brief } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
+import type { SourceName } from "../../transport/wire";
 import { watchedName } from "../sites/name";
 import { Bars } from "./Bars";
 import { badOf, factsOf, gradientOf, heatOf, type SeenValue, typeOf } from "./reading";
 import { type Piece, piecesOf, type Row, type Value } from "./rows";
 import { Spark } from "./Spark";
+import { Unseen } from "./Unseen";
 
 interface Props {
   run: RunStore;
@@ -19,15 +21,15 @@ interface Props {
   isLive: boolean;
   newest: number;
   isCurrent: boolean;
-  /** Why names of this line have no value. */
-  why: string;
+  /** Names of this line that have no value. */
+  unseen: readonly SourceName[];
   isOpen: boolean;
   choose: (event: Event) => void;
   open: () => void;
 }
 
 export function Line(props: Props) {
-  const { run, row, found, over, isCurrent, why, isOpen, choose, open } = props;
+  const { run, row, found, over, isCurrent, unseen, isOpen, choose, open } = props;
   const { code, index, value, isLast, more } = row;
   const pieces = useMemo(() => piecesOf(code, over), [code, over]);
   const isOff = value && run.status?.muted.includes(value.site.id);
@@ -39,16 +41,10 @@ export function Line(props: Props) {
       <span class="line-number number" {...(value && found ? striped(heatOf(value, found)) : {})}>
         {index === 0 && code.line}
       </span>
-      <code class={value || why ? "" : "whole"} title={code.text}>
+      <code class={value || unseen.length ? "" : "whole"} title={code.text}>
         {index === 0 && pieces.map(drawn)}
       </code>
-      {value ? (
-        <Cells {...props} value={value} />
-      ) : (
-        <span class="why muted" title={why}>
-          {why}
-        </span>
-      )}
+      {value ? <Cells {...props} value={value} /> : <Unseen run={run} names={unseen} />}
       {isLast && (more > 0 || isOpen) && (
         <button
           type="button"

@@ -23,7 +23,10 @@ function open() {
   act(() => {
     shown.run.answer({
       ...source,
-      names: [{ line: 1, column: 9, end_line: 1, end_column: 10, name: "w", why: "an argument" }],
+      names: [
+        { line: 1, column: 9, end_line: 1, end_column: 10, name: "w", why: "an argument", pattern: "" },
+        { line: 19, column: 8, end_line: 19, end_column: 11, name: "h", why: "not watched", pattern: "h" },
+      ],
     });
     shown.run.draw();
   });
@@ -90,7 +93,32 @@ describe("the source", () => {
         ui.place.value = { file: "train.py", line: 1, index: 0 };
         run.draw();
       });
-      expect(texts(".why").filter(Boolean)).toEqual(["w: an argument"]);
+      expect(texts(".why").filter(Boolean)).toEqual(["w: an argument", "+ watch h"]);
+    });
+  });
+
+  it("adds a name to what the next run watches, and takes it back", () => {
+    withHeight(600, () => {
+      const { ui, run } = open();
+      const kernelSays = (added: string[]) =>
+        change(run, goldenBatch("watch", { status: status({ added }), first: 6 }));
+      act(() => {
+        ui.place.value = { file: "train.py", line: 19, index: 0 };
+        run.draw();
+      });
+      const watched = () => [
+        find("[data-testid=add-watch]").textContent,
+        find("[data-testid=add-watch]").getAttribute("aria-pressed"),
+      ];
+      expect(watched()).toEqual(["+ watch h", "false"]);
+      click("[data-testid=add-watch]");
+      expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["h"],"on":true}');
+      kernelSays(["h"]);
+      expect(watched()).toEqual(["h: watched from the next run on", "true"]);
+      press("[data-testid=code]", "w");
+      expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["h"],"on":false}');
+      kernelSays([]);
+      expect(watched()).toEqual(["+ watch h", "false"]);
     });
   });
 

@@ -2,7 +2,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import type { StatusMessage } from "../../transport/wire";
+import type { SourceName, StatusMessage } from "../../transport/wire";
 import { CodeList } from "./CodeList";
 import { filesOf, type WatchedFile } from "./files";
 import { Inspect } from "./Inspect";
@@ -11,6 +11,7 @@ import { codeOf, rowsOf, valuesOf } from "./rows";
 import { Toolbar } from "./Toolbar";
 
 const LIVE_MS = 90;
+const NONE: readonly SourceName[] = [];
 
 interface Props {
   run: RunStore;
@@ -45,7 +46,8 @@ function File({ run, ui, file, files, dark }: FileProps) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const values = useMemo(() => valuesOf(run, file.file), [run, file.file, sites]);
   const code = useMemo(() => codeOf(run, file.file, source), [run, file.file, source, source ? 0 : sites]);
-  const rows = useMemo(() => rowsOf(code, values.lines, open), [code, values, open]);
+  const names = source?.names ?? NONE;
+  const rows = useMemo(() => rowsOf(code, values.lines, open, names), [code, values, open, names]);
   const all = useMemo(() => [...values.lines.values()].flat(), [values]);
   const newest = useNewest(run);
   const look = lookOf(run, ui, newest);
@@ -73,7 +75,7 @@ function File({ run, ui, file, files, dark }: FileProps) {
         look={look}
         newest={newest}
         over={values.over}
-        names={source?.names ?? []}
+        names={names}
         isOpen={(line) => open.has(line)}
         open={(line) => setOpen(flipped(open, line))}
       />

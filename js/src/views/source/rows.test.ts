@@ -56,6 +56,23 @@ describe("the values of a line", () => {
     ]);
   });
 
+  it("leave a row for names beside them that could be watched", () => {
+    const { lines } = valuesOf(watching(DOT).store, "train.py");
+    const code = [20, 21].map((line) => ({ line, text: LINE, spans: [] }));
+    const name = { line: 21, column: 0, end_line: 21, end_column: 9, name: "rest", why: "not asked for" };
+    const rows = (pattern: string) =>
+      rowsOf(code, lines, new Set(), [{ ...name, pattern }]).map((row) => [row.code.line, row.index, !!row.value]);
+    expect(rows("")).toEqual([
+      [20, 0, false],
+      [21, 0, true],
+    ]);
+    expect(rows("rest")).toEqual([
+      [20, 0, false],
+      [21, 0, true],
+      [21, 1, false],
+    ]);
+  });
+
   it("have the gradient of their own scope", () => {
     const gradient = { role: "gradient" as const };
     const run = watching(

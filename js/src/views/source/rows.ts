@@ -2,7 +2,7 @@
 import { highlighted, type Span, type SpanKind } from "../../kit/python";
 import type { RunStore } from "../../store/run";
 import { isWatched, type WatchSite } from "../../store/watched";
-import type { Source } from "../../transport/wire";
+import type { Source, SourceName } from "../../transport/wire";
 
 /** So many values of a line are shown before it is opened. */
 const MOST_OF_A_LINE = 3;
@@ -115,18 +115,28 @@ export function codeOf(run: RunStore, file: string, source: Source | null): Code
   return sorted.map(([line, text]) => ({ line, text, spans: highlighted([text])[0] ?? [] }));
 }
 
-/** `open` are the lines of which all values are shown. */
+/** `open` are the lines of which all values are shown; beside values, `names` that could be watched too have a row. */
 export function rowsOf(
   code: readonly CodeLine[],
   values: ReadonlyMap<number, Value[]>,
   open: ReadonlySet<number>,
+  names: readonly SourceName[] = [],
 ): Row[] {
+  const offered = new Set(names.filter(({ pattern }) => pattern).map(({ line }) => line));
   return code.flatMap((line): Row[] => {
     const all = values.get(line.line) ?? [];
     const shown = open.has(line.line) ? all : all.filter(({ isPart }) => !isPart).slice(0, MOST_OF_A_LINE);
     if (shown.length === 0) return [{ code: line, index: 0, value: null, isLast: true, more: 0 }];
     const more = all.length - shown.length;
-    return shown.map((value, index) => ({ code: line, index, value, isLast: index === shown.length - 1, more }));
+    const rows: Row[] = shown.map((value, index) => ({
+      code: line,
+      index,
+      value,
+      isLast: index === shown.length - 1,
+      more,
+    }));
+    if (offered.has(line.line)) rows.push({ code: line, index: rows.length, value: null, isLast: false, more: 0 });
+    return rows;
   });
 }
 

@@ -1,0 +1,46 @@
+/** Beside a line without values: why its names have none, and what watches those that could have one. */
+import type { RunStore } from "../../store/run";
+import type { SourceName } from "../../transport/wire";
+
+interface Props {
+  run: RunStore;
+  names: readonly SourceName[];
+}
+
+export function Unseen({ run, names }: Props) {
+  const why = names.filter(({ pattern }) => !pattern).map(({ name, why }) => `${name}: ${why}`);
+  return (
+    <span class="why muted" title={why.join(" · ")}>
+      {names.map((one) => one.pattern && <Add key={one.name} run={run} name={one} />)}
+      {why.join(" · ")}
+    </span>
+  );
+}
+
+function Add({ run, name: { name, pattern } }: { run: RunStore; name: SourceName }) {
+  const isAdded = run.status?.added.includes(pattern) ?? false;
+  return (
+    <button
+      type="button"
+      class="mini add-watch"
+      data-testid="add-watch"
+      aria-pressed={isAdded}
+      disabled={run.gone}
+      tabIndex={-1}
+      title={isAdded ? "Take it back (w)" : "Watch it from the next run on: it is compiled into the program (w)"}
+      onClick={(event) => {
+        event.stopPropagation();
+        run.askWatch([pattern], !isAdded);
+      }}
+    >
+      {isAdded ? `${name}: watched from the next run on` : `+ watch ${name}`}
+    </button>
+  );
+}
+
+/** Adds all that can be, or takes them back if they are. */
+export function addAll(run: RunStore, names: readonly SourceName[]): void {
+  const patterns = [...new Set(names.map(({ pattern }) => pattern).filter(Boolean))];
+  const areAdded = patterns.every((pattern) => run.status?.added.includes(pattern));
+  if (patterns.length > 0 && !run.gone) run.askWatch(patterns, !areAdded);
+}
