@@ -81,7 +81,7 @@ def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[st
 
 def _unmet(text: str, known: list[str]) -> str:
     near = difflib.get_close_matches(text, known, n=1)
-    meant = f" Did you mean {near[0]}?" if near else ""
+    meant = f" Did you mean {near[0]}?" if near and near[0] != text else ""
     return (
         f"--break-on {text} had nothing to look at: it sees what prints, callbacks and watched values show, and none shows "
         f"that.{meant} `--watch-all` shows it every named value, `--watch NAMES` some."

@@ -223,6 +223,7 @@ def test_a_condition_that_nothing_could_meet_is_told(condition, watch, told):
         f(jnp.float32(3))
     notes = [note for note in run.status().notes if "--break-on" in note]
     assert [told in note for note in notes] == ([True] if told else [])
+    assert [("Did you mean" in note) for note in notes] == ([condition == "nonfinit"] if told else [])
 
 
 @pytest.mark.parametrize("wrong", ["loss >", "1 > 2", "= 3"])
