@@ -6,7 +6,7 @@ May know: _jax, events, taps, transport.   Must not know: widgets, IPython, the 
 """
 
 from jax_debug_widgets.breakpoints.audience import Audience, Place
-from jax_debug_widgets.breakpoints.conditions import Condition, parse_condition
+from jax_debug_widgets.breakpoints.conditions import Condition, parse_condition, unmet
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
 from jax_debug_widgets.breakpoints.policy import Policy
@@ -23,4 +23,5 @@ __all__ = [
     "Stepper",
     "Stopped",
     "parse_condition",
+    "unmet",
 ]

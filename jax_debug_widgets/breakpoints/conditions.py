@@ -7,15 +7,17 @@ microseconds an event. `jdw.breakpoint(when=...)` is looked at on the device.
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.events import Tap
+from jax_debug_widgets.events import CallSite, Tap
 
 _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
@@ -29,10 +31,12 @@ class Condition:
     Attributes:
       text: as the user wrote it.
       holds: tap and its arrays -> the lanes for which it holds, `[()]` outside `vmap`; empty where it does not.
+      concerns: whether it can ever hold at a site.
     """
 
     text: str
     holds: Callable[[Tap, tuple[np.ndarray, ...]], Lanes]
+    concerns: Callable[[CallSite], bool]
 
     def reason(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
         """A sentence of what is the matter."""
@@ -49,9 +53,10 @@ def parse_condition(text: str) -> Condition:
     """
     text = text.strip()
     if text == "nonfinite":
-        return Condition(text, _nonfinite_lanes)
+        return Condition(text, _nonfinite_lanes, lambda site: bool(site.values))
     if _PLACE.fullmatch(text):
-        return Condition(text, lambda tap, _arrays: list(tap.lane_order) if _is_at(tap, text) else [])
+        at_it = partial(_is_at, place=text)
+        return Condition(text, lambda tap, _arrays: list(tap.lane_order) if at_it(tap.site) else [], at_it)
     try:
         tree = ast.parse(text, "<--break-on>", "eval")
     except SyntaxError as error:
@@ -61,7 +66,26 @@ def parse_condition(text: str) -> Condition:
     if not names:
         msg = f"--break-on {text!r} names no captured value"
         raise ValueError(msg)
-    return Condition(text, _Expression(compile(tree, "<--break-on>", "eval"), frozenset(names)))
+    code = compile(tree, "<--break-on>", "eval")
+    return Condition(text, _Expression(code, frozenset(names)), lambda site: names <= names_of(site))
+
+
+def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[str]:
+    """A sentence for each condition that could hold at none of the sites, with what to do about it."""
+    sites = list(sites)
+    known = sorted({"nonfinite"}.union(*map(names_of, sites)))
+    return [
+        _unmet(condition.text, known) for condition in conditions if not any(condition.concerns(site) for site in sites)
+    ]
+
+
+def _unmet(text: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(text, known, n=1)
+    meant = f" Did you mean {near[0]}?" if near and near[0] != text else ""
+    return (
+        f"--break-on {text} had nothing to look at: it sees what prints, callbacks and watched values show, and none shows "
+        f"that.{meant} `--watch-all` shows it every named value, `--watch NAMES` some."
+    )
 
 
 _BUILTIN: Mapping[str, Any] = {
@@ -79,7 +103,7 @@ class _Expression:
 
     def __call__(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
         if tap not in self._known:
-            self._known[tap] = self._names <= names_of(tap)
+            self._known[tap] = self._names <= names_of(tap.site)
         return [lane for lane in tap.lane_order if self._is_true(tap, arrays, lane)] if self._known[tap] else []
 
     def _is_true(self, tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]) -> bool:
@@ -92,10 +116,10 @@ class _Expression:
             return False
 
 
-def names_of(tap: Tap) -> set[str]:
-    """What the values of an event may be called."""
-    watched = [tap.site.watch.name] if tap.site.watch and "value" in tap.site.values else []
-    return {name for name in (*tap.site.values, *tap.site.keywords, *watched) if name.isidentifier()}
+def names_of(site: CallSite) -> set[str]:
+    """What the values of its events may be called."""
+    watched = [site.watch.name] if site.watch and "value" in site.values else []
+    return {name for name in (*site.values, *site.keywords, *watched) if name.isidentifier()}
 
 
 def variables_of(tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]) -> dict[str, Any]:
@@ -141,8 +165,7 @@ def _not_finite(name: str, counts: Iterable[tuple[int, str]]) -> str:
     return f"{name} is not finite: {told}" if told else ""
 
 
-def _is_at(tap: Tap, place: str) -> bool:
-    site = tap.site
+def _is_at(site: CallSite, place: str) -> bool:
     if place in (str(site.id), site.where, site.label, site.format, *site.keywords):
         return True
     file, _, line = place.rpartition(":")

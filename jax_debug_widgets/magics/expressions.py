@@ -11,8 +11,8 @@ from IPython.core.error import UsageError
 _OURS = "__jaxdebug_called__"
 
 
-def given_to(function: Callable[..., Any], command: str, code: str, namespace: dict[str, Any]) -> Any:
-    """`function(f, x)` for the call `f(x)` written as `code`: `f` and its arguments are evaluated, `f` is not called.
+def call_of(command: str, code: str) -> ast.Call:
+    """The call `f(x)` written as `code`.
 
     Raises:
       UsageError: `code` is no call.
@@ -21,9 +21,19 @@ def given_to(function: Callable[..., Any], command: str, code: str, namespace: d
     try:
         call = ast.parse(code.strip(), "<jaxdebug>", mode="eval").body
     except SyntaxError as error:
-        raise UsageError(f"{wanted}: {error}") from None
+        raise UsageError(f"{wanted}: {error.msg}" if code.strip() else wanted) from None
     if not isinstance(call, ast.Call):
         raise UsageError(wanted)
+    return call
+
+
+def given_to(function: Callable[..., Any], command: str, code: str, namespace: dict[str, Any]) -> Any:
+    """`function(f, x)` for the call `f(x)` written as `code`: `f` and its arguments are evaluated, `f` is not called.
+
+    Raises:
+      UsageError: `code` is no call.
+    """
+    call = call_of(command, code)
     call.args.insert(0, call.func)
     call.func = ast.copy_location(ast.Name(_OURS, ast.Load()), call)
     expression = compile(ast.fix_missing_locations(ast.Expression(call)), "<jaxdebug>", "eval")

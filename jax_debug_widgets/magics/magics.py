@@ -20,7 +20,7 @@ from IPython.core.magic import (
 
 from jax_debug_widgets.events import told_apart
 from jax_debug_widgets.magics.calls import CallRewriter
-from jax_debug_widgets.magics.expressions import given_to
+from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.session import snapshot_of
@@ -78,6 +78,8 @@ class JaxDebugMagics(Magics):
         word, _, rest = line.strip().partition(" ")
         if not word:
             raise UsageError("jaxdebug: say what to capture, e.g. `%jaxdebug f(x)`, or one of " + ", ".join(COMMANDS))
+        if word in ("--help", "-h"):
+            word = "help"
         if word in COMMANDS:
             return getattr(self, f"_{word}")(rest)
         options, code = parse(line, echo_by_default=not self._cells.has_panels())
@@ -87,7 +89,10 @@ class JaxDebugMagics(Magics):
     def _evaluate(self, code: str, options: Options, local_ns: dict[str, Any]) -> Any:
         """Run an expression, or a statement, in the user's namespace and in a capture."""
         file = self.shell.compile.cache(code, self.shell.execution_count)
-        tree = ast.parse(code, file)
+        try:
+            tree = ast.parse(code, file)
+        except SyntaxError as wrong:
+            raise UsageError(f"jaxdebug: cannot read {code!r}: {wrong.msg}") from None
         tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
         recording = self._cells.begin(code, options)
         error: BaseException | None = None
@@ -159,7 +164,8 @@ class JaxDebugMagics(Magics):
         return found.result
 
     def _given_to_captured(self, ask: Callable[..., Any], command: str, code: str, options: Options) -> Any:
-        """`ask(f, x)` for the call `f(x)` that is written, in a capture."""
+        """`ask(f, x)` for the call `f(x)` that is written, in a capture; what is no call is refused before there is one."""
+        call_of(command, code)
         recording = self._cells.begin(f"{command} {code}", options)
         error: BaseException | None = None
         try:

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
+from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.callbacks import RunCallbacks
@@ -267,8 +268,9 @@ class Run:
     def status(self) -> Status:
         """How the run is doing."""
         count = len(self.store)
+        state = self.life.state(self.call_log)
         return Status(
-            state=self.life.state(self.call_log),
+            state=state,
             title=self.title,
             started=self.life.started,
             elapsed=self.life.elapsed(),
@@ -284,6 +286,7 @@ class Run:
                 *self.notes,
                 *self.policy.notes,
                 *self.policy.skipped_lines(),
+                *(unmet(self.policy.conditions, self.store.sites()) if state == "done" else ()),
                 *self._muted_throughout(),
                 *self.callbacks.notes(),
                 *self._session.watch_notes(self),

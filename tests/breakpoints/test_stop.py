@@ -205,6 +205,27 @@ def test_break_on_looks_at_what_is_watched(stopped, condition, steps, why):
     assert {stop["step"][0] for stop in seen} == set(steps)
 
 
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(("condition", "watch", "told"), [
+    ("nonfinite", None, "`--watch-all` shows it every named value"),
+    ("nonfinit", "y", "Did you mean nonfinite?"),
+    ("x+y>3", "y", "--break-on x+y>3 had nothing to look at"),
+    ("nonfinite", "y", ""),
+    ("y>99", "y", ""),
+])  # fmt: skip
+def test_a_condition_that_nothing_could_meet_is_told(condition, watch, told):
+    @jax.jit
+    def f(x):
+        y = x * 2
+        return y + 1
+
+    with jdw.capture(break_on=condition, watch=watch) as run:
+        f(jnp.float32(3))
+    notes = [note for note in run.status().notes if "--break-on" in note]
+    assert [told in note for note in notes] == ([True] if told else [])
+    assert [("Did you mean" in note) for note in notes] == ([condition == "nonfinit"] if told else [])
+
+
 @pytest.mark.parametrize("wrong", ["loss >", "1 > 2", "= 3"])
 def test_a_condition_that_is_none_is_refused(wrong):
     with pytest.raises(ValueError, match="--break-on"):

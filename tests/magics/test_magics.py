@@ -149,6 +149,10 @@ def test_a_question_mark_shows_the_help(ours, asked):
     assert "--timeout" in said
 
 
+def test_help_is_where_one_looks_for_it(ours):
+    assert ours.run("%jaxdebug --help").stdout == ours.run("%jaxdebug help").stdout
+
+
 MISTAKES = {
     "%jaxdebug": "say what to capture",
     "%jaxdebug --no-echo": "nothing to capture",
@@ -171,6 +175,9 @@ MISTAKES = {
     "%jaxdebug panel 3": "`panel` takes no '3'",
     "%jaxdebug help me": "`help` takes no 'me'",
     "%jaxdebug off now": "`off` takes no 'now'",
+    "%jaxdebug cost": "`cost` takes a call, e.g. `%jaxdebug cost f(x)`\n",
+    "%jaxdebug verify f": "`verify` takes a call, e.g. `%jaxdebug verify f(x)`",
+    "%jaxdebug f(1.": "cannot read 'f(1.': '(' was never closed",
     "%%jaxdebug --ecko\nf(1.)": "did you mean --echo",
     "%%jaxdebug --timeout soon\nf(1.)": "invalid float value: 'soon'",
     "%%jaxdebug f(1.)\nf(2.)": "'f(1.)' is no option",
