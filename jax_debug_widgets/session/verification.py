@@ -80,9 +80,8 @@ class Verification:
             f"{self.watched_seconds * 1e3:.3g} ms watched, the faster of two calls each)."
         )
         if self.equal:
-            return (
-                f"Verified: all {self.arrays} arrays of the result are bitwise equal to the unwatched program's. {took}"
-            )
+            result = "the result is" if self.arrays == 1 else f"all {self.arrays} arrays of the result are"
+            return f"Verified: {result} bitwise equal to the unwatched program's. {took}"
         more = len(self.differences) - 1
         others = f" ({more} of {self.arrays} arrays differ as well)" if more else ""
         why = (

@@ -25,6 +25,10 @@ _READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
 its values over."""
 
 
+_MANY = 100
+"""So many times as long is not rounded to two digits, which would be written with an exponent."""
+
+
 @dataclass(eq=False)
 class Work:
     """Nanoseconds, as estimated, of one call of a program, and of watching it."""
@@ -70,11 +74,13 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     """What it costs to watch all of these; empty for none."""
     if not sites:
         return ""
+    slowdown = expected_slowdown(works)
+    times = f"{slowdown:.2g}" if slowdown < _MANY else f"{slowdown:.0f}"
     with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
     return (
         f"{len(sites)} values are watched: {in_bytes(nbytes)} are read more, each time that all of them are computed, and "
-        f"the programs are expected to take about {expected_slowdown(works):.2g} times as long (an estimate from their "
+        f"the programs are expected to take about {times} times as long (an estimate from their "
         "equations; `%jaxdebug verify F(X)` measures it, and whether reading so many moves the last bits of the results). To "
         f"pay less name some of them (--watch NAMES), or watch every N-th step (--every N){with_numba}."
     )
