@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.browser import ARTIFACTS
 from tests.e2e.panel import PanelOnScreen
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "03_streams_and_plots.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "02_streams_and_plots.ipynb"
 CELLS = nbformat.read(NOTEBOOK, as_version=4).cells
 WATCHED = next(index for index, cell in enumerate(CELLS) if cell.source.startswith("%%jaxdebug"))
 LARGEST = 150_000
