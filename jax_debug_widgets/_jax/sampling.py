@@ -1,7 +1,8 @@
 """Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise.
 
 A loop becomes one of turns: the watched body once, then a loop of plain ones. A switch in each iteration would cost more:
-XLA copies what goes through it. Only bodies that say something themselves get one: what is told of their loop must stay.
+XLA copies what goes through it. It stays for bodies that say something themselves (what is told of their loop must not
+change), for unrolled loops, and where random keys are stacked.
 """
 
 from __future__ import annotations
