@@ -223,7 +223,7 @@ class _Pass:
         can_tell = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
         if self._is_sampled(equation, place) or not can_tell:
             inside = place.inside(equation, "cond_jaxpr", condition.jaxpr)
-            self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_nconsts"))
+            self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_jaxpr"))
             return None
         tapped = self._inner(condition, "cond_jaxpr", number, equation, place, uses)
         return None if tapped is condition else tapped
@@ -231,7 +231,7 @@ class _Pass:
     def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
         jaxpr = inner.jaxpr if isinstance(inner, core.ClosedJaxpr) else inner
         samples = self._is_sampled(equation, place)
-        around = uses.around(number, equation, "cond_nconsts" if key == "cond_jaxpr" else "body_nconsts")
+        around = uses.around(number, equation, key)
         if samples:
             around = replace(around, every=self._every, sampled_loop=len(place.loops))
         self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
@@ -292,15 +292,15 @@ class Uses:
             if is_primal and not isinstance(atom, core.Literal):
                 self.results.setdefault(atom, []).append(position)
 
-    def around(self, number: int, equation: Any, consts: str = "") -> Around:
-        """What is around a body that an equation runs: of the two of a `while`, the one that has so many `consts`."""
+    def around(self, number: int, equation: Any, key: str) -> Around:
+        """What is around the body that an equation runs, which it has as its parameter `key`."""
         operands, results = list(equation.invars), list(equation.outvars)
         name = equation.primitive.name
         if name == "cond":
             operands = operands[1:]
         elif name == "while":
             first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-            operands = operands[first:] if consts == "body_nconsts" else [*operands[:first], *operands[first + count :]]
+            operands = [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else operands[first:]
         used = {i for i, out in enumerate(results) if self.is_used(out, number)}
         if name == "scan":
             used |= set(range(equation.params["num_carry"]))
