@@ -59,6 +59,11 @@ class Inbox:
         self._held = sum(tap.nbytes for _, tap, _ in self._large.copy())
         return lot
 
+    @property
+    def waiting(self) -> int:
+        """How many times and arrays are in it."""
+        return sum(map(len, list(self._trays.values())))
+
     def __bool__(self) -> bool:
         return any(list(self._trays.values()))
 

@@ -215,6 +215,13 @@ class Tap:
         few = range(1, MOST_ELEMENTS + 1)
         return tuple(i for i, shape in enumerate(self.shapes) if len(shape) <= 1 and math.prod(shape) in few)
 
+    @cached_property
+    def inexact(self) -> tuple[int, ...]:
+        """Indices of the values that may hold NaN or infinity."""
+        # `bfloat16` and its like are no subtypes of `np.inexact`.
+        names = enumerate(self.dtypes)
+        return tuple(i for i, dtype in names if np.issubdtype(dtype, np.inexact) or "float" in dtype.name)
+
     def values_of(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         """The values of one event out of the arrays of one firing."""
         values = arrays[: len(self.shapes)]

@@ -10,7 +10,7 @@ import numpy as np
 from jax_debug_widgets.transport import Points, batch_message, rows_message
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Call, CallSite, Event, Tap
+    from jax_debug_widgets.events import Call, CallSite, Tap
     from jax_debug_widgets.session.run import Run
 
 MAX_EVENTS = 50_000
@@ -103,7 +103,8 @@ class Feed:
             if numbers.dtype.kind == "c":
                 continue
             rows, elements = numbers.shape
-            row, element = np.repeat(positions - first, elements), np.tile(np.arange(elements), rows)
+            row = np.repeat(positions - first, elements)
+            element = np.tile(np.arange(elements), rows) if elements > 1 else np.zeros(rows, np.int64)
             parts.append((row, np.full(len(row), value), element, numbers.astype(np.float64).ravel()))
         row, value, element, y = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(row, kind="stable")
@@ -117,17 +118,11 @@ class Feed:
         known, inverse = np.unique(site, return_inverse=True)
         streams = np.array([stream[number] for number in known.tolist()], np.int8)[inverse]
         rows = np.concatenate([np.flatnonzero(streams == one)[-TEXT_ROWS:] for one in (_ORDERED, _UNORDERED)])
-        events: dict[Tap, list[Event]] = {}
-        for row in np.sort(rows).tolist():
-            try:
-                event = self._run.store.event(first + row)
-            except IndexError:  # Dropped since the columns were made: the client shows it as dropped.
-                continue
-            events.setdefault(event.tap, []).append(event)
         texts = {}
-        for tap, own in events.items():
-            for event, text in zip(own, tap.texts([event.values for event in own]), strict=True):
-                texts[event.seq - first] = text
+        for tap, positions, values in self._run.store.values_at(first + np.sort(rows)):
+            # What has been dropped since the columns were made is not among them: the client shows it as dropped.
+            for position, text in zip(positions, tap.texts(values), strict=True):
+                texts[position - first] = text
         return dict(sorted(texts.items()))
 
     def _something_changed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax import dispatch, features
@@ -17,6 +18,12 @@ _CANNOT_END = (
     "outside a capture a program that may run on several devices goes on, without any more stops; "
     "under %%jaxdebug it is ended on all of them."
 )
+
+_UNSEEN_S = 0.4
+"""Between two looks at what has fired in a run without a panel: each takes Python's lock from the program for a millisecond."""
+
+_MUCH = 20_000
+"""Times and arrays that wait to be taken in; what comes faster does not wait for the next look, or it would fill the memory."""
 
 
 class Recording:
@@ -35,6 +42,7 @@ class Recording:
             self._capturing = session.capture.on(run.options.settings(run.box))
             self._capturing.__enter__()
         self._outer_policy = session.debugger.begin(run.policy)
+        self._taken_in = 0.0
         self._pump = Pump(self._tick)
         self._pump.start()
 
@@ -75,9 +83,18 @@ class Recording:
     def _tick(self) -> bool:
         # Asked before collecting: what fires until the effects have drained must be in the last batch.
         over = self.run.is_over()
+        if not over and self._can_wait():
+            return True
         self._session.collect()
+        self._taken_in = time.monotonic()
         self._session.panels.send_news(self.run)
         self._session.listing.tell(self.run, over=over)
         if over:
             self._session.panels.refresh(self.run)
         return not over
+
+    def _can_wait(self) -> bool:
+        """Whether no panel shows what a tick would tell, and little has come since the last one."""
+        if self._session.panels.shows(self.run) or time.monotonic() - self._taken_in > _UNSEEN_S:
+            return False
+        return self._session.waiting(self.run) < _MUCH

@@ -221,6 +221,10 @@ class Session:
                 run.callbacks.take()
                 run.expectations.compare(drained)
 
+    def waiting(self, run: Run) -> int:
+        """How much of `run` has fired and has not been taken in, see `Inbox.waiting`."""
+        return self.capture.box(run.box).firings.waiting
+
     def _reads(self, box: int) -> Run | None:
         """The innermost active run that reads this box."""
         return next((run for run in reversed(self._active) if run.box == box), None)

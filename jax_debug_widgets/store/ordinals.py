@@ -25,10 +25,11 @@ class Ordinals:
         """For each firing int64: how often its tap had fired before in the same call, on the same device; -1 in doubt."""
         ordinals = np.empty(len(lot), np.int64)
         for number, tap in enumerate(lot.taps):
+            doubtful = self.doubtful.get(tap.site.id)
             for key, chosen in self._by_device(tap, number, lot):
-                counted = self._counted(key, calls[chosen])
-                doubtful = calls[chosen] <= self.doubtful.get(tap.site.id, -2)
-                ordinals[chosen] = np.where(doubtful, -1, counted)
+                own = calls[chosen]
+                counted = self._counted(key, own)
+                ordinals[chosen] = counted if doubtful is None else np.where(own <= doubtful, -1, counted)
         return ordinals
 
     def _by_device(self, tap: Tap, number: int, lot: Lot) -> Iterator[tuple[Hashable, np.ndarray]]:

@@ -110,11 +110,7 @@ class Segment:
     def event(self, position: int) -> Event:
         """The event at this position of the run."""
         firing, lane = self._locate(position)
-        tap = self.taps[self._tap[firing]]
-        row = int(self._row[firing])
-        arrays = [
-            column[row] if isinstance(column, list) else column[row, ...] for column in self._columns[self._tap[firing]]
-        ]
+        tap, arrays = self.taps[self._tap[firing]], self._arrays(firing)
         coordinates = tap.coordinates_of(arrays)
         return Event(
             site=tap.site,
@@ -130,6 +126,16 @@ class Segment:
             tap=tap,
             phantom=tap.is_phantom(arrays, lane),
         )
+
+    def values_at(self, positions: np.ndarray) -> Iterator[tuple[Tap, list[int], list[tuple[np.ndarray, ...]]]]:
+        """The events at these positions: for each tap that has some, their positions and the values of each."""
+        firings = np.searchsorted(self._starts, positions - self.first, side="right") - 1
+        within = (positions - self.first - self._starts[firings]).tolist()
+        numbers = self._tap[firings]
+        for number in np.unique(numbers).tolist():
+            tap, mine = self.taps[number], np.flatnonzero(numbers == number).tolist()
+            values = [tap.values_of(self._arrays(int(firings[one])), tap.lane_order[within[one]]) for one in mine]
+            yield tap, positions[mine].tolist(), values
 
     def columns(self, start: int, stop: int) -> Columns:
         """Events `start .. stop - 1` as columns."""
@@ -196,18 +202,13 @@ class Segment:
         """Site id -> how many numbers are NaN, how many are infinite, and the position of the first event with one."""
         found: dict[int, tuple[int, int, int]] = {}
         # Nearly always all is finite, and to ask once is less than to ask of each column where there are hundreds.
-        floats = [
-            one for columns in self._columns for one in columns if isinstance(one, np.ndarray) and one.dtype.char == "f"
-        ]
-        all_finite = bool(floats) and bool(np.isfinite(np.concatenate(floats, axis=None)).all())
+        inexact = [self._columns[number][value] for number, tap in enumerate(self.taps) for value in tap.inexact]
+        together = [one for one in inexact if isinstance(one, np.ndarray) and one.dtype.kind == "f"]
+        if len(together) == len(inexact) and (not together or np.isfinite(np.concatenate(together, axis=None)).all()):
+            return found
         for number, tap in enumerate(self.taps):
-            columns = self._columns[number][: len(tap.dtypes)]
-            if all_finite and all(isinstance(one, np.ndarray) and one.dtype.char == "f" for one in columns):
-                continue
             firings = np.flatnonzero(self._tap == number)
-            for value, dtype in enumerate(tap.dtypes):
-                if not (np.issubdtype(dtype, np.inexact) or "float" in dtype.name):
-                    continue
+            for value in tap.inexact:
                 for rows, column in _pieces(self._columns[number][value]):
                     odd = ~np.isfinite(column)
                     if not odd.any():
@@ -268,6 +269,11 @@ class Segment:
             return None
         there = np.asarray(self._columns[number][len(tap.shapes)])
         return ~_laid_out(tap, tap.guard, (), there)
+
+    def _arrays(self, firing: int) -> list[np.ndarray]:
+        """What a firing has handed over."""
+        row, columns = int(self._row[firing]), self._columns[self._tap[firing]]
+        return [column[row] if isinstance(column, list) else column[row, ...] for column in columns]
 
     def _firing_at(self, position: int) -> int:
         return int(np.searchsorted(self._starts, position - self.first))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -210,6 +211,12 @@ class Store:
             segment = self._segments[self._segment_at(position)]
         return segment.event(position)
 
+    def values_at(self, positions: np.ndarray) -> Iterator[tuple[Tap, list[int], list[tuple[np.ndarray, ...]]]]:
+        """The events at these positions, int64[n], ascending, as far as they are kept; see `Segment.values_at`."""
+        if len(positions):
+            for segment, first, end in self._between(int(positions[0]), int(positions[-1]) + 1):
+                yield from segment.values_at(positions[(positions >= first) & (positions < end)])
+
     def last(self, count: int) -> list[Event]:
         """The newest `count` events that are kept, oldest first."""
         return self.range(max(self._count - count, 0), self._count)
@@ -357,7 +364,9 @@ def _cuts(lot: Lot) -> list[int]:
     if not len(lot):
         return []
     nbytes = lot.of_each([tap.nbytes for tap in lot.taps])
-    group = np.arange(len(lot)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
     large = np.flatnonzero(nbytes > LARGE)
+    if len(lot) <= _SEGMENT_FIRINGS and nbytes.sum() < _SEGMENT_BYTES and not len(large):
+        return [len(lot)]
+    group = np.arange(len(lot)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
     borders = np.concatenate([np.flatnonzero(np.diff(group)) + 1, large, large + 1, [len(lot)]])
     return [border for border in np.unique(borders).tolist() if border]

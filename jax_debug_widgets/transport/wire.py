@@ -104,6 +104,8 @@ VERSION = 1
 DTYPES = ("uint8", "uint16", "uint32", "int32", "float32", "float64")
 """What a column may hold: exactly the element types of JavaScript's typed arrays that lose nothing."""
 
+_DTYPE_NAMES = {one: name for name in DTYPES for one in (np.dtype(name), np.dtype(name).newbyteorder())}
+
 ALIGNMENT = 8
 """Bytes; typed arrays of the browser must start at a multiple of their element size."""
 
@@ -377,11 +379,12 @@ def pack(columns: Mapping[str, np.ndarray]) -> tuple[list[ColumnSpec], bytes]:
     pieces: list[bytes] = []
     offset = 0
     for name, column in columns.items():
-        if column.ndim != 1 or column.dtype.name not in DTYPES:
+        dtype = _DTYPE_NAMES.get(column.dtype)
+        if column.ndim != 1 or dtype is None:
             msg = f"column {name!r}: want one dimension and one of {DTYPES}, got {column.dtype}{column.shape}"
             raise ValueError(msg)
         data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
-        specs.append({"name": name, "dtype": column.dtype.name, "offset": offset, "length": len(column)})
+        specs.append({"name": name, "dtype": dtype, "offset": offset, "length": len(column)})
         padding = -len(data) % ALIGNMENT
         pieces += [data, bytes(padding)]
         offset += len(data) + padding

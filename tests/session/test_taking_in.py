@@ -1,0 +1,78 @@
+"""When what has fired is taken in while a run goes on: often where a panel shows it or where much comes, seldom elsewhere."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+
+import jax
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import recording
+from tests.session.conftest import PATIENCE
+
+
+@jax.jit
+def said(count):
+    lax.fori_loop(0, count, lambda i, _: jax.debug.print("{i}", i=i), None)
+
+
+def fire(count):
+    said(count)
+    jax.effects_barrier()
+
+
+def until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Each time that it was asked whether taking in can wait, and the answer; by the clock it always can."""
+    answers: list[bool] = []
+    can_wait = recording.Recording._can_wait
+
+    def asked(self):
+        answers.append(can_wait(self))
+        return answers[-1]
+
+    monkeypatch.setattr(recording, "_UNSEEN_S", math.inf)
+    monkeypatch.setattr(recording.Recording, "_can_wait", asked)
+    return answers
+
+
+def test_what_nobody_sees_is_taken_in_all_the_same():
+    with jdw.capture() as run:
+        fire(1)
+        until(lambda: len(run.store) == 1)
+
+
+def test_little_waits_where_no_panel_shows_it(looks):
+    with jdw.capture() as run:
+        fire(3)
+        seen = len(looks)
+        until(lambda: len(looks) >= seen + 3)
+        assert len(run.store) == 0
+        assert len(run.events) == 3  # Who asks gets them.
+    assert all(looks)
+
+
+def test_much_does_not_wait(looks):
+    with jdw.capture() as run:
+        fire(recording._MUCH)
+        until(lambda: len(run.store) > 0)
+    assert not all(looks)
+
+
+def test_nothing_waits_where_a_panel_shows_it(looks):
+    with jdw.capture() as run:
+        run.panel  # noqa: B018 - opens it
+        fire(3)
+        until(lambda: len(run.store) == 3)
+    assert not any(looks[1:])
