@@ -31,8 +31,14 @@ lab: $(VENV)/.notebooks $(BUILT)  ## open the tour of the notebooks in JupyterLa
 test: lint  ## check everything, then run all tests, those in a real browser included
 	@echo "Testing the front end"
 	npm --prefix js test
-	@echo "Testing the Python package (with JupyterLab in a browser: some minutes)"
+	@echo "Testing the Python package"
+ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
+else
+	python -m pytest -q -n logical --maxprocesses 4 --dist worksteal --ignore tests/e2e
+	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
+	python -m pytest --durations 10 tests/e2e
+endif
 
 test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of capturing on the oldest JAX that is supported
 	@echo "Testing on jax $(OLDEST_JAX)"

@@ -6,7 +6,7 @@ import copy
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,14 @@ from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
 from jax_debug_widgets._jax.describe import describe_callback
 from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame
-from jax_debug_widgets._jax.inventory import equations_in, host_calls, jitted, lowering_seen, uncached
+from jax_debug_widgets._jax.inventory import (
+    equations_in,
+    host_calls,
+    jitted,
+    lowering_seen,
+    parts_handed_over,
+    uncached,
+)
 from jax_debug_widgets._jax.kernels import Kernels, kernels_of
 from jax_debug_widgets._jax.program import DESCRIBE
 from jax_debug_widgets._jax.tap import debug_tap_p
@@ -46,6 +53,8 @@ class Executable:
       temporaries: bytes that it needs besides arguments and results, on each device; None where XLA does not tell.
       is_cacheable: whether JAX may write it to its persistent cache: it writes no program that calls Python.
       called: the frame of a call -> how many calls of Python the program has for it, after what XLA removes.
+      devices: how many devices run it.
+      parts: the frame of a call with `partitioned=True` -> the shapes that each device hands over, a time it is called.
       run: calls it with the arguments that it was traced for.
     """
 
@@ -53,6 +62,8 @@ class Executable:
     temporaries: int | None
     is_cacheable: bool
     called: Counter[Frame]
+    devices: int
+    parts: Mapping[Frame, Sequence[tuple[tuple[int, ...], ...]]]
     run: Callable[[], Any]
 
 
@@ -92,6 +103,8 @@ class Variations:
             temporaries=getattr(memory, "temp_size_in_bytes", None),
             is_cacheable=not seen.frames,
             called=host_calls(text, seen.frames),
+            devices=len(compiled.runtime_executable().local_devices()),
+            parts=parts_handed_over(text, seen.frames),
             run=lambda: compiled(*_copied(self._args), **_copied(self._kwargs)),
         )
 

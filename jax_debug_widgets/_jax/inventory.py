@@ -24,6 +24,13 @@ from jax_debug_widgets._jax.tap import debug_tap_p
 _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
 """In the text of a compiled program: a call of Python, and which of the program's host functions it calls."""
 
+_PARTITIONED_CALL = re.compile(
+    r'custom_call_target="xla_\w*partitioned_python_\w*callback[^"]*", '
+    r"operand_layout_constraints=\{((?:[^{}]|\{[^{}]*\})*)\}.*?\bindex = (\d+)"
+)
+"""The same of a call that each device makes with its part (`partitioned=True`), with the types that it hands over."""
+
+_SHAPE = re.compile(r"\w+\[([\d,]*)\]")
 
 _surveying = jax.make_user_context(None)
 
@@ -67,6 +74,19 @@ def host_calls(text: str, frames: Sequence[Frame]) -> Counter[Frame]:
       frames: of each of its host functions, in their order.
     """
     return Counter(frames[int(index)] for index in _HOST_CALL.findall(text))
+
+
+def parts_handed_over(text: str, frames: Sequence[Frame]) -> dict[Frame, list[tuple[tuple[int, ...], ...]]]:
+    """The frame of a call with `partitioned=True` -> the shapes that each device hands over, a time it is in the program.
+
+    Args:
+      text, frames: as for `host_calls`.
+    """
+    parts: dict[Frame, list[tuple[tuple[int, ...], ...]]] = {}
+    for types, index in sorted(_PARTITIONED_CALL.findall(text), key=lambda found: int(found[1])):
+        shapes = tuple(tuple(map(int, filter(None, sizes.split(",")))) for sizes in _SHAPE.findall(types))
+        parts.setdefault(frames[int(index)], []).append(shapes)
+    return parts
 
 
 def uncached() -> AbstractContextManager[Any]:

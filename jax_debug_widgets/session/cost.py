@@ -90,10 +90,14 @@ def _is_removable(equation: Equation) -> bool:
 
 def _site(mine: Sequence[Equation], whole: Executable, name_file: NameFile) -> SiteCost:
     first = mine[0]
+    parts = whole.parts.get(first.frame, ())
+    is_partitioned = len(parts) == len(mine) and not first.axes
+    if is_partitioned:
+        mine = [replace(one, shapes=shapes) for one, shapes in zip(mine, parts, strict=True)]
     firings, nbytes, plain, captured = 0, 0, 0.0, 0.0
     for batch in _batches(mine):
         one, lanes = batch[0], len(batch)
-        times = _firings(one) if whole.called[first.frame] else 0
+        times = _firings(one) * (whole.devices if is_partitioned else 1) if whole.called[first.frame] else 0
         firings, nbytes = firings + times * lanes, nbytes + times * sum(map(_nbytes, batch))
         if times:
             prints = one.kind in ("print", "log")
@@ -114,6 +118,7 @@ def _site(mine: Sequence[Equation], whole: Executable, name_file: NameFile) -> S
         per=_per(mine),
         nbytes=nbytes,
         removable=all(map(_is_removable, mine)),
+        partitioned=bool(parts),
         plain=plain,
         captured=captured,
     )

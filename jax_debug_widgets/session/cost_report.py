@@ -26,6 +26,7 @@ class SiteCost:
         tells, `"an iteration of its while"` or `"where its branch is taken"`; 0 where XLA removes it from the program.
       nbytes: bytes that these firings hand to the host.
       removable: whether the program can do without it: it returns nothing.
+      partitioned: whether each device hands over its own part (`partitioned=True`).
       compiled: whether the program without it was compiled; what follows is 0 where it was not.
       temporaries: bytes of temporary memory that it adds on each device; negative where XLA needs less with it.
       kernels: kernels that it adds, the call itself apart; `fusions`: those of them that are fused.
@@ -45,6 +46,7 @@ class SiteCost:
     removable: bool
     plain: float
     captured: float
+    partitioned: bool = False
     compiled: bool = False
     temporaries: int = 0
     kernels: int = 0
@@ -186,6 +188,8 @@ def _added(site: SiteCost) -> str:
     parts += [f"{site.kernels} kernel{'' if site.kernels == 1 else 's'}"] if site.kernels > 0 else []
     parts += [f"{count} {name}" for name, count in (site.collectives or {}).items()]
     added = f"it adds {_listed(parts)}" if parts else "it adds no temporaries and no kernels"
+    if site.collectives and site.kind in ("print", "callback") and not (site.partitioned or site.ordered):
+        added += ", which `partitioned=True` would not: each device then hands over its own part"
     if not site.broken:
         return added
     times = f"{len(site.broken)} fusion{'' if len(site.broken) == 1 else 's'}"

@@ -64,10 +64,31 @@ def test_a_print_of_a_sharded_array_adds_an_all_gather():
     assert site.collectives == {"all-gather": 1}
     assert site.nbytes == x.nbytes
     assert site.temporaries > x.nbytes
-    assert "1 all-gather" in site.sentence
+    assert "1 all-gather, which `partitioned=True` would not" in site.sentence
     local = jax.shard_map(f, mesh=mesh(), in_specs=P("d"), out_specs=P("d"))
     (site,) = jdw.cost(local, x)
     assert (site.collectives, site.firings, site.nbytes) == ({}, DEVICES, x.nbytes)
+
+
+@pytest.mark.behaviour("P10")
+def test_a_partitioned_print_fires_on_each_device_with_its_part():
+    def f(x, bias):
+        y = jnp.sin(x)
+        jax.debug.print("y {} {}", y, bias, partitioned=True)
+        return y * 2
+
+    x = jax.device_put(jnp.ones((16 * DEVICES, 128)), NamedSharding(mesh(), P("d")))
+    (site,) = jdw.cost(f, x, jnp.ones(3))
+    assert (site.firings, site.collectives, site.partitioned) == (DEVICES, {}, True)
+    assert site.nbytes == x.nbytes + DEVICES * 3 * 4, "of what is not divided each device hands over the whole"
+    assert "partitioned=True" not in site.sentence
+    captured = jax.jit(f)
+    with jdw.capture() as run:
+        captured(x, jnp.ones(3))
+    assert sum(value.nbytes for event in run.events for value in event.values) == site.nbytes
+    local = jax.shard_map(f, mesh=mesh(), in_specs=(P("d"), P()), out_specs=P("d"))
+    (inside,) = jdw.cost(local, x, jnp.ones(3))
+    assert (inside.firings, inside.nbytes) == (site.firings, site.nbytes)
 
 
 def train(weights, images, labels):
