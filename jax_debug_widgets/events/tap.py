@@ -34,7 +34,8 @@ class Nesting:
       axes: the mesh axes over whose devices it is mapped.
       devices: the name of the device at each coordinate of `axes`, nested lists; None where it is not known.
       stride, strided: of what is watched: it fires in every how manieth iteration of which of `loops`.
-      reverse: of what is watched: for each loop whether it runs from the end; its step is counted from the start all the same.
+      reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
+        the start all the same, so that forward and backward of one iteration have one step.
       replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
     """
 

@@ -231,6 +231,7 @@ def nesting_of(equation: Equation) -> Nesting:
     """What is around the equation, as the other rooms know it."""
     return Nesting(
         loops=tuple(loop.length for loop in equation.loops),
+        reverse=tuple(loop.reverse for loop in equation.loops),
         conditional=equation.conditional,
         in_condition=equation.in_condition,
         steady=equation.steady,

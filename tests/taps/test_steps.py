@@ -36,9 +36,6 @@ def steps(program, *args: Any):
 
 LOOPS = {
     "scan": lambda x: lax.scan(lambda x, i: (every_third(x, i) + 1, None), x, jnp.arange(8))[0],
-    "reverse scan": lambda x: lax.scan(lambda x, i: (every_third(x, 7 - i) + 1, None), x, jnp.arange(8), reverse=True)[
-        0
-    ],
     "fori": lambda x: lax.fori_loop(0, 8, lambda i, x: every_third(x, i) + 1, x),
     "while": lambda x: lax.while_loop(lambda c: c[0] < 8, lambda c: (c[0] + 1, every_third(c[1], c[0]) + 1), (0, x))[1],
     "in jit": lambda x: lax.fori_loop(0, 8, lambda i, x: jax.jit(every_third)(x, i) + 1, x),
@@ -51,6 +48,53 @@ LOOPS = {
 @pytest.mark.parametrize("loop", LOOPS)
 def test_in_a_branch(loop):
     assert steps(LOOPS[loop], jnp.float32(1)) == [(0,), (3,), (6,)]
+
+
+@pytest.mark.behaviour("P4")
+def test_in_a_loop_that_runs_from_the_end_steps_are_counted_from_the_start():
+    def program(x):
+        return lax.scan(lambda x, i: (every_third(say(x), i) + 1, None), x, jnp.arange(8), reverse=True)[0]
+
+    assert sorted(steps(program, 1.0)) == sorted([(i,) for i in range(8)] + [(0,), (3,), (6,)])
+    with jdw.capture(every=4) as run:
+        jax.jit(program)(1.0)
+    first = [event for event in run.events if event.site == run.events[0].site]
+    assert [(event.step, event.occurrence) for event in first] == [((7,), 0), ((3,), 4)]
+
+
+@jax.custom_vjp
+def twice(x, i):
+    jax.debug.print("{i} there", i=i)
+    return 2 * x
+
+
+def twice_there(x, i):
+    return twice(x, i), i
+
+
+def twice_back(i, cotangent):
+    jax.debug.print("{i} back", i=i)
+    return 2 * cotangent, None
+
+
+twice.defvjp(twice_there, twice_back)
+
+
+@pytest.mark.behaviour("P4", "P6")
+@pytest.mark.parametrize("outer", [1, 2])
+def test_forward_and_backward_of_an_iteration_have_one_step(outer):
+    def loss(x):
+        def inner(j, x):
+            return lax.scan(lambda x, i: (twice(x, 10 * j + i), None), x, jnp.arange(4))[0]
+
+        return lax.fori_loop(0, outer, inner, x)
+
+    with jdw.capture() as run:
+        jax.jit(jax.grad(loss))(1.0)
+    for there in ("there", "back"):
+        found = {event.step: int(event.values[0]) for event in run.events if event.text.endswith(there)}
+        assert found == {(j, i): 10 * j + i for j in range(outer) for i in range(4)}
+    assert {event.site.phase for event in run.events} == {"forward", "backward"}
 
 
 def test_in_a_branch_of_nested_loops():
