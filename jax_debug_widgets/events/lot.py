@@ -110,12 +110,13 @@ class Lot:
         return Lot([self.taps[number] for number in used.tolist()], tap, times, columns)
 
     def where(self, chosen: np.ndarray) -> Lot:
-        """The firings for which `chosen`, bool[n], is true."""
-        columns = [
-            [_rows_of(column, np.flatnonzero(chosen[self.firings_of(number)])) for column in columns]
-            for number, columns in enumerate(self.columns)
-        ]
-        return Lot(self.taps, self.tap[chosen], self.times_ns[chosen], columns)
+        """The firings for which `chosen`, bool[n], is true, with only the taps that occur in them."""
+        rows = [np.flatnonzero(chosen[self.firings_of(number)]) for number in range(len(self.taps))]
+        used = [number for number, mine in enumerate(rows) if len(mine)]
+        columns = [[_rows_of(column, rows[number]) for column in self.columns[number]] for number in used]
+        tap = np.searchsorted(used, self.tap[chosen])
+        lost = None if self.lost is None else self.lost[chosen]
+        return Lot([self.taps[number] for number in used], tap, self.times_ns[chosen], columns, lost)
 
     def of_each(self, numbers: Sequence[int]) -> np.ndarray:
         """int64[n]: for each firing, the number of its tap out of these, one a tap."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jax_debug_widgets._jax.equation import Equation
-    from jax_debug_widgets.events import Inbox
+    from jax_debug_widgets.events import Lot
     from jax_debug_widgets.taps.sites import NameFile
 
 _MAX_RUNS = 50
@@ -216,7 +216,8 @@ class Session:
                     continue
                 # Asked first: what these calls have fired is in the box now, if not in the store already.
                 drained = run.call_log.take_drained()
-                self._ingest(run, box.firings)
+                if box.firings:
+                    self._ingest(run, self.capture.take(number))
                 box.firings.limit = run.store.free
                 run.callbacks.take()
                 run.expectations.compare(drained)
@@ -250,12 +251,10 @@ class Session:
         finally:
             self._own.remove(run)
 
-    def _ingest(self, run: Run, inbox: Inbox) -> None:
-        if inbox:
-            lot = inbox.take()
-            calls = run.call_log.attribute(lot.times_ns - run.life.origin_ns)
-            run.store.ingest(lot, calls)
-            run.call_log.count(calls, lot)
+    def _ingest(self, run: Run, lot: Lot) -> None:
+        calls = run.call_log.attribute(lot.times_ns - run.life.origin_ns)
+        run.store.ingest(lot, calls)
+        run.call_log.count(calls, lot)
 
     def _interrupted(self) -> None:
         run = self.stoppable

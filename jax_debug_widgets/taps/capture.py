@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+import numpy as np
+
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
@@ -28,10 +30,8 @@ from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from jax_debug_widgets._jax.equation import Equation, Recorder
-    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.events import CallSite, Lot
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,20 @@ class Capture:
     def box(self, number: int) -> Box:
         """The box of that number."""
         return self.boxes.setdefault(number, Box(self.gate))
+
+    def take(self, box: int) -> Lot:
+        """What has fired and nobody has taken from this box yet."""
+        lot = self.box(box).firings.take()
+        changed = self.sites.changed()
+        # Watched values come together, with those that somebody has muted or samples.
+        switched = [number for number, tap in enumerate(lot.taps) if tap.site.watch and tap.site.id in changed]
+        if not switched:
+            return lot
+        chosen = np.ones(len(lot), bool)
+        for number in switched:
+            firings, switch = lot.firings_of(number), self.sites.switch_of(lot.taps[number].site.id)
+            chosen[firings] = [switch.takes(1) for _ in firings]
+        return lot.where(chosen)
 
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:

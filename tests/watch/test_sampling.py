@@ -160,3 +160,39 @@ def test_lanes_that_print_are_watched_in_each_iteration(same_bits):
     with jdw.capture(watch="y", every=EVERY) as run:
         assert same_bits(program(X), plain)
     assert [event.step for event in run.events if event.site.watch] == [(0,), (1,), (2,)]
+
+
+def test_one_of_the_watched_values_is_muted_or_sampled_while_the_others_go_on(watched):
+    @jax.jit
+    def program(x):
+        def step(x, _):
+            h = jnp.sin(x)
+            g = jnp.cos(h)
+            return g, None
+
+        return lax.scan(step, x, None, length=6)[0]
+
+    def steps():
+        run = watched(program, X, watch=["h", "g"])
+        sites = {site.watch.name: site.id for site in run.sites}
+        return (
+            run,
+            sites,
+            [[event.step for event in run.events if event.site.watch.name == name] for name in ("h", "g")],
+        )
+
+    every_step = [(i,) for i in range(6)]
+    run, sites, seen = steps()
+    assert seen == [every_step, every_step]
+    switches = run._session.switches
+    try:
+        switches.mute(sites["h"], muted=True)
+        assert steps()[2] == [[], every_step]
+        switches.mute(sites["h"], muted=False)
+        switches.sample(sites["g"], 3)
+        _, _, (h, g) = steps()
+        assert (h, len(g)) == (every_step, 2)
+    finally:
+        switches.mute(sites["h"], muted=False)
+        switches.sample(sites["g"], None)
+    assert steps()[2] == [every_step, every_step]
