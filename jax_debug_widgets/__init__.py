@@ -57,6 +57,7 @@ def capture(
     ops: bool = False,
     values: bool = False,
     histograms: bool = False,
+    lanes: bool = False,
     when: str | None = None,
     break_on: str | Sequence[str] = (),
     break_timeout: float | None = None,
@@ -95,6 +96,8 @@ def capture(
       ops: watch the result of every equation.
       values: take whole values (down-sampled on the device above 65536 elements), not their statistics alone.
       histograms: also count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.
+      lanes: also the statistics of each lane of a `vmap`, of the first 512: `run["h"].lanes`. `watch="lanes/h"` takes them
+        of `h` alone.
       when: an expression over names of the program that is looked at on the device (`"abs(logits).max() > 10"`, gradients as
         `grad.logits`): what is watched in that function or loop body is taken only where it holds, for any element.
       break_on: events at which the program stops: `"nonfinite"`, a site (`"train.py:41"`, its number or name), or an
@@ -122,7 +125,7 @@ def capture(
         stuck_after=stuck_after,
         max_events=max_events,
         max_mb=max_mb,
-        watch=Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when),
+        watch=Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes),
         break_on=(break_on,) if isinstance(break_on, str) else tuple(break_on),
         break_timeout=break_timeout,
         prompt=prompt,

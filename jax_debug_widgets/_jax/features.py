@@ -62,6 +62,13 @@ _NEEDED = {
         "jax._src.core.jaxprs_in_params",
         "jax._src.core.new_jaxpr_eqn",
     ),
+    "telling watched values by lane": (
+        "jax._src.interpreters.batching.BatchTrace.process_primitive",
+        "jax._src.interpreters.batching.BatchTrace.process_call",
+        "jax._src.interpreters.batching.BatchTrace.process_custom_jvp_call",
+        "jax._src.interpreters.batching.BatchTrace.process_custom_vjp_call",
+        "jax._src.interpreters.batching.BatchTracer",
+    ),
     "the debugger at jax.debug.breakpoint": (
         "jax._src.debugger.core._debugger_registry",
         "jax._src.debugger.core.DebuggerFrame",
@@ -145,6 +152,7 @@ PHANTOMS = "marking phantoms"
 HOISTING = "saying what JAX moves out of a loop it differentiates"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
+LANES = "telling watched values by lane"
 ELIMINATED = "saying which callbacks the compiler removed"
 BREAKPOINTS = "the debugger at jax.debug.breakpoint"
 UNCAPTURED = "the debugger at jax.debug.breakpoint outside a capture"

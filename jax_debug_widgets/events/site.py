@@ -24,6 +24,7 @@ class Watched:
       shape, dtype: in the program: `vmap` axes are axes of it.
       primitive: what computes it, `dot_general`; `argument` where it is one of its function's.
       scope: the named scopes around it, `layer0/mlp`.
+      lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.
       full: whether the values are taken whole (down-sampled if large), after the statistics.
     """
 
@@ -34,6 +35,7 @@ class Watched:
     primitive: str
     scope: str
     full: bool = False
+    lanes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,8 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     parser.add_argument("--values", action="store_true", help=values)
     histogram = "also count the magnitudes of each watched value, by sign and power of two"
     parser.add_argument("--histogram", action="store_true", help=histogram)
+    lanes = "also take the statistics of each lane of a vmap by itself (of the first 512); --watch lanes/h: of h alone"
+    parser.add_argument("--lanes", action="store_true", help=lanes)
     when = "take watched values only where this holds, on the device: 'abs(logits).max() > 10', grad.h.max()>1"
     parser.add_argument("--when", metavar="CONDITION", default=None, help=when)
     return parser
@@ -103,6 +105,7 @@ def _watch_of(values: dict[str, Any]) -> Watch | None:
         values=values.pop("values"),
         histograms=values.pop("histogram"),
         when=values.pop("when"),
+        lanes=values.pop("lanes"),
     )
 
 
@@ -154,7 +157,7 @@ def parse_plot(rest: str) -> tuple[list[str], str]:
     names = _KIND.sub("", rest).split()
     odd = next((name for name in names if name.startswith("--")), None)
     if odd:
-        raise UsageError(f"jaxdebug: cannot read {odd!r}; write `%jaxdebug plot NAME ... --kind line|ridge|heat`")
+        raise UsageError(f"jaxdebug: cannot read {odd!r}; write `%jaxdebug plot NAME ... --kind line|ridge|heat|lanes`")
     return names, kind[1] if kind else "line"
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets.plots import Series, draw_histograms, draw_series
+from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.histograms import histograms_of
 from jax_debug_widgets.session.naming import Choice, choose, full_names, matching
+from jax_debug_widgets.session.watched import WatchedValue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,14 +35,31 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
 
 def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:
     """See `Run.plot`, of `kind="ridge"` and `"heat"`."""
-    if kind not in ("ridge", "heat"):
-        msg = f"kind must be 'line', 'ridge' or 'heat', got {kind!r}"
+    if kind not in ("ridge", "heat", "lanes"):
+        msg = f"kind must be 'line', 'ridge', 'heat' or 'lanes', got {kind!r}"
         raise ValueError(msg)
     if len(names) != 1:
         msg = f"a {kind} shows one value: say which, e.g. run.plot('logits', kind={kind!r})"
         raise ValueError(msg)
+    if kind == "lanes":
+        return _draw_lanes(run, names[0], ax=ax)
     choice = choose(names[0], run.choices())
     return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
+
+
+def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
+    """A heat map of a statistic (`h.std`; of `h` the mean): a row a lane, a column an execution."""
+    if name in run.values:
+        lanes, statistic = run.values[name].lanes, ""
+    else:
+        choice = choose(name, run.choices())
+        lanes, statistic = WatchedValue(run, choice.site).lanes, choice.site.values[choice.value]
+    statistic = "value" if "value" in lanes else statistic or "mean"
+    table = lanes[statistic]
+    drawn = draw_array(f"{statistic} of {name} by lane", table.reshape(len(table), -1).T, ax=ax)
+    drawn.set_xlabel("execution")
+    drawn.set_ylabel("lane")
+    return drawn
 
 
 def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray]:

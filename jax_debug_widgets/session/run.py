@@ -191,7 +191,8 @@ class Run:
           log: a logarithmic y axis.
           band: a band over the elements of small arrays, too.
           kind: `line`; or, of one array, how its elements are spread from step to step: `ridge`, a hill for each of some
-            steps, or `heat`, a column for each of at most 240.
+            steps, or `heat`, a column for each of at most 240; or `lanes`, of a watched value that was taken by lane (`"h"`,
+            `"h.std"`): a row a lane, a column an execution.
 
         Raises:
           KeyError: see `series`. ValueError: there is nothing to draw, or several names for a picture of one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.transport import reply
-from jax_debug_widgets.watch import HISTOGRAM, named_places
+from jax_debug_widgets.watch import BY_LANE, HISTOGRAM, LANES, is_library, named_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,25 @@ class WatchedValue(Mapping[str, np.ndarray]):
         if HISTOGRAM[0] not in self.site.values:
             raise KeyError(f"{self.site.label} has no histogram: ask for it with histograms=True or --histogram")
         return np.stack([self[name] for name in HISTOGRAM], 1)
+
+    @property
+    def lanes(self) -> dict[str, np.ndarray]:
+        """Each statistic by lane: float64[n, lanes], of nested `vmap`s [n, outer, inner]; a number a lane is its `value`.
+
+        Of more than 512 lanes there are the first, in one axis.
+
+        Raises:
+          KeyError: they were not asked for, or it has none.
+        """
+        if LANES not in self.site.values:
+            raise KeyError(
+                f"{self.site.label} is not told by lane: ask for it with watch='lanes/{self.site.label}' or --lanes"
+            )
+        assert self.site.watch is not None
+        table, sizes = self[LANES], self.site.watch.lanes
+        names = self.site.values if table.shape[2] > 1 else ("value",)
+        shape = sizes if math.prod(sizes) == table.shape[1] else table.shape[1:2]
+        return {name: table[..., column].reshape(-1, *shape) for column, name in enumerate(names[: table.shape[2]])}
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a step, a column a statistic.
@@ -178,11 +198,17 @@ def _switch(session: Session, run: Run, request: int, names: list[str], *, on: b
     missing = [name for name in names if name not in {site.watch.name for site in sites if site.watch}]
     again = [one for one in (run.options.watch.added if run.options.watch else ()) if bare(one) in names]
     for pattern in (*missing, *again):
-        session.added.add(pattern)
+        session.added.add(_in_its_file(pattern, run.store.sites()))
     # What an earlier run has had of it may have been switched off.
     for site in _watched_as(map(bare, missing), session.switches.sites()):
         session.switches.mute(site.id, muted=False)
     return reply("done", run.key, request, sites=[site.id for site in sites]), b""
+
+
+def _in_its_file(pattern: str, sites: Iterable[CallSite]) -> str:
+    """`lanes/h` where `h` is of the user's files; those of a library are watched where it is named."""
+    files = [site.file for site in sites if site.watch and pattern == f"{BY_LANE}{site.watch.name}"]
+    return f"{pattern}@{files[0]}" if files and all(map(is_library, files)) else pattern
 
 
 def _watched_as(names: Iterable[str], sites: Iterable[CallSite]) -> list[CallSite]:

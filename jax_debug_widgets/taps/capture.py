@@ -19,6 +19,7 @@ import numpy as np
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.lanes import LaneHooks
 from jax_debug_widgets._jax.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
 from jax_debug_widgets.taps.callbacks import CallbackListener
@@ -69,6 +70,8 @@ class Capture:
     """The taps of this process, the boxes that they fill, and the gate that they pass.
 
     Attributes:
+      lanes: which axes of the values that are traced are lanes, where what is watched asks for it.
+      tells_lanes: set by the room that watches: whether what it calls `Settings.watch` asks for them.
       breakpoint_recorder: set by whoever can open a debugger.
     """
 
@@ -87,7 +90,9 @@ class Capture:
         self._taps: dict[Hashable, Tap] = {}
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
-        self._replacing = (self._hooks, self._callback_hooks, self.prints, self.threads, watch_hooks)
+        self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
+        self.lanes = LaneHooks(self._wants_lanes)
+        self._replacing = (self._hooks, self._callback_hooks, self.prints, self.threads, watch_hooks, self.lanes)
 
     def box(self, number: int) -> Box:
         """The box of that number."""
@@ -163,6 +168,10 @@ class Capture:
         chosen = cast("BundleRecorder", record)
         chosen.taps = bundle.taps
         return chosen
+
+    def _wants_lanes(self) -> bool:
+        settings: Settings | None = captured_settings()
+        return settings is not None and self.tells_lanes(settings.watch)
 
     def _watcher_of(self, name: str, settings: Settings) -> Watcher | None:
         if settings.watch is None or self.make_watcher is None:

@@ -168,6 +168,7 @@ def _watch_message(watched: Watched) -> wire.WatchMessage:
         "primitive": watched.primitive,
         "scope": watched.scope,
         "full": watched.full,
+        "lanes": list(watched.lanes),
     }
 
 

@@ -123,6 +123,8 @@ class WatchMessage(TypedDict):
     """What a watched value is, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
 
     `full` tells whether the run keeps the values themselves; the last of its site's `values` is then the value itself, `value`.
+    `lanes` are the sizes of its `vmap` axes where it is told by lane: one of the `values` is then `lanes`, float32[n, k], of
+    each of the first n lanes the statistics, or its number.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `NameMessage` do.
     """
@@ -134,6 +136,7 @@ class WatchMessage(TypedDict):
     primitive: str
     scope: str
     full: bool
+    lanes: list[int]
 
 
 class SiteMessage(TypedDict):

@@ -49,6 +49,11 @@ class Named:
     carried: bool = False
 
 
+def label_of(name: str, role: Role) -> str:
+    """What a value is called in a run."""
+    return f"grad/{name}" if role == "gradient" else name
+
+
 def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
     """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made."""
     calls, stack = body.calls(), str(body.place.stack)

@@ -16,16 +16,17 @@ from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.statistics import SMALL
+from jax_debug_widgets.watch.statistics import SMALL, STATISTICS
 
 TARGET = "jax_debug_widgets_statistics"
-"""The custom call: float32[...] -> float32[9], in the order of `statistics.STATISTICS`."""
+"""The custom call: float32[...] -> float32[9], or float32[n, ...] -> float32[n, 9], in the order of `statistics.STATISTICS`."""
 
 _BLOCK = 2048
 """Elements that stay in the processor's first cache, and few enough for their sum to be exact in float32."""
 
 _INFINITY = np.int32(0x7F800000)
 _MAGNITUDE = np.int32(0x7FFFFFFF)
+_STATISTICS = len(STATISTICS)
 _REORDERED = {"reassoc", "contract", "nsz"}
 """What a sum must allow to be vectorised. NaN and Inf keep their meaning."""
 
@@ -163,7 +164,11 @@ def _handle(address: Any) -> Any:
     if frame[_EXTENSION]:
         _answer_version(frame)
     else:
-        write_statistics(_buffer(frame[_ARGUMENTS]), _buffer(frame[_RESULTS]))
+        x, out = _buffer(frame[_ARGUMENTS]), _buffer(frame[_RESULTS])
+        rows = out.size // _STATISTICS
+        size = x.size // rows
+        for row in range(rows):
+            write_statistics(x[row * size : (row + 1) * size], out[row * _STATISTICS : (row + 1) * _STATISTICS])
     return 0
 
 

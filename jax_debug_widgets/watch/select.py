@@ -15,6 +15,8 @@ from jax_debug_widgets.watch.source import is_library
 
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
+BY_LANE = "lanes/"
+"""What a pattern begins with that asks for each lane of a `vmap` by itself."""
 _EXPRESSION = re.compile(r"[ (]")
 
 
@@ -29,6 +31,7 @@ class Watch:
       every: only each so-manieth step.
       values: take the values whole, not their statistics alone.
       histograms: also count magnitudes, see `watch.histogram`.
+      lanes: also each lane of a `vmap` by itself, see `watch.lanes`; a pattern `lanes/h` asks for it of some.
       when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
       added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
     """
@@ -41,6 +44,12 @@ class Watch:
     histograms: bool = False
     when: str = ""
     added: tuple[str, ...] = ()
+    lanes: bool = False
+
+    @property
+    def wants_lanes(self) -> bool:
+        """Whether anything is wanted by lane."""
+        return self.lanes or any(name.strip().startswith(BY_LANE) for name in (*self.names, *self.added))
 
     def beside(self, added: Iterable[str]) -> Watch:
         """With these names added."""
@@ -56,12 +65,13 @@ class Watch:
         values: bool = False,
         histograms: bool = False,
         when: str | None = None,
+        lanes: bool = False,
     ) -> Watch | None:
         """What `jdw.capture(watch=..., ops=...)` asks for; None for nothing.
 
         Args:
           watch: patterns, in one string separated by commas, or several; True for every value that has a name.
-          ops, every, values, histograms, when: see the class.
+          ops, every, values, histograms, when, lanes: see the class.
 
         Raises:
           TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition.
@@ -81,7 +91,7 @@ class Watch:
             _ = Condition(when)
             if not asked:
                 raise ValueError("when says at which steps watched values are taken: say which as well, with watch")
-        return cls(names, watch is True, ops, every, values, histograms, when or "") if asked else None
+        return cls(names, watch is True, ops, every, values, histograms, when or "", lanes=lanes) if asked else None
 
 
 def separated(text: str) -> list[str]:
@@ -99,8 +109,9 @@ def separated(text: str) -> list[str]:
 class Pattern:
     """One thing asked for.
 
-    `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `logits@model.py`, `model.py:40-60` and
-    `In [3]:4` (lines), `layer*/mlp` (a named scope), `dot_general|exp` (primitives, where no name matches).
+    `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `lanes/h` (by lane), `logits@model.py`,
+    `model.py:40-60` and `In [3]:4` (lines), `layer*/mlp` (a named scope), `dot_general|exp` (primitives, where no name
+    matches).
     """
 
     def __init__(self, text: str, name_file: Callable[[str], str]) -> None:
@@ -108,7 +119,8 @@ class Pattern:
         self._name_file = name_file
         self._role: str | None = None
         self._file = self._lines = None
-        rest = self.text
+        self.by_lane = self.text.startswith(BY_LANE)
+        rest = self.text.removeprefix(BY_LANE)
         if rest.startswith(_GRADIENT):
             self._role, rest = "gradient", rest.removeprefix(_GRADIENT)
         lines = _LINES.match(rest)
@@ -193,7 +205,7 @@ _STRUCTURE = frozenset({
 def unmatched(pattern: str, names: Iterable[str]) -> str:
     """A sentence for a pattern that found nothing, with the nearest names."""
     known = sorted(set(names))
-    bare = pattern.removeprefix(_GRADIENT).partition("@")[0]
+    bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     near = difflib.get_close_matches(bare, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"Nothing to watch is called {pattern!r}.{hint} There are: {some_of(known)}."

@@ -70,9 +70,9 @@ def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None) -> j
     sizes = [array.size for array in arrays]
     large = [number for number, size in enumerate(sizes) if size > 1]
     single = [number for number, size in enumerate(sizes) if size == 1]
-    columns = [_statistics([_as_float(arrays[number]) for number in group]) for group in _groups(large, sizes)]
+    columns = [_statistics([as_float(arrays[number]) for number in group]) for group in _groups(large, sizes)]
     if single:
-        numbers = jnp.concatenate([_as_float(arrays[number]).reshape(1) for number in single])
+        numbers = jnp.concatenate([as_float(arrays[number]).reshape(1) for number in single])
         width = len(STATISTICS) if large else len(SCALAR)
         columns.append(jnp.pad(numbers[None], ((0, width - 1), (0, 0))))
     table = (columns[0] if len(columns) == 1 else jnp.concatenate(columns, 1)).T
@@ -92,7 +92,8 @@ def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]
         yield group
 
 
-def _as_float(array: jax.Array) -> jax.Array:
+def as_float(array: jax.Array) -> jax.Array:
+    """float32 of the same shape; of complex numbers their magnitude."""
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         array = jnp.abs(array)
     return array.astype(jnp.float32)
@@ -175,6 +176,21 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
     mean, std = _moments(total, squares, jnp.maximum(_sizes(arrays) - nan - above - below, 1))
     norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
     return jnp.stack([-negative, high, mean * scale, std * scale, norm, zeros, nan, above, below])
+
+
+def of_rows(table: jax.Array) -> jax.Array:
+    """float32[n, 9] of the rows of float32[n, m]."""
+    finite = jnp.isfinite(table)
+    low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
+    scale = jnp.maximum(jnp.maximum(high, -low), jnp.finfo(jnp.float32).tiny)
+    scaled = jnp.where(finite, table, 0) / scale[:, None]
+    squares = (scaled * scaled).sum(1)
+    zeros, nan, above, below = (
+        kind.sum(1, dtype=jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)
+    )
+    mean, std = _moments(scaled.sum(1), squares, jnp.maximum(table.shape[1] - nan - above - below, 1))
+    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
+    return jnp.stack([low, high, mean * scale, std * scale, norm, zeros, nan, above, below], 1)
 
 
 def _folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:

@@ -16,10 +16,11 @@ from jax_debug_widgets._jax.watch_tap import Taken
 from jax_debug_widgets._jax.watching import Around
 from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
-from jax_debug_widgets.watch import histogram
+from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.body import Body
 from jax_debug_widgets.watch.condition import Condition
-from jax_debug_widgets.watch.names import Named, every_value, named_values
+from jax_debug_widgets.watch.lanes import by_lane
+from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.price import Work
 from jax_debug_widgets.watch.select import Pattern, Watch, scope_of, some_of, unmatched
 from jax_debug_widgets.watch.source import Span, is_library, source_of
@@ -27,6 +28,7 @@ from jax_debug_widgets.watch.statistics import names_of, origins, stacked
 from jax_debug_widgets.watch.whole import sampled, whole_shape
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.lanes import Axes
     from jax_debug_widgets._jax.place import Place
     from jax_debug_widgets.taps import Capture
 
@@ -43,6 +45,7 @@ class Seen:
       conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
       unasked: what is in conditions of loops that cannot be watched.
       failures: programs that could not be watched, and why.
+      laneless: what was asked for by lane and has none that are known.
       works: by the number of a site what its program computes, and what watching adds.
     """
 
@@ -54,6 +57,7 @@ class Seen:
     untaken: dict[str, None] = field(default_factory=dict)
     unasked: dict[str, None] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    laneless: dict[str, None] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
 
 
@@ -65,6 +69,7 @@ class Watching:
         self._lock = threading.Lock()
         self._seen: dict[Watch, Seen] = {}
         capture.make_watcher = self._watcher
+        capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
 
     def seen(self, watch: Watch) -> Seen:
         """What has been found for `watch` so far."""
@@ -85,6 +90,7 @@ class Watching:
             *(unmatched(name, seen.names) for name in missing),
             *_of_condition(watch, seen),
             *_of_loops(seen, sites),
+            *lanes.note(seen.laneless, sites),
             *(
                 f"{name} runs unwatched, with its taps it could not be compiled: {why}"
                 for name, why in seen.failures.items()
@@ -129,6 +135,7 @@ class ProgramWatcher:
         self._names: set[Pattern] = set()
         """Those that are names in this program, and so no primitives."""
         self._condition = Condition(watch.when) if watch.when else None
+        self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._count: dict[object, int] = {}
         self._order = 0
         self._work = Work()
@@ -173,17 +180,18 @@ class ProgramWatcher:
         self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
         if not chosen:
             return None
-        taps = [self._tap(one, place, around) for one in chosen]
+        axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
+        taps = [self._tap(one, place, around, lanes) for one, lanes in zip(chosen, axes, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
         read = [one.variable for one in chosen]
         if not self._watch.values:
             origin = origins(jaxpr.eqns)
-            read = [origin.get(variable, variable) for variable in read]
+            read = [one if lanes else origin.get(one, one) for one, lanes in zip(read, axes, strict=True)]
         variables = list(dict.fromkeys(read))
         index = {variable: number for number, variable in enumerate(variables)}
-        compute = partial(_compute, rows=[index[variable] for variable in read], watch=self._watch)
+        compute = partial(_compute, rows=[index[variable] for variable in read], lanes=axes, watch=self._watch)
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
         return Taken(variables, compute, self._capture.bundle_recorder(taps), holds)
 
@@ -212,6 +220,10 @@ class ProgramWatcher:
     def _is_added(self, one: Named) -> bool:
         return any(pattern.matches(one) for pattern in self._added)
 
+    def _is_by_lane(self, one: Named) -> bool:
+        asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
+        return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
+
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
         """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
         matched = self._seen.matched
@@ -223,17 +235,20 @@ class ProgramWatcher:
     def _wants_file(self, file: str) -> bool:
         return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
 
-    def _tap(self, one: Named, place: Place, around: Around) -> Tap:
+    def _tap(self, one: Named, place: Place, around: Around, axes: Axes) -> Tap:
         aval = one.variable.aval
         statistics = names_of(aval)
         if self._watch.histograms and aval.size > 1:
             statistics = (*statistics, *histogram.NAMES)
         is_whole = self._watch.values and aval.size > 1
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
+        if axes:
+            statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
         dtypes: tuple[np.dtype[Any], ...] = (np.dtype(np.float32),) * len(statistics)
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
-        site = self._site(one, (*statistics, "value") if is_whole else statistics, is_whole)
+        sizes = tuple(aval.shape[axis] for axis in axes)
+        site = self._site(one, (*statistics, "value") if is_whole else statistics, sizes, is_whole=is_whole)
         return Tap(
             site=site,
             lanes=(),
@@ -257,10 +272,10 @@ class ProgramWatcher:
             render=partial(_render, site),
         )
 
-    def _site(self, one: Named, values: tuple[str, ...], is_whole: bool) -> CallSite:
+    def _site(self, one: Named, values: tuple[str, ...], sizes: tuple[int, ...], *, is_whole: bool) -> CallSite:
         aval = one.variable.aval
         watched = Watched(
-            one.name, one.role, tuple(aval.shape), aval.dtype.name, one.primitive, scope_of(one.stack), is_whole
+            one.name, one.role, tuple(aval.shape), aval.dtype.name, one.primitive, scope_of(one.stack), is_whole, sizes
         )
         place = (watched, one.file, one.span, one.function, one.stack, values)
         number = self._count[place] = self._count.get(place, -1) + 1
@@ -272,7 +287,6 @@ class ProgramWatcher:
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
         source, span = source_of(one.file), one.span
         line = source.lines[span.line - 1].strip() if 1 <= span.line <= len(source.lines) else ""
-        label = f"grad/{one.name}" if one.role == "gradient" else one.name
         return CallSite(
             id=number,
             kind="watch",
@@ -285,7 +299,7 @@ class ProgramWatcher:
             where=f"{self._capture.sites.name_file(one.file)}:{span.line}",
             function=one.function,
             source=line,
-            label=label,
+            label=label_of(one.name, one.role),
             values=values,
             format=one.primitive,
             name_stack=one.stack,
@@ -297,11 +311,15 @@ class ProgramWatcher:
         )
 
 
-def _compute(*arrays: Any, rows: Sequence[int], watch: Watch) -> list[Any]:
+def _compute(*arrays: Any, rows: Sequence[int], lanes: Sequence[Axes], watch: Watch) -> list[Any]:
     table = stacked(arrays, rows)
     if watch.histograms and any(array.size > 1 for array in arrays):
         table = histogram.beside(table, arrays, rows)
-    return [table, *(sampled(arrays[row]) for row in rows if watch.values and arrays[row].size > 1)]
+    handed = [table]
+    for row, axes in zip(rows, lanes, strict=True):
+        handed += [by_lane(arrays[row], axes)] if axes else []
+        handed += [sampled(arrays[row])] if watch.values and arrays[row].size > 1 else []
+    return handed
 
 
 def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

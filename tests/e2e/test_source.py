@@ -91,6 +91,10 @@ CONDITIONAL = """%%jaxdebug --watch logs --histogram --when 'rest.min() > 0'
 _ = shrink(jnp.linspace(1.1, 2.1, 8))
 """
 
+LANES = """%%jaxdebug --watch logs
+_ = jax.jit(jax.vmap(lambda x: shrink(x)))(jnp.linspace(1.1, 2.1, 24).reshape(3, 8))
+"""
+
 VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
 
 
@@ -99,7 +103,7 @@ def notebook(lab, lab_page, hold):
     """The cells above, of which the first has run; the page must neither complain nor ask for anything elsewhere."""
     opened = lab_page.open_notebook(
         lab.write_notebook(
-            "source.ipynb", SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY
+            "source.ipynb", SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES
         )
     )
     opened.run_cell(0, timeout_s=120)
@@ -265,3 +269,30 @@ def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")
     panel.root.get_by_text("bitwise equal to the unwatched program").first.wait_for()
+
+
+def test_the_lanes_of_a_value_are_asked_for_and_shown(notebook, lab_page):
+    notebook.run_cell(6, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    value(panel, "logs").click()
+    panel.root.get_by_test_id("by-lane-toggle").click()
+    panel.root.get_by_text("by lane from the next run on").wait_for()
+
+    notebook.run_cell(6, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    value(panel, "logs").click()
+    table = panel.root.get_by_test_id("by-lane").locator("tr")
+    table.nth(3).wait_for()
+    lanes = [row.inner_text().split() for row in table.all()[1:]]
+    assert [lane for lane, *_ in lanes] == ["0", "1", "2"]
+    assert table.first.inner_text().split()[0] == "lane"
+    panel.root.get_by_test_id("step").fill("0")
+    starts = [1.1 + lane * 8 / 23 - 0.25 for lane in range(3)]
+    panel.root.get_by_test_id("by-lane").get_by_text(f"{math.log(starts[2]):.3g}"[:5]).first.wait_for()
+    told_lanes = [row.inner_text().split()[1] for row in table.all()[1:]]
+    for shown, start in zip(told_lanes, starts, strict=True):
+        assert float(shown) == pytest.approx(math.log(start), rel=1e-2, abs=1e-3)
+    assert violations(lab_page.page) == []
+    lab_page.screenshot("source-lanes")

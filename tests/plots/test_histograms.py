@@ -66,7 +66,7 @@ def test_a_heat_map_has_a_column_for_each_step(run):
 def test_what_cannot_be_drawn_is_told(run):
     with pytest.raises(ValueError, match="shows one value: say which"):
         run.plot(kind="ridge")
-    with pytest.raises(ValueError, match="kind must be 'line', 'ridge' or 'heat', got 'pie'"):
+    with pytest.raises(ValueError, match="kind must be 'line', 'ridge', 'heat' or 'lanes', got 'pie'"):
         run.plot("x", kind="pie")
 
 

@@ -339,6 +339,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
     about = {"name": name, "role": role, "shape": [128, 10], "dtype": "float32", "primitive": "add"} | {
         "scope": "head",
         "full": False,
+        "lanes": [],
     }
     values = changes.pop("values", STATISTICS)
     return site(

@@ -23,6 +23,8 @@ const EVENT = "event";
 const COUNTS_BAD = /(nan|inf)$/;
 /** The only statistic of a number. Of an array that was taken, the last: the array, which is no number. */
 const ITSELF = "value";
+/** A table of each lane's statistics, which is asked for when somebody looks. */
+const LANES = "lanes";
 
 export type WatchSite = SiteMessage & { watch: WatchMessage };
 
@@ -52,7 +54,7 @@ export class WatchTable {
   private readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
 
   constructor(private readonly values: readonly string[]) {
-    const told = values.filter((name, i) => name !== ITSELF || i === 0);
+    const told = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
     this.statistics = told.filter((name) => !name.startsWith("hist "));
     for (const name of [EVENT, ...ABOUT, ...told]) this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
   }

@@ -22,6 +22,8 @@ export interface WatchMessage {
   scope: string;
   /** Whether `values` can be asked for; the value itself is then the last of its site's `values`. */
   full: boolean;
+  /** Sizes of its `vmap` axes, outermost first, where `lanes` is one of its site's `values`: the statistics of each lane. */
+  lanes: number[];
 }
 
 export interface SiteMessage {
@@ -456,12 +458,13 @@ const UNTOLD_STATUS = {
   stoppable: false,
   commands: "",
 };
-const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [], watch: null };
+const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [] };
+const UNTOLD_WATCH = { lanes: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
-    sites: sites.map((site) => ({ ...UNTOLD, ...site })),
+    sites: sites.map((site) => ({ ...UNTOLD, ...site, watch: site.watch ? { ...UNTOLD_WATCH, ...site.watch } : null })),
     calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "" }, ...call })),
     status: { ...UNTOLD_STATUS, ...status },
   };

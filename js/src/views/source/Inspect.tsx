@@ -1,5 +1,4 @@
 /** Below the source: the chosen value in full, with its plot, its array where it was taken, and its lanes. */
-import { brief } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import { toggled, type UiState } from "../../store/ui";
 import type { Look, WatchSite } from "../../store/watched";
@@ -8,12 +7,10 @@ import { Slice } from "../arrays/Slice";
 import { Plot } from "../plots/Plot";
 import { Statistics } from "../plots/Statistics";
 import { Bars } from "./Bars";
+import { ByLane, Firings, LaneSwitch } from "./Lanes";
 import { Magnitudes } from "./Magnitudes";
 import { factsOf, type Seen, seen } from "./reading";
 import type { Value } from "./rows";
-
-const MOST_LANES = 200;
-const LANE_COLUMNS = ["value", "min", "mean", "max", "nan"];
 
 interface Props {
   run: RunStore;
@@ -43,6 +40,7 @@ export function Inspect({ run, ui, value, look, dark }: Props) {
       <div class="detail-head">
         <Facts value={value} found={found} />
         <span class="grow" />
+        <LaneSwitch run={run} site={site} />
         <button
           type="button"
           class="toggle"
@@ -78,7 +76,8 @@ export function Inspect({ run, ui, value, look, dark }: Props) {
           <Magnitudes site={site} found={found} newest={run.watched.received} dark={dark} />
         )}
         {found && site.watch.full && <Whole run={run} site={site} found={found} dark={dark} />}
-        {found && found.rows.length > 1 && <Lanes found={found} />}
+        {found && site.watch.lanes.length > 0 && <ByLane run={run} site={site} found={found} />}
+        {found && found.rows.length > 1 && <Firings found={found} />}
       </div>
     </footer>
   );
@@ -117,27 +116,6 @@ export function Facts({ value, found }: { value: Value; found: ReturnType<typeof
       ))}
       {found && <Bars site={value.site} found={found} />}
     </div>
-  );
-}
-
-/** Each lane, or device, of one execution. */
-function Lanes({ found: { table, rows } }: { found: Seen }) {
-  const columns = ["lane", "device", ...LANE_COLUMNS].filter((name) => table.has(name) && table.at(0, name) !== -1);
-  return (
-    <table class="lanes mono number" data-testid="lanes">
-      <tr>
-        {columns.map((name) => (
-          <th key={name}>{name}</th>
-        ))}
-      </tr>
-      {rows.slice(-MOST_LANES).map((row) => (
-        <tr key={row} class={table.isBad(row) ? "bad-text" : ""}>
-          {columns.map((name) => (
-            <td key={name}>{brief(table.at(row, name) as number)}</td>
-          ))}
-        </tr>
-      ))}
-    </table>
   );
 }
 

@@ -1,6 +1,6 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
-import { golden, goldenBatch } from "../../../test/golden";
+import { golden, goldenArray, goldenBatch } from "../../../test/golden";
 import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 import { WatchTable } from "../../store/watched";
@@ -209,6 +209,44 @@ describe("the source", () => {
       expect([ui.value.value, [...ui.plotted.value]]).toEqual([1, ["1/2"]]);
       click("[data-testid=inspect] [aria-label='logits std']");
       expect(find("[data-testid=overlay]").dataset.points).toBe("4");
+    });
+  });
+
+  it("shows the lanes that were asked for, and asks for them", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("watch");
+      const sites = batch.sites.map((site) =>
+        site.id === 1 && site.watch
+          ? { ...site, values: [...site.values, "lanes"], watch: { ...site.watch, lanes: [4, 150] } }
+          : { ...site, transforms: [...site.transforms, "vmap"] },
+      );
+      const { ui, run } = showTab("source", { ...batch, sites });
+      act(() => {
+        ui.value.value = 1;
+        run.draw();
+      });
+      expect(run.asked.at(-1)).toBe("array 3/9 []");
+      const rows = 512;
+      const pixels = new Float32Array(rows * 9).map((_, i) => i);
+      act(() => {
+        run.answerSlice({ ...goldenArray(), rows, columns: 9, pixels });
+        run.draw();
+      });
+      expect(find("[data-testid=by-lane] figcaption").textContent).toBe(
+        "the first 512 of 600 lanes; its statistics are of all · the first 200 are listed",
+      );
+      expect(all("[data-testid=by-lane] tr")).toHaveLength(201);
+      expect(find("[data-testid=by-lane] tr:last-child").textContent).toContain("1, 49");
+      expect(find(".spread").getAttribute("aria-label")).toContain("logits by lane: 512 lanes");
+      expect(all("[data-testid=by-lane-toggle]")).toHaveLength(0);
+      act(() => {
+        ui.value.value = 2;
+        run.draw();
+      });
+      click("[data-testid=by-lane-toggle]");
+      expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["lanes/loss"],"on":true}');
+      change(run, { ...batch, count: 0, first: 6, sites: [], status: status({ added: ["lanes/loss"] }) });
+      expect(find("[data-testid=by-lane-toggle]").textContent).toBe("by lane from the next run on");
     });
   });
 

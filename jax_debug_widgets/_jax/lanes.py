@@ -1,0 +1,91 @@
+"""Which axes of a value are the lanes of a `vmap`, noted while JAX batches the program.
+
+When a program is handed to be lowered it has been batched, and nothing in it says which axes that has added. What an
+equation keeps through all that JAX does with it is where in the source it comes from; by that, and the shape of its
+result, it is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jax._src import core, source_info_util
+from jax._src.interpreters import batching
+
+from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.frames import levels_of
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
+
+Axes = tuple[int, ...]
+"""Those of a value that are lanes, of the outermost `vmap` first."""
+
+_BATCHING = ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
+
+
+class LaneHooks(Replacing):
+    """Note the lanes of what is batched while `wanted()`."""
+
+    def __init__(self, wanted: Callable[[], bool]) -> None:
+        super().__init__()
+        self._wanted = wanted
+        self._found: dict[Any, Axes | None] = {}
+
+    def axes_of(self, traceback: Any, shape: tuple[int, ...]) -> Axes:
+        """The lanes among the axes of a result of this shape, of an equation that comes from there; () where none is known."""
+        return self._found.get((_place(traceback), shape)) or ()
+
+    def axes_at(self, file: str, span: tuple[int, int, int, int], shape: tuple[int, ...]) -> Axes:
+        """The same for a result of a range of the source, whoever has called it; () where they differ."""
+        return self._found.get(((file, tuple(span)), shape)) or ()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.LANES):
+            for name in _BATCHING:
+                replace.attribute(batching.BatchTrace, name, self._noting, wrap=_as_method)
+
+    def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
+        results = theirs(trace, *args, **options)
+        if self._wanted():
+            place = _place(source_info_util.current().traceback)
+            for result in results if isinstance(results, list | tuple) else (results,):
+                shape, axes = _lanes(result)
+                for key in (place, *place) if axes else ():
+                    self._note((key, shape), axes)
+        return results
+
+    def _note(self, key: Any, axes: Axes) -> None:
+        known = self._found.setdefault(key, axes)
+        # An outer `vmap` sees what an inner one has made of it, and knows less. Of two that know as much neither is right.
+        if known is not None and known != axes and len(axes) >= len(known):
+            self._found[key] = axes if len(axes) > len(known) else None
+
+
+def _as_method(ours: Callable[..., Any], theirs: Any) -> Any:
+    def method(trace: Any, *args: Any, **options: Any) -> Any:
+        return ours(theirs, trace, *args, **options)
+
+    return method
+
+
+def _place(traceback: Any) -> Any:
+    return tuple((level.file, level.span) for level in levels_of(traceback))
+
+
+def _lanes(tracer: Any) -> tuple[tuple[int, ...], Axes]:
+    """The shape of the array behind a tracer, and which of its axes are lanes."""
+    dims: list[int] = []
+    while isinstance(tracer, core.Tracer):
+        if isinstance(tracer, batching.BatchTracer):
+            if not isinstance(tracer.batch_dim, int):
+                return (), ()
+            dims.append(tracer.batch_dim)
+            tracer = tracer.val
+        elif hasattr(tracer, "primal"):
+            tracer = tracer.primal
+        else:
+            break
+    shape = tuple(np.shape(tracer))
+    left = list(range(len(shape)))
+    return shape, tuple(left.pop(dim) for dim in reversed(dims))

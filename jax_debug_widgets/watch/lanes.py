@@ -1,0 +1,97 @@
+"""What each lane of a `vmap` has of a value: its own statistics, computed where the array is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jax_debug_widgets._jax.lanes import Axes, LaneHooks
+from jax_debug_widgets._jax.native import computed_natively
+from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.taps.sites import transforms_of
+from jax_debug_widgets.watch.body import Body
+from jax_debug_widgets.watch.names import Named, label_of
+from jax_debug_widgets.watch.select import some_of
+from jax_debug_widgets.watch.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
+
+NAME = "lanes"
+"""What the table is called among the values of its site."""
+
+MOST_LANES = 512
+"""So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
+
+
+class Lanes:
+    """Which axes of the values of one program are lanes.
+
+    Args:
+      batched: what JAX was seen to batch.
+      wanted: whether a value is wanted by lane.
+      laneless: takes the names of those that are, and have no lanes that are known.
+    """
+
+    def __init__(self, batched: LaneHooks, wanted: Callable[[Named], bool], laneless: dict[str, None]) -> None:
+        self._batched, self._wanted, self._laneless = batched, wanted, laneless
+        self._of_value: dict[tuple[Any, ...], Axes] = {}
+
+    def of(self, body: Body, named: Iterable[Named], chosen: Sequence[Named]) -> list[Axes]:
+        """For each of `chosen` the axes that are lanes; () where it is not wanted by lane, or none is known."""
+        made_by = {variable: equation for equation in body.equations for variable in equation.outvars}
+
+        def axes_of(one: Named) -> Axes:
+            equation = made_by.get(one.variable)
+            shape = one.variable.aval.shape
+            return self._batched.axes_of(equation.source_info.traceback, shape) if equation is not None else ()
+
+        # For their gradients, which may be in a body that comes later.
+        self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})
+        found = []
+        for one in chosen:
+            axes: Axes = ()
+            if self._wanted(one):
+                axes = (one.role == "gradient" and self._of_gradient(one)) or axes_of(one)
+                if not axes:
+                    self._laneless[label_of(one.name, one.role)] = None
+            found.append(axes)
+        return found
+
+    def _of_gradient(self, one: Named) -> Axes:
+        """Those of its value; where that is not computed, because only the gradient is wanted, those that its range has had."""
+        known = self._of_value.get(_key(one))
+        if known is None and "vmap" in transforms_of(one.stack):
+            known = self._batched.axes_at(one.file, one.span, one.variable.aval.shape)
+        return known or ()
+
+
+def _key(one: Named) -> tuple[Any, ...]:
+    return one.file, one.span, one.name, one.variable.aval.shape
+
+
+def shape_of(shape: tuple[int, ...], axes: Axes) -> tuple[int, int]:
+    """The shape of what `by_lane` gives of a value of this shape."""
+    count = math.prod(shape[axis] for axis in axes)
+    return min(count, MOST_LANES), len(SCALAR if count == math.prod(shape) else STATISTICS)
+
+
+def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
+    """float32[lanes, 9]: the statistics of each lane, of nested ones the innermost first; [lanes, 1] of single numbers."""
+    count, width = shape_of(array.shape, axes)
+    lanes = as_float(jnp.moveaxis(array, axes, range(len(axes))))
+    lanes = lanes.reshape(math.prod(array.shape[axis] for axis in axes), -1)[:count]
+    if width == 1:
+        return lanes
+    return computed_natively(native_target(), [lanes], (count, width), lambda rows: [of_rows(rows)])[0]
+
+
+def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
+    """What the user should know of values that were asked for by lane and are not told by it."""
+    told = {site.label for site in sites if site.watch and site.watch.lanes}
+    left = {site.label for site in sites if site.watch} & set(laneless) - told
+    if not left:
+        return []
+    why = "No axis is known there to be a vmap's: arguments of functions are not told by lane, nor what is not mapped."
+    return [f"Not by lane: {some_of(left)}. {why}"]

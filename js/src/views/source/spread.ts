@@ -1,0 +1,56 @@
+/** The statistics of each lane of a watched value, see `watch/lanes.py`. */
+import { brief } from "../../kit/format";
+import type { ArraySlice } from "../../transport/wire";
+
+/** By statistic; of single numbers `value` alone. */
+export type Lane = Readonly<Record<string, number>>;
+
+/** What a lane without a finite element does not have. */
+const OF_FINITE = new Set(["min", "max", "mean", "std"]);
+
+/** The rows of the table: `values` begin with what its columns are. */
+export function lanesOf({ rows, columns, pixels }: ArraySlice, values: readonly string[]): Lane[] {
+  const names = columns === 1 ? ["value"] : values.slice(0, columns);
+  return Array.from({ length: rows }, (_, row) => {
+    const at = (column: number) => pixels[row * columns + column] as number;
+    const isEmpty = columns > 1 && at(names.indexOf("min")) > at(names.indexOf("max"));
+    return Object.fromEntries(
+      names.map((name, column) => [name, isEmpty && OF_FINITE.has(name) ? Number.NaN : at(column)]),
+    );
+  });
+}
+
+/** `0`, `1` …; of nested `vmap`s `0, 0`, `0, 1` …, the innermost varying first. */
+export function laneNames(sizes: readonly number[], lanes: number): string[] {
+  return Array.from({ length: lanes }, (_, lane) => {
+    let rest = lane;
+    const index = [...sizes].reverse().map((size) => {
+      const at = rest % size;
+      rest = Math.floor(rest / size);
+      return at;
+    });
+    return index.reverse().join(", ");
+  });
+}
+
+/** As paths in a box one lane wide each and 1 high. */
+export function spreadOf(lanes: readonly Lane[]): { range: string; mean: string; bad: string; words: string } {
+  const ends = lanes.map((lane) => [lane.min ?? lane.value, lane.max ?? lane.value] as [number, number]);
+  const finite = ends.flat().filter(Number.isFinite);
+  const low = Math.min(...finite);
+  const high = Math.max(...finite);
+  const y = (value: number) => (0.97 - (0.94 * (value - low)) / (high - low || 1)).toFixed(3);
+  const paths = { range: "", mean: "", bad: "" };
+  lanes.forEach((lane, i) => {
+    const [from, to] = ends[i] as [number, number];
+    const middle = lane.mean ?? lane.value ?? Number.NaN;
+    if (Number.isFinite(from) && Number.isFinite(to)) paths.range += `M${i + 0.5} ${y(from)}V${y(to)}`;
+    if (Number.isFinite(middle)) paths.mean += `M${i + 0.25} ${y(middle)}h0.5`;
+    if ((lane.nan ?? 0) + (lane.posinf ?? 0) + (lane.neginf ?? 0) > 0 || Number.isNaN(middle)) {
+      paths.bad += `M${i + 0.5} 0V1`;
+    }
+  });
+  const bad = paths.bad.split("M").length - 1;
+  const range = finite.length ? `from ${brief(low)} to ${brief(high)}` : "nothing finite";
+  return { ...paths, words: `${lanes.length} lanes, ${range}${bad ? `, ${bad} not finite` : ""}` };
+}
