@@ -9,8 +9,11 @@ from typing import Literal
 BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
 """`off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up, effects are still pending."""
 
-RunState = Literal["running", "waiting", "done", "failed"]
-"""`waiting`: the program has returned, its effects have not drained."""
+RunState = Literal["running", "waiting", "done", "failed", "stopped", "interrupted"]
+"""`waiting`: the program has returned, its effects have not drained.
+
+`failed`: something has raised; `stopped`: its user ended it in the panel; `interrupted`: by Ctrl-C, or the kernel's interrupt.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Run:
         self._session = session
         self.life = Life(options)
         self.store = Store(options.budget, self.life.origin_ns)
-        self.call_log = CallLog(self.life.origin_ns, session.waiter)
+        self.call_log = CallLog(self.life.origin_ns, session.waiter, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box
         self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)
@@ -268,7 +268,7 @@ class Run:
     def status(self) -> Status:
         """How the run is doing."""
         count = len(self.store)
-        state = self.life.state(self.call_log)
+        state = self.life.state(self.call_log, self.policy)
         return Status(
             state=state,
             title=self.title,
@@ -313,6 +313,12 @@ class Run:
         """Tell the user something, once."""
         if sentence not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(sentence)
+
+    def returned(self, error: BaseException | None) -> None:
+        """The code that is captured has returned, or raised this."""
+        if isinstance(error, KeyboardInterrupt) and self.policy.ended is None:  # It came where no program was running.
+            self.policy.halted = self.policy.ended = "interrupted"
+        self.life.returned(failed=error is not None and not self.policy.ends(error))
 
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
         """The automatic barrier has timed out, or was interrupted."""

@@ -220,7 +220,7 @@ class BreakpointMessage(TypedDict):
 
 
 class StatusMessage(TypedDict):
-    """The run as a whole. `state` is `running`, `waiting` (for effects), `done` or `failed`.
+    """The run as a whole. `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
 
     `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events per second over the last second,
     `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at

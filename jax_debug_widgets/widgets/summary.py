@@ -72,12 +72,12 @@ def _group_line(calls: Sequence[Call]) -> str:
     compiled = [call for call in calls if call.compile is not None]
     prepared = sum(map(_prepared, calls))
     ran = sum(map(_ran, calls))
-    failed = [call.error for call in calls if call.error]
+    failed = [call for call in calls if call.error]
     parts = [
         f"compiled {len(compiled)} times, {prepared:.3f} s" if compiled else "cached",
         f"ran {ran:.3f} s in all",
     ]
-    parts += [f"{len(failed)} failed, last: {failed[-1]}"] if failed else []
+    parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
     return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {sum(call.events for call in calls)} events"
 
 

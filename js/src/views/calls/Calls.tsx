@@ -1,5 +1,6 @@
 /** The calls of jitted functions as a table. Choosing one shows its life above. */
 import { count, seconds } from "../../kit/format";
+import { wasEnded } from "../../kit/states";
 import { failed, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -72,7 +73,11 @@ function CallRow({ call, barrier, columns, chosen, choose }: RowProps) {
   const bad = failed(call);
   return (
     <>
-      <tr class={`${bad ? "failed" : ""}${chosen ? " chosen" : ""}`} data-call={call.id} data-state={call.state}>
+      <tr
+        class={`${bad ? (wasEnded(call.state) ? "ended" : "failed") : ""}${chosen ? " chosen" : ""}`}
+        data-call={call.id}
+        data-state={call.state}
+      >
         <td class="number">{call.id}</td>
         <th scope="row">
           <button type="button" class="mono" onClick={choose} title="Show the life of this call">

@@ -1,15 +1,9 @@
 /** One line about the run as a whole, and what can be asked of it. */
 import { count, plural, rate } from "../../kit/format";
+import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
-
-const WORDS: Readonly<Record<string, string>> = {
-  running: "Running",
-  waiting: "Waiting for effects",
-  done: "Done",
-  failed: "Failed",
-};
 
 interface Props {
   run: RunStore;
@@ -59,9 +53,9 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
 function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words: string } {
   const { stop, resuming, wanted } = run.debugger;
   if (run.gone && run.active) return { name: "gone", words: "Kernel gone" };
-  if (stop && !resuming) return { name: "waiting", words: stop.kind === "pause" ? "Paused" : "Stopped" };
+  if (stop && !resuming) return { name: "waiting", words: stateWords("paused") };
   if (wanted && run.active) return { name: "waiting", words: wanted === "pause" ? "Pausing …" : "Stopping …" };
-  return { name: state, words: WORDS[state] ?? state };
+  return { name: state, words: stateWords(state) };
 }
 
 /** Pausing and ending the program: both at its next event, where it can be held. */

@@ -1,8 +1,9 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, show, status, texts, type } from "../../../test/screen";
+import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
+import type { CallMessage } from "../../transport/wire";
 
 const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30, waits: [] };
 
@@ -59,6 +60,30 @@ describe("the header", () => {
     });
     expect(find("[data-testid=barrier]")).toHaveProperty("disabled", false);
     expect(texts("[data-testid=notes] li")).toEqual(["The barrier timed out."]);
+  });
+
+  it.each([
+    ["stopped", "Stopped"],
+    ["interrupted", "Interrupted"],
+    ["failed", "Failed"],
+  ])("tells what the user ended from what failed: %s", (state, words) => {
+    vi.useFakeTimers();
+    const [call] = goldenBatch("small").calls;
+    const calls = [{ ...call, state, ready: null, error: "at train.py:41" } as CallMessage];
+    const { ui } = showTab("calls", goldenBatch("small", { status: status({ state }), calls }));
+    expect(find("[data-testid=state]").textContent).toBe(words);
+    expect(find("[data-testid=state]").className).toBe(`state ${state}`);
+    const tone = state === "failed" ? ["bad", "failed"] : ["ended", "ended"];
+    expect([all(`.stage.${tone[0]}`).length, all(`tr.${tone[1]}`).length]).toEqual([1, 1]);
+    act(() => {
+      vi.advanceTimersByTime(2100);
+    });
+    expect(find("[role=status]").textContent).toContain(`${words}. Call step:`);
+    act(() => {
+      ui.tab.value = "timeline";
+    });
+    expect(all(`.span.run.${tone[0]}`)).toHaveLength(1);
+    vi.useRealTimers();
   });
 
   it("says that the kernel is gone", () => {
