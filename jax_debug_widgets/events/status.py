@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from jax_debug_widgets.events.finding import NonFinite
+
 BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
 """`off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up, effects are still pending."""
 
@@ -66,6 +68,7 @@ class Status:
       dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
       muted: ids of the sites that are switched off; `every`: of which every n-th firing is recorded: id -> n.
       added: what the next run of the kernel watches as well, if it watches at all.
+      nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
@@ -89,3 +92,4 @@ class Status:
     stoppable: bool = False
     commands: str = ""
     added: tuple[str, ...] = ()
+    nonfinite: NonFinite | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
 from jax_debug_widgets.breakpoints import unmet
-from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
+from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite, Status, TracePrint
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
@@ -281,6 +281,7 @@ class Run:
             muted=self._muted(),
             every=self._sampled(),
             added=tuple(self._session.added),
+            nonfinite=self._nonfinite_in_streams(),
             barrier=self.life.barrier(self.call_log),
             notes=(
                 *self.notes,
@@ -356,6 +357,14 @@ class Run:
             first = self.store.range(found.first, found.first + 1)
             told.append(nonfinite(sites[number], found, first[0] if first else None))
         return told
+
+    def _nonfinite_in_streams(self) -> NonFinite | None:
+        found = self.store.nonfinite()
+        shown = [found[site.id] for site in self.store.sites() if site.id in found and not site.watch] if found else []
+        if not shown:
+            return None
+        nan, inf = (sum(getattr(one, kind) for one in shown) for kind in ("nan", "inf"))
+        return NonFinite(nan, inf, min(one.first for one in shown))
 
     def _muted(self) -> tuple[int, ...]:
         muted = self._session.capture.sites.muted()

@@ -101,6 +101,13 @@ export interface BreakpointMessage {
   cost: string;
 }
 
+/** How many numbers were NaN and how many infinite, and the number of the first event with one. */
+export interface NonFiniteMessage {
+  nan: number;
+  inf: number;
+  first: number;
+}
+
 export interface StatusMessage {
   state: string;
   title: string;
@@ -115,6 +122,8 @@ export interface StatusMessage {
   every: Record<string, number>;
   /** What the next run watches as well, see `SourceName.pattern`. */
   added: string[];
+  /** Among what the streams show; null where all was finite. */
+  nonfinite: NonFiniteMessage | null;
   barrier: BarrierMessage;
   notes: string[];
   breakpoints: BreakpointMessage[];
@@ -451,6 +460,7 @@ const UNTOLD_STATUS = {
   muted: [],
   every: {},
   added: [],
+  nonfinite: null,
   breakpoints: [],
   paused: false,
   stoppable: false,

@@ -4,6 +4,7 @@ import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
+import { NonFinite } from "./NonFinite";
 
 interface Props {
   run: RunStore;
@@ -32,6 +33,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         </span>
         {run.gone && !active && " · kernel gone"}
       </span>
+      <NonFinite run={run} ui={ui} />
       <span class="grow" />
       <Control run={run} status={status} />
       <BarrierButton run={run} status={status} />

@@ -2,7 +2,7 @@ import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
-import { createUi } from "../../store/ui";
+import { createUi, type UiState } from "../../store/ui";
 import type { CallMessage } from "../../transport/wire";
 
 const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30, waits: [] };
@@ -94,6 +94,47 @@ describe("the header", () => {
     });
     expect(find("[data-testid=state]").textContent).toBe("Kernel gone");
     expect(texts("[data-testid=notes] li")[0]).toContain("run the cell again");
+  });
+});
+
+describe("what is not finite", () => {
+  const moved = ({ tab, event, moment }: UiState) => [tab.value, event.value, moment.value];
+
+  it("is counted, and a click or a key goes to the first, whatever is filtered", () => {
+    const ui = createUi();
+    const run = show(goldenBatch("nonfinite"), ui);
+    expect(find("[data-testid=non-finite]").textContent).toBe("1 NaN, 2 ∞");
+    expect(find("[data-testid=non-finite]").title).toContain("event 1 (!)");
+    act(() => {
+      [ui.tab.value, ui.filter.value, ui.onlyCall.value] = ["calls", "no such line", 7];
+    });
+    click("[data-testid=non-finite]");
+    expect(moved(ui)).toEqual(["streams", 1, 1]);
+    expect(find(".row.selected").dataset.event).toBe("1");
+    expect(find("[data-testid=scrubber]").dataset.moment).toBe("1");
+    press(".tab", "l");
+    press(".tab", "1");
+    press(".tab", "!");
+    expect(moved(ui)).toEqual(["streams", 1, 1]);
+    change(run, goldenBatch("nonfinite", { oldest: 3 }));
+    expect(find("[data-testid=non-finite]")).toHaveProperty("disabled", true);
+  });
+
+  it("is where it was computed, for a watched value", () => {
+    const ui = createUi();
+    const { store } = show(goldenBatch("watch"), ui);
+    const { event = -1 } = store.watched.firstBad.nan ?? store.watched.firstBad.inf ?? {};
+    press(".tab", "!");
+    expect(moved(ui)).toEqual(["source", null, event]);
+    expect(all(".value.chosen, [data-testid=inspect]").length).toBeGreaterThan(0);
+  });
+
+  it("is not there where all is finite", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    expect(all("[data-testid=non-finite]")).toHaveLength(0);
+    press(".tab", "!");
+    expect(moved(ui)).toEqual([null, null, null]);
   });
 });
 
