@@ -72,6 +72,7 @@ class Status:
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
+      captured: False where only the breakpoints of programs compiled outside a capture are seen.
       commands: in words, how the browser's requests reach the kernel while a cell runs.
     """
 
@@ -93,3 +94,4 @@ class Status:
     commands: str = ""
     added: tuple[str, ...] = ()
     nonfinite: NonFinite | None = None
+    captured: bool = True

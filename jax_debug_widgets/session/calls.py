@@ -56,6 +56,7 @@ class CallLog:
         """Calls with effects whose events may still be in the inbox, oldest first."""
         self._drained: deque[Record] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
+        self._leading: Record | None = None
         self.has_effects = False
         self.has_failed = False
 
@@ -68,6 +69,11 @@ class CallLog:
     def newest(self) -> int:
         """The id of the call that began last; -1 before the first."""
         return self._count - 1
+
+    @property
+    def leading(self) -> str:
+        """What the cell is about: its first call of a program that can say something, or else its first; empty for none."""
+        return self._leading.name if self._leading else ""
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
         """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
@@ -88,6 +94,7 @@ class CallLog:
         """The cell is about to call a compiled function from this thread."""
         with self._changed:
             record = self._new(name, function, "cell")
+            self._leading = self._leading or record
             self._open.setdefault(threading.get_ident(), []).append(record)
             return CallSpan(self, record)
 
@@ -127,6 +134,8 @@ class CallLog:
                 # It is seen only now that it has been compiled.
                 record.started_ns -= int(sum(record.stages.values()) * 1e9)
             record.function, record.taps = function, taps
+            if record.origin == "cell" and not (self._leading and self._leading.effects):
+                self._leading = record
             record.effects, record.ordered, record.executed = True, record.ordered or ordered, True
             self.has_effects = True
             self._pending[record.id] = record

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 _MOST_NOTES = 100
 
+UNCAPTURED = -1
+"""The box of the runs that capture nothing: late events of the others are not taken for theirs."""
+
 
 class EventView(Sequence[Event]):
     """The events of a run that are kept, in arrival order; grows while the run goes on."""
@@ -76,14 +79,15 @@ class Run:
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       key: names the run to the browser.
-      title: what was run, for people.
+      is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
       watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
 
     def __init__(self, session: Session, title: str, options: Options, box: int = 0) -> None:
         self.key = uuid.uuid4().hex[:12]
-        self.title = title
+        self._title = title
+        self.is_called_by_its_call = False
         self.options = options
         self.policy = options.policy()
         self.is_on_many_devices = False
@@ -101,6 +105,16 @@ class Run:
         self._trace_prints = TracePrints(self)
         for site_id in session.capture.sites.changed():
             self.switched(site_id, plain=False, every=session.switches.sampled().get(site_id))
+
+    @property
+    def title(self) -> str:
+        """What was run, for people."""
+        return (self.is_called_by_its_call and self.call_log.leading) or self._title
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether its programs are; False where it only shows the breakpoints of what was compiled outside a capture."""
+        return self.box != UNCAPTURED
 
     @property
     def sites(self) -> list[CallSite]:
@@ -272,6 +286,7 @@ class Run:
         return Status(
             state=state,
             title=self.title,
+            captured=self.is_captured,
             started=self.life.started,
             elapsed=self.life.elapsed(),
             events=count,

@@ -225,6 +225,7 @@ def status_message(status: Status) -> wire.StatusMessage:
         "breakpoints": [breakpoint_message(one) for one in status.breakpoints],
         "paused": status.paused,
         "stoppable": status.stoppable,
+        "captured": status.captured,
         "commands": status.commands,
     }
 

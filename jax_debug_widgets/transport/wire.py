@@ -232,9 +232,9 @@ class StatusMessage(TypedDict):
 
     `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events per second over the last second,
     `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at
-    a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `commands`: in words, how the browser's
-    requests reach the kernel while a cell runs; `added`: what the next run watches as well; `nonfinite`: what was among
-    the values that the streams show.
+    a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `captured`: not only its breakpoints are
+    seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
+    watches as well; `nonfinite`: what was among the values that the streams show.
     """
 
     state: str
@@ -254,6 +254,7 @@ class StatusMessage(TypedDict):
     breakpoints: list[BreakpointMessage]
     paused: bool
     stoppable: bool
+    captured: bool
     commands: str
 
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from jax_debug_widgets.events import Barrier, Call, Status, told_apart
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
+_TITLE = 60
+"""Characters of a title that the text shows."""
+
 _LINES = 10
 """Newest lines of each stream that the text shows."""
 
@@ -40,9 +43,14 @@ def headline(status: Status) -> str:
     """One line: state, title, counts, barrier."""
     dropped = f", {status.dropped} dropped" if status.dropped else ""
     return (
-        f"jaxdebug: {status.title} — {status.state} after {status.elapsed:.2f} s, {status.events} events{dropped}, "
+        f"jaxdebug: {shortened(status.title)} — {status.state} after {status.elapsed:.2f} s, {status.events} events{dropped}, "
         f"{barrier_words(status.barrier)}"
     )
+
+
+def shortened(title: str) -> str:
+    """A title in a line of text."""
+    return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
 
 
 def barrier_words(barrier: Barrier) -> str:

@@ -115,6 +115,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "breakpoints": [],
         "paused": False,
         "stoppable": True,
+        "captured": True,
         "commands": "in the shell channel's thread",
         **changes,
     }

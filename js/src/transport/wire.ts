@@ -131,6 +131,8 @@ export interface StatusMessage {
   paused: boolean;
   /** Whether `pause` and `halt` would take effect at its next event. */
   stoppable: boolean;
+  /** False where only the breakpoints of programs compiled outside a capture are seen. */
+  captured: boolean;
   /** In words, how requests reach the kernel while a cell runs. */
   commands: string;
 }
@@ -464,6 +466,7 @@ const UNTOLD_STATUS = {
   breakpoints: [],
   paused: false,
   stoppable: false,
+  captured: true,
   commands: "",
 };
 const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [], watch: null };

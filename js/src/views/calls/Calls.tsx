@@ -22,8 +22,17 @@ export function Calls({ run, ui, status }: Props) {
   if (calls.length === 0) {
     return (
       <div class="empty">
-        <strong>{status.state === "running" ? "No call yet" : "No call in this run"}</strong>
-        <span>Each call of a compiled function is listed here, with the time it took to trace, compile and run.</span>
+        <strong>
+          {!status.captured
+            ? "Calls outside a capture are not seen"
+            : status.state === "running"
+              ? "No call yet"
+              : "No call in this run"}
+        </strong>
+        <span>
+          Each call of a compiled function {status.captured ? "is listed here" : "under %%jaxdebug is listed"}, with the
+          time it took to trace, compile and run.
+        </span>
       </div>
     );
   }

@@ -64,7 +64,9 @@ function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words
 function Control({ run, status }: Props) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
-  const can = run.active && !run.gone && !resuming && (status.stoppable || stop !== null);
+  const held = status.stoppable || stop !== null;
+  const why = run.over || (held ? "" : "The program has returned: only its effects are waited for");
+  const can = !why && !resuming;
   return (
     <>
       <button
@@ -72,7 +74,7 @@ function Control({ run, status }: Props) {
         class="button"
         data-testid="pause"
         disabled={!can || wanted !== ""}
-        title={stop ? "Go on to the next stop" : "Hold the program at its next event"}
+        title={why || (stop ? "Go on to the next stop" : "Hold the program at its next event")}
         onClick={() => (stop ? run.debugger.resume("continue") : run.debugger.pause())}
       >
         {stop ? "Resume" : "Pause"}
@@ -82,7 +84,7 @@ function Control({ run, status }: Props) {
         class="button quit"
         data-testid="halt"
         disabled={!can || wanted === "halt"}
-        title={stop ? "End the program here" : "End the program at its next event"}
+        title={why || (stop ? "End the program here" : "End the program at its next event")}
         onClick={() => (stop ? run.debugger.resume("quit") : run.debugger.halt())}
       >
         Stop
@@ -102,7 +104,9 @@ function BarrierButton({ run, status }: Props) {
       disabled={pending.length === 0 || run.gone || run.barrierAsked}
       aria-busy={run.barrierAsked}
       title={
-        pending.length > 0 ? `Wait until the effects of ${pending.join(", ")} have drained` : "No effects are pending"
+        pending.length > 0 && !run.gone
+          ? `Wait until the effects of ${pending.join(", ")} have drained`
+          : run.over || "No effects are pending"
       }
       onClick={() => run.askBarrier()}
     >

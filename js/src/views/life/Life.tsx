@@ -21,7 +21,7 @@ export function Life({ run, ui, status }: Props) {
   const selected = calls.findIndex((call) => call.id === ui.call.value);
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
-  if (!call) return <NoCall over={!run.active} />;
+  if (!call) return <NoCall over={!run.active} captured={status.captured} />;
   const stages = stagesOf(call, status.barrier, elapsed(run, status));
   return (
     <div class="life" data-testid="life" data-call={call.id}>
@@ -36,11 +36,15 @@ export function Life({ run, ui, status }: Props) {
   );
 }
 
-function NoCall({ over }: { over: boolean }) {
+function NoCall({ over, captured }: { over: boolean; captured: boolean }) {
   return (
     <div class="life" data-testid="life">
       <div class="stage todo">
-        {over ? "No compiled function was called." : "No call yet: the life of the first compiled call shows here."}
+        {!captured
+          ? "Compiled outside a capture: only breakpoints are seen here."
+          : over
+            ? "No compiled function was called."
+            : "No call yet: the life of the first compiled call shows here."}
       </div>
     </div>
   );

@@ -86,6 +86,28 @@ describe("the header", () => {
     vi.useRealTimers();
   });
 
+  it("disables what can do nothing any more, and says why", () => {
+    const why = () => ["pause", "halt", "barrier"].map((id) => [isDisabled(id), find(`[data-testid=${id}]`).title]);
+    const isDisabled = (id: string) => (find(`[data-testid=${id}]`) as HTMLButtonElement).disabled;
+    const run = show(goldenBatch("small", { status: status({ state: "running" }) }));
+    expect(why().map(([disabled]) => disabled)).toEqual([false, false, true]);
+    expect(find("[data-mute]").title).toBe("Recorded. Mute it from now on");
+    change(run, goldenBatch("small", { status: status({ state: "waiting", stoppable: false, barrier: PENDING }) }));
+    expect(why()[0]).toEqual([true, "The program has returned: only its effects are waited for"]);
+    expect(isDisabled("barrier")).toBe(false);
+    change(run, goldenBatch("small"));
+    expect(why()).toEqual(Array(3).fill([true, "The run is over"]));
+    expect(find("[data-mute]").title).toBe("Recorded. Mute it in later runs of its program");
+    act(() => {
+      run.store.lose();
+      run.draw();
+    });
+    expect(why()).toEqual(Array(3).fill([true, "The kernel is gone"]));
+    for (const control of all("[data-mute], [data-every]")) {
+      expect([control.hasAttribute("disabled"), control.title]).toEqual([true, "The kernel is gone"]);
+    }
+  });
+
   it("says that the kernel is gone", () => {
     const run = show(goldenBatch("small", { status: status({ state: "running" }) }));
     act(() => {
@@ -161,6 +183,15 @@ describe("the life strip", () => {
     click("[aria-label='Earlier call']");
     expect(find(".chooser").textContent).toContain("call 2 of 3");
     expect(texts(".stage")).toContain("compiled 0.20 s");
+  });
+
+  it("does not wait for a call where none can be seen", () => {
+    show(goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
+    expect(find(".life").textContent).toBe("Compiled outside a capture: only breakpoints are seen here.");
+    const { run } = showTab("calls", goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
+    expect(find(".empty").textContent).toContain("under %%jaxdebug");
+    change(run, goldenBatch("empty", { status: status({ state: "running" }) }));
+    expect(find(".life").textContent).toContain("No call yet");
   });
 
   it("tells a screen reader, a while after it changed", () => {
