@@ -86,8 +86,8 @@ class Watch:
             try:
                 outputs = original(program, *args)
             except BaseException as error:
-                executed(Execution((), (), finished=True, error=error))
                 shown = observer.failed(error)
+                executed(Execution((), (), finished=True, error=shown))
                 if shown is error:
                     raise
                 raise shown from None

@@ -13,7 +13,7 @@ from jax_debug_widgets.breakpoints.audience import Audience
 from jax_debug_widgets.breakpoints.cost import cost_of
 from jax_debug_widgets.breakpoints.ending import Ending
 from jax_debug_widgets.breakpoints.points import Point, PointBook
-from jax_debug_widgets.breakpoints.policy import Policy
+from jax_debug_widgets.breakpoints.policy import Halt, Policy
 from jax_debug_widgets.breakpoints.scenes import (
     breakpoint_scene,
     event_scene,
@@ -83,11 +83,11 @@ class Debugger:
             self._meeting = collectives.Meeting()
             self.stage.look()
 
-    def halt(self, why: str) -> None:
-        """End the program at its next event; `why` is the beginning of a sentence: `stopped`, `interrupted`."""
+    def halt(self, how: Halt) -> None:
+        """End the program at its next event."""
         with self.stage.lock:
             if self.policy.halted is None:
-                self.policy.halted = why
+                self.policy.halted = how
             self.stage.look()
             stop = self.stop
         if stop is not None:

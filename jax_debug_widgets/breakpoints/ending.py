@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jax
-
 from jax_debug_widgets.breakpoints import collectives
 from jax_debug_widgets.events import Stopped
 
@@ -67,5 +65,4 @@ class Ending:
         if policy.ended is None and "KeyboardInterrupt" in str(error):
             # Python's own handler came before us, in a callback on the main thread.
             return self.stopped("in the program")
-        is_ours = isinstance(error, KeyboardInterrupt | jax.errors.JaxRuntimeError)
-        return Stopped(policy.ended) if policy.ended is not None and is_ours else error
+        return Stopped(policy.ended) if policy.ended is not None and policy.ends(error) else error

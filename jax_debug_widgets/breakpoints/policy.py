@@ -6,11 +6,17 @@ import contextvars
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
 
 from jax_debug_widgets.breakpoints.conditions import Condition
 from jax_debug_widgets.breakpoints.points import Point
 
 _MOST_TYPED = 500
+
+Halt = Literal["stopped", "interrupted"]
+"""How a user ends a program: in the panel, or by an interrupt."""
 
 
 @dataclass
@@ -34,7 +40,7 @@ class Policy:
       pausing: stop at the next event.
       passing: a site whose stops are passed until there is one at another site.
       ignoring: stop no more.
-      halted: why the program is to end; None if it is not.
+      halted: how the program is ended; None if it is not to be.
       ended: where a device was ended, a sentence; None while none was.
       over: nothing of the run is left to stop.
       skipped: breakpoint -> how often nobody was there.
@@ -50,13 +56,18 @@ class Policy:
     pausing: bool = False
     passing: int | None = None
     ignoring: bool = False
-    halted: str | None = None
+    halted: Halt | None = None
     ended: str | None = None
     over: bool = False
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     points: dict[int, Point] = field(default_factory=dict)
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
+
+    def ends(self, error: BaseException) -> bool:
+        """Whether `error` is there because the user has ended the program, as opposed to a failure."""
+        told_by_xla = self.ended is not None and isinstance(error, jax.errors.JaxRuntimeError)
+        return told_by_xla or isinstance(error, KeyboardInterrupt)
 
     def skipped_lines(self) -> list[str]:
         """A sentence for each breakpoint that nobody was there for."""

@@ -7,7 +7,7 @@ May know: numpy.   Must not know: JAX, Jupyter, any other room.
 
 from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
-from jax_debug_widgets.events.finding import Finding
+from jax_debug_widgets.events.finding import Finding, NonFinite
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.lot import Column, Lot, Share, joined
@@ -38,6 +38,7 @@ __all__ = [
     "Kind",
     "Lot",
     "Nesting",
+    "NonFinite",
     "Origin",
     "Outcome",
     "Phase",

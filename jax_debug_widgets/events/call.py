@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CallState = Literal["tracing", "dispatched", "ready", "drained", "failed"]
-"""`ready`: its outputs are; `drained`: so are its effects (a call without effects goes there at once)."""
+CallState = Literal["tracing", "dispatched", "ready", "drained", "failed", "stopped", "interrupted"]
+"""`ready`: its outputs are; `drained`: so are its effects (a call without effects goes there at once).
+
+`failed`: it has raised; `stopped`, `interrupted`: because its user ended it.
+"""
 
 Origin = Literal["cell", "library"]
 """`cell`: called by the code of the cell itself; `library`: by functions that it called."""
@@ -28,7 +31,7 @@ class Call:
       events: how many events it has fired so far.
       thread: the Python thread that made it, `main` for the main one.
       prints: what Python's `print` wrote while its function was traced, a line each, see `TracePrint`.
-      error: the exception's type and first line; empty where there was none.
+      error: the exception's type and first line, or how and where its user ended it; empty where there was none.
     """
 
     id: int

@@ -31,3 +31,12 @@ class Finding:
     seen: int
     calls: int
     message: str
+
+
+@dataclass(frozen=True)
+class NonFinite:
+    """How many numbers were NaN and how many infinite, and the position of the first event with one."""
+
+    nan: int
+    inf: int
+    first: int

@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from jax_debug_widgets.events.finding import NonFinite
+
 BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
 """`off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up, effects are still pending."""
 
-RunState = Literal["running", "waiting", "done", "failed"]
-"""`waiting`: the program has returned, its effects have not drained."""
+RunState = Literal["running", "waiting", "done", "failed", "stopped", "interrupted"]
+"""`waiting`: the program has returned, its effects have not drained.
+
+`failed`: something has raised; `stopped`: its user ended it in the panel; `interrupted`: by Ctrl-C, or the kernel's interrupt.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,11 @@ class Status:
       dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
       muted: ids of the sites that are switched off; `every`: of which every n-th firing is recorded: id -> n.
       added: what the next run of the kernel watches as well, if it watches at all.
+      nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
+      captured: False where only the breakpoints of programs compiled outside a capture are seen.
       commands: in words, how the browser's requests reach the kernel while a cell runs.
     """
 
@@ -86,3 +93,5 @@ class Status:
     stoppable: bool = False
     commands: str = ""
     added: tuple[str, ...] = ()
+    nonfinite: NonFinite | None = None
+    captured: bool = True

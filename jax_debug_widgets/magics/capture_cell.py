@@ -54,7 +54,9 @@ class CellCapture:
 
             raise UsageError(f"jaxdebug: {rest!r} is no option; the code goes on the lines below %%jaxdebug")
         show_the_magic(sys._getframe(1).f_code.co_filename, line)
-        self._cells.append((self._depth, self.begin(title, options)))
+        recording = self.begin(title, options)
+        recording.run.is_called_by_its_call = True
+        self._cells.append((self._depth, recording))
 
     def begin(self, title: str, options: Options) -> Recording:
         """Begin a capture and show its panel, if there can be one."""

@@ -17,6 +17,9 @@ MAGIC = "%%jaxdebug"
 ENTER = "__jaxdebug_enter__"
 """The function that the first line calls, a builtin while cells run and the extension is loaded."""
 
+_NO_CALL = re.compile(r"[^(]*$|(print|display)\(")
+"""A line that shows something and runs nothing: `w`, `losses[-1]`, `print(w)`."""
+
 _CLAUSE = re.compile(r"(else|elif|except|finally|case)\b")
 
 
@@ -37,11 +40,12 @@ def transform_lines(lines: list[str]) -> list[str]:
 
 
 def title_of(body: list[str]) -> str:
-    """What to call the run of this cell: the first line of its last statement, which is what the others lead to."""
+    """What to call the run until it calls something compiled: the first line of the last statement that may run something."""
     starts = [line.strip() for line in body if line.strip() and line[0] not in " \t#)]}"]
     while starts and _CLAUSE.match(starts[-1]):  # The end of a statement that began above.
         starts.pop()
-    return starts[-1] if starts else "an empty cell"
+    calling = [line for line in starts if not _NO_CALL.match(line)]
+    return (calling or starts)[-1] if starts else "an empty cell"
 
 
 def is_magic_line(line: str) -> bool:

@@ -21,6 +21,7 @@ from jax_debug_widgets.session.waiter import at_once
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.dispatch import Execution, Stage
     from jax_debug_widgets._jax.waits import Wait
+    from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.session.waiter import Waiter
 
 MAX_CALLS = 10_000
@@ -35,10 +36,11 @@ class CallLog:
     Nothing here looks at all calls: a training loop makes millions.
     """
 
-    def __init__(self, origin_ns: int, waiter: Waiter) -> None:
+    def __init__(self, origin_ns: int, waiter: Waiter, policy: Policy) -> None:
         self._origin_ns = origin_ns
         self.spans = SpanLog()
         self._waiter = waiter
+        self._policy = policy
         self._changed = threading.Condition()
         self._records: dict[int, Record] = {}
         self._count = 0
@@ -54,6 +56,7 @@ class CallLog:
         """Calls with effects whose events may still be in the inbox, oldest first."""
         self._drained: deque[Record] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
+        self._leading: Record | None = None
         self.has_effects = False
         self.has_failed = False
 
@@ -66,6 +69,11 @@ class CallLog:
     def newest(self) -> int:
         """The id of the call that began last; -1 before the first."""
         return self._count - 1
+
+    @property
+    def leading(self) -> str:
+        """What the cell is about: its first call of a program that can say something, or else its first; empty for none."""
+        return self._leading.name if self._leading else ""
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
         """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
@@ -86,6 +94,7 @@ class CallLog:
         """The cell is about to call a compiled function from this thread."""
         with self._changed:
             record = self._new(name, function, "cell")
+            self._leading = self._leading or record
             self._open.setdefault(threading.get_ident(), []).append(record)
             return CallSpan(self, record)
 
@@ -105,7 +114,7 @@ class CallLog:
         with self._changed:
             self._close(record)
             self._take_stages(record)
-            self._fail(record, brief(error) if error else "raised an exception")
+            self._fail(record, error)
             self._touch(record)
 
     def abandon_all(self, error: BaseException | None) -> None:
@@ -125,6 +134,8 @@ class CallLog:
                 # It is seen only now that it has been compiled.
                 record.started_ns -= int(sum(record.stages.values()) * 1e9)
             record.function, record.taps = function, taps
+            if record.origin == "cell" and not (self._leading and self._leading.effects):
+                self._leading = record
             record.effects, record.ordered, record.executed = True, record.ordered or ordered, True
             self.has_effects = True
             self._pending[record.id] = record
@@ -138,7 +149,7 @@ class CallLog:
                 if execution.finished:
                     record.over_ns = record.ready_ns = record.dispatched_ns
                 if execution.error is not None:
-                    self._fail(record, brief(execution.error))
+                    self._fail(record, execution.error)
                 else:
                     when_ready = at_once if execution.finished else self._waiter.when_ready
                     self._wait_for(record, execution.outputs, execution.effects, when_ready)
@@ -245,10 +256,16 @@ class CallLog:
             self._pending.pop(record.id, None)
         self._changed.notify_all()
 
-    def _fail(self, record: Record, error: str) -> None:
-        record.error = record.error or error
+    def _fail(self, record: Record, error: BaseException | None) -> None:
         record.over_ns = record.over_ns or self._now()
-        self.has_failed = True
+        if record.error:
+            return
+        if error is not None and self._policy.ends(error):
+            record.outcome = self._policy.halted or "interrupted"
+            record.error = self._policy.ended or brief(error)
+        else:
+            record.error = brief(error) if error else "raised an exception"
+            self.has_failed = True
 
     def _close(self, record: Record) -> None:
         stack = self._open.get(threading.get_ident(), [])
@@ -271,7 +288,7 @@ class CallLog:
             with self._changed:
                 record.ready_ns = record.ready_ns or self._now()
                 if error is not None:
-                    self._fail(record, brief(error))
+                    self._fail(record, error)
                 self._touch(record)
 
         def drained(error: Exception | None) -> None:
@@ -279,7 +296,7 @@ class CallLog:
                 record.drained_ns = self._now()
                 record.over_ns = record.over_ns or record.drained_ns
                 if error is not None:
-                    self._fail(record, brief(error))
+                    self._fail(record, error)
                 elif record.taps:
                     self._drained.append(record)
                 self._touch(record)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events import Barrier, BarrierState, RunState
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.session.calls import CallLog
     from jax_debug_widgets.session.options import Options
 
@@ -36,13 +37,13 @@ class Life:
         self._returned_at: float | None = None
         self._ended_at: float | None = None
         self._gave_up = False
-        self._has_raised = False
+        self._has_failed = False
         self._waits: deque[list[float | None]] = deque(maxlen=_MOST_WAITS)
 
     def returned(self, *, failed: bool) -> None:
-        """The program has returned or raised; its effects may still be pending."""
+        """The program has returned, or raised, or was ended; its effects may still be pending."""
         self._returned_at = time.time()
-        self._has_raised = failed
+        self._has_failed = failed
 
     @property
     def has_returned(self) -> bool:
@@ -74,13 +75,17 @@ class Life:
         """Seconds from its start to its end, or until now."""
         return (self._ended_at or time.time()) - self.started
 
-    def state(self, calls: CallLog) -> RunState:
-        """What it is doing."""
+    def state(self, calls: CallLog, policy: Policy) -> RunState:
+        """What it is doing, or how it has ended."""
         if not self.has_returned:
             return "running"
         if calls.pending():
             return "waiting"
-        return "failed" if self._has_raised or calls.has_failed else "done"
+        if self._has_failed:
+            return "failed"
+        if policy.ended is not None and policy.halted is not None:
+            return policy.halted
+        return "failed" if calls.has_failed else "done"
 
     def barrier(self, calls: CallLog) -> Barrier:
         """How its effects stand."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jax_debug_widgets.events import CallSite, Event, Finding
-from jax_debug_widgets.store import NonFinite
+from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite
 
 
 def nonfinite(site: CallSite, found: NonFinite, first: Event | None) -> Finding:

@@ -29,6 +29,8 @@ class Record:
         self.events = 0
         self.prints: list[str] = []
         self.error = ""
+        self.outcome: CallState = "failed"
+        """What became of it where there is an error."""
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
         self.fired: Counter[Tap] = Counter()
@@ -43,7 +45,7 @@ class Record:
     def state(self) -> CallState:
         """How far it has come."""
         if self.error:
-            return "failed"
+            return self.outcome
         if self.drained_ns is not None:
             return "drained"
         if self.ready_ns is not None:

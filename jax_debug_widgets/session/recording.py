@@ -52,7 +52,7 @@ class Recording:
         if self._capturing is not None:
             self._capturing.__exit__(None, None, None)
         run.call_log.abandon_all(error)
-        run.life.returned(failed=error is not None)
+        run.returned(error)
         try:
             if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
 from jax_debug_widgets.breakpoints import unmet
-from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
+from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite, Status, TracePrint
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 
 _MOST_NOTES = 100
+
+UNCAPTURED = -1
+"""The box of the runs that capture nothing: late events of the others are not taken for theirs."""
 
 
 class EventView(Sequence[Event]):
@@ -76,14 +79,15 @@ class Run:
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       key: names the run to the browser.
-      title: what was run, for people.
+      is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
       watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
 
     def __init__(self, session: Session, title: str, options: Options, box: int = 0) -> None:
         self.key = uuid.uuid4().hex[:12]
-        self.title = title
+        self._title = title
+        self.is_called_by_its_call = False
         self.options = options
         self.policy = options.policy()
         self.is_on_many_devices = False
@@ -91,7 +95,7 @@ class Run:
         self._session = session
         self.life = Life(options)
         self.store = Store(options.budget, self.life.origin_ns)
-        self.call_log = CallLog(self.life.origin_ns, session.waiter)
+        self.call_log = CallLog(self.life.origin_ns, session.waiter, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box
         self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)
@@ -101,6 +105,16 @@ class Run:
         self._trace_prints = TracePrints(self)
         for site_id in session.capture.sites.changed():
             self.switched(site_id, plain=False, every=session.switches.sampled().get(site_id))
+
+    @property
+    def title(self) -> str:
+        """What was run, for people."""
+        return (self.is_called_by_its_call and self.call_log.leading) or self._title
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether its programs are; False where it only shows the breakpoints of what was compiled outside a capture."""
+        return self.box != UNCAPTURED
 
     @property
     def sites(self) -> list[CallSite]:
@@ -269,10 +283,11 @@ class Run:
     def status(self) -> Status:
         """How the run is doing."""
         count = len(self.store)
-        state = self.life.state(self.call_log)
+        state = self.life.state(self.call_log, self.policy)
         return Status(
             state=state,
             title=self.title,
+            captured=self.is_captured,
             started=self.life.started,
             elapsed=self.life.elapsed(),
             events=count,
@@ -282,6 +297,7 @@ class Run:
             muted=self._muted(),
             every=self._sampled(),
             added=tuple(self._session.added),
+            nonfinite=self._nonfinite_in_streams(),
             barrier=self.life.barrier(self.call_log),
             notes=(
                 *self.notes,
@@ -314,6 +330,12 @@ class Run:
         """Tell the user something, once."""
         if sentence not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(sentence)
+
+    def returned(self, error: BaseException | None) -> None:
+        """The code that is captured has returned, or raised this."""
+        if isinstance(error, KeyboardInterrupt) and self.policy.ended is None:  # It came where no program was running.
+            self.policy.halted = self.policy.ended = "interrupted"
+        self.life.returned(failed=error is not None and not self.policy.ends(error))
 
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
         """The automatic barrier has timed out, or was interrupted."""
@@ -351,6 +373,14 @@ class Run:
             first = self.store.range(found.first, found.first + 1)
             told.append(nonfinite(sites[number], found, first[0] if first else None))
         return told
+
+    def _nonfinite_in_streams(self) -> NonFinite | None:
+        found = self.store.nonfinite()
+        shown = [found[site.id] for site in self.store.sites() if site.id in found and not site.watch] if found else []
+        if not shown:
+            return None
+        nan, inf = (sum(getattr(one, kind) for one in shown) for kind in ("nan", "inf"))
+        return NonFinite(nan, inf, min(one.first for one in shown))
 
     def _muted(self) -> tuple[int, ...]:
         muted = self._session.capture.sites.muted()

@@ -25,7 +25,7 @@ from jax_debug_widgets.session.observer import Observer
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panels import Panels
 from jax_debug_widgets.session.recording import Recording
-from jax_debug_widgets.session.run import Run
+from jax_debug_widgets.session.run import UNCAPTURED, Run
 from jax_debug_widgets.session.stops import debugging_status
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.session.verification import Verification, verify
@@ -46,9 +46,6 @@ _MAX_RUNS = 50
 
 _TIME_TO_END = 1.0
 """Seconds in which a program that is interrupted at a breakpoint has ended."""
-
-_BOX_OF_UNCAPTURED = -1
-"""Of the runs that capture nothing: late events of the others are not taken for theirs."""
 
 
 class Session:
@@ -152,7 +149,7 @@ class Session:
     def start_uncaptured(self, title: str) -> Recording:
         """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may call it, any may end it."""
         self.collect()
-        run = Run(self, title, Options(), _BOX_OF_UNCAPTURED)
+        run = Run(self, title, Options(), UNCAPTURED)
         run.note(
             "These programs were compiled outside a capture: with %%jaxdebug you see their prints, steps and lanes, too."
         )

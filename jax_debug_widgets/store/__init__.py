@@ -6,6 +6,6 @@ May know: events, numpy.   Must not know: JAX, Jupyter, capture, transport.
 """
 
 from jax_debug_widgets.store.segment import Columns, Segment
-from jax_debug_widgets.store.store import Budget, NonFinite, Piece, Store
+from jax_debug_widgets.store.store import Budget, Piece, Store
 
-__all__ = ["Budget", "Columns", "NonFinite", "Piece", "Segment", "Store"]
+__all__ = ["Budget", "Columns", "Piece", "Segment", "Store"]

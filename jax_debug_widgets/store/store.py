@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jax_debug_widgets.events import COUNTED, CallSite, Event, Lot, Tap
+from jax_debug_widgets.events import COUNTED, CallSite, Event, Lot, NonFinite, Tap
 from jax_debug_widgets.store.axis import along_steps
 from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.ordinals import Ordinals
@@ -49,15 +49,6 @@ class Budget:
         if largest < COUNTED:
             return self.nbytes
         return max(self.nbytes - max(self.nbytes // _WAITING_SHARE, largest), min(largest + OVERHEAD, self.nbytes))
-
-
-@dataclass(frozen=True)
-class NonFinite:
-    """How many numbers of a site were NaN and how many infinite, and the position of the first event with one."""
-
-    nan: int
-    inf: int
-    first: int
 
 
 class Piece(NamedTuple):

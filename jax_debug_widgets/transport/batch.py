@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.transport import wire
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Breakpoint, Call, Status, Tap, ThreadSpans, Watched
+    from jax_debug_widgets.events import Breakpoint, Call, NonFinite, Status, Tap, ThreadSpans, Watched
 
 NANOSECOND = 1e-9
 
@@ -195,6 +195,10 @@ def call_message(call: Call) -> wire.CallMessage:
     }
 
 
+def _nonfinite_message(found: NonFinite | None) -> wire.NonFiniteMessage | None:
+    return None if found is None else {"nan": found.nan, "inf": found.inf, "first": found.first}
+
+
 def status_message(status: Status) -> wire.StatusMessage:
     """The run's status as the browser knows it."""
     barrier = status.barrier
@@ -210,6 +214,7 @@ def status_message(status: Status) -> wire.StatusMessage:
         "muted": list(status.muted),
         "every": {str(site): every for site, every in status.every.items()},
         "added": list(status.added),
+        "nonfinite": _nonfinite_message(status.nonfinite),
         "barrier": {
             "state": barrier.state,
             "pending": list(barrier.pending),
@@ -221,6 +226,7 @@ def status_message(status: Status) -> wire.StatusMessage:
         "breakpoints": [breakpoint_message(one) for one in status.breakpoints],
         "paused": status.paused,
         "stoppable": status.stoppable,
+        "captured": status.captured,
         "commands": status.commands,
     }
 

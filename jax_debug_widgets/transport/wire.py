@@ -224,13 +224,22 @@ class BreakpointMessage(TypedDict):
     cost: str
 
 
+class NonFiniteMessage(TypedDict):
+    """How many numbers were NaN and how many infinite, and the number of the first event with one."""
+
+    nan: int
+    inf: int
+    first: int
+
+
 class StatusMessage(TypedDict):
-    """The run as a whole. `state` is `running`, `waiting` (for effects), `done` or `failed`.
+    """The run as a whole. `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
 
     `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events per second over the last second,
     `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at
-    a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `commands`: in words, how the browser's
-    requests reach the kernel while a cell runs; `added`: what the next run watches as well.
+    a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `captured`: not only its breakpoints are
+    seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
+    watches as well; `nonfinite`: what was among the values that the streams show.
     """
 
     state: str
@@ -244,11 +253,13 @@ class StatusMessage(TypedDict):
     muted: list[int]
     every: dict[str, int]
     added: list[str]
+    nonfinite: NonFiniteMessage | None
     barrier: BarrierMessage
     notes: list[str]
     breakpoints: list[BreakpointMessage]
     paused: bool
     stoppable: bool
+    captured: bool
     commands: str
 
 

@@ -47,7 +47,8 @@ def _header(snapshot: Snapshot) -> str:
     dropped = f" · {status.dropped:,} dropped" if status.dropped else ""
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
-        f'<b>{escape(status.state.capitalize())}</b><code style="{_MONO}">{escape(status.title)}</code>'
+        f'<b>{escape(status.state.capitalize())}</b><code title="{escape(status.title)}" '
+        f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
         f'<span style="{_MUTED}">{status.events:,} events{dropped} · {status.elapsed:.2f} s · '
         f"{escape(barrier_words(status.barrier))}</span></div>"
     )

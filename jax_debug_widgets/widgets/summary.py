@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from jax_debug_widgets.events import Barrier, Call, Status, told_apart
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
+_TITLE = 60
+"""Characters of a title that the text shows."""
+
 _LINES = 10
 """Newest lines of each stream that the text shows."""
 
@@ -40,9 +43,14 @@ def headline(status: Status) -> str:
     """One line: state, title, counts, barrier."""
     dropped = f", {status.dropped} dropped" if status.dropped else ""
     return (
-        f"jaxdebug: {status.title} — {status.state} after {status.elapsed:.2f} s, {status.events} events{dropped}, "
+        f"jaxdebug: {shortened(status.title)} — {status.state} after {status.elapsed:.2f} s, {status.events} events{dropped}, "
         f"{barrier_words(status.barrier)}"
     )
+
+
+def shortened(title: str) -> str:
+    """A title in a line of text."""
+    return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
 
 
 def barrier_words(barrier: Barrier) -> str:
@@ -72,12 +80,12 @@ def _group_line(calls: Sequence[Call]) -> str:
     compiled = [call for call in calls if call.compile is not None]
     prepared = sum(map(_prepared, calls))
     ran = sum(map(_ran, calls))
-    failed = [call.error for call in calls if call.error]
+    failed = [call for call in calls if call.error]
     parts = [
         f"compiled {len(compiled)} times, {prepared:.3f} s" if compiled else "cached",
         f"ran {ran:.3f} s in all",
     ]
-    parts += [f"{len(failed)} failed, last: {failed[-1]}"] if failed else []
+    parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
     return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {sum(call.events for call in calls)} events"
 
 

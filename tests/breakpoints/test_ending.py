@@ -138,7 +138,9 @@ def test_a_program_is_ended_at_its_next_event(page, program):
     assert isinstance(error, jdw.Stopped) and str(error).startswith("stopped at test_ending.py:")
     assert time.monotonic() - ended[0] < 5
     assert len(page.run.events) < STEPS
-    assert page.run.status().state == "failed"
+    assert page.run.status().state == "stopped"
+    assert (page.run.calls[-1].state, page.run.calls[-1].error) == ("stopped", str(error))
+    assert page.run.status().barrier.state == "drained", "nothing has failed"
     assert is_well()
 
 
@@ -175,6 +177,7 @@ def test_an_interrupt_ends_it(page, program):
 
     ended_by(user, page, f, x, has_panel=False)
     assert len(page.run.events) < STEPS
+    assert page.run.status().state == page.run.calls[-1].state == "interrupted"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.set_wakeup_fd(-1) == -1
     assert not [one for one in threading.enumerate() if one.name == "jaxdebug-interrupts"]

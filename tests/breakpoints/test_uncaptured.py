@@ -141,7 +141,8 @@ def test_ended_the_cell_says_so_in_one_line_and_the_next_one_runs(notebook, page
     assert outcome.stdout.strip().startswith("jaxdebug: stopped at test_uncaptured.py:")
     assert len(outcome.stdout.strip().splitlines()) == 1
     assert not caplog.records, "JAX logs no traceback"
-    assert page.run.status().state == "failed"
+    assert page.run.status().state == "stopped"
+    assert not page.run.status().captured
     with User(page, continuing):
         assert notebook.run("jax.effects_barrier(); f(jnp.float32(3))").value == "Array(7., dtype=float32)"
 

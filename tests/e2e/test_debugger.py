@@ -14,6 +14,7 @@ from tests.e2e.debugger import DebuggerOnScreen
 from tests.e2e.kernels import all_of, spec_of, versions
 from tests.e2e.notebook import NOTEBOOK_7_ITSELF
 from tests.e2e.promises import ANSWER_MS, is_kept
+from tests.e2e.side_panel import SidePanel
 
 if TYPE_CHECKING:
     from tests.e2e.notebook import Notebook
@@ -242,9 +243,10 @@ def test_a_breakpoint_outside_a_capture_opens_under_the_cell(lab, lab_page, widt
             case "interrupt":
                 notebook.interrupt()
         run.wait(timeout_s=20)
-        debugger.panel.wait(state="failed", stop="")
+        how = "interrupted" if end == "interrupt" else "stopped"
+        debugger.panel.wait(state=how, stop="")
         [error] = [output for output in notebook.outputs(1) if output["output_type"] == "error"]
-        assert ("interrupted" if end == "interrupt" else "stopped") in error["evalue"]
+        assert how in error["evalue"]
         assert len(error["traceback"]) == 1, "XLA's traceback is shown"
         assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
 
@@ -299,6 +301,13 @@ def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size, 
     [error] = [output for output in notebook.outputs(1) if output["output_type"] == "error"]
     assert len(error["traceback"]) == 1
     assert "stopped" in error["evalue"]
+    debugger.panel.wait(state="stopped", barrier="drained")
+    assert debugger.root.get_by_test_id("state").inner_text() == "Stopped"
+    side = SidePanel(lab_page)
+    side.show()
+    side.wait_for_row(state="stopped")
+    assert "Stopped ·" in side.runs.first.inner_text()
+    lab_page.screenshot(f"debugger-lab-ended-{size}")
     assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
 
 

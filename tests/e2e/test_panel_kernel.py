@@ -87,6 +87,40 @@ def test_all_lines_are_searched_and_exported(panel, lab_page):
     assert text.startswith("event,time,site,where,label,phase,ordered,lane,occurrence,step,device,call,text")
 
 
+LOGARITHMS = """%%jaxdebug
+@jax.jit
+def logarithms(x):
+    def body(x, i):
+        jax.debug.print("log {y}", y=jnp.log(x - 70.0))
+        return x + 1, None
+    return lax.scan(body, x, jnp.arange(200))[0]
+
+_ = logarithms(0.0)
+"""
+
+
+def test_the_first_nan_is_a_click_or_a_key_away(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("nan.ipynb", SETUP, LOGARITHMS))
+    notebook.run_cell(0)
+    notebook.run_cell(1, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", events=200)
+    odd = panel.root.get_by_test_id("non-finite")
+    assert odd.inner_text() == "70 NaN, 1 ∞"
+    first = panel.root.locator(".row.selected[data-event='0']")
+    assert not first.count()
+    panel.open_tab("Plots")
+    odd.click()
+    first.wait_for()
+    assert panel.root.get_by_test_id("scrubber").get_attribute("data-moment") == "0"
+    lab_page.screenshot("panel-first-nan")
+    panel.root.get_by_test_id("live").click()
+    panel.root.get_by_role("button", name="Close the detail").click()
+    panel.open_tab("Timeline")
+    lab_page.page.keyboard.press("!")
+    first.wait_for()
+
+
 def test_the_panel_of_a_restarted_kernel_is_as_live(lab, lab_page, hold):
     notebook = lab_page.open_notebook(lab.write_notebook("again.ipynb", SETUP, MATRICES, hold.blocked_cell(30)))
     shown = PanelOnScreen(lab_page)

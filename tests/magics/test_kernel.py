@@ -88,7 +88,7 @@ def test_the_panel_of_a_cell_is_stored_as_html_and_text_with_its_prints(outputs)
     assert "x 1.0" in panel["text/html"] and "x 1.0" in panel["text/plain"]
     assert "data-jaxdebug-run" in panel["text/html"]
     assert "Done" in panel["text/html"] and "effects drained" in panel["text/html"]
-    assert panel["text/plain"].startswith("jaxdebug: f(1.) — done after ")
+    assert panel["text/plain"].startswith("jaxdebug: f(1.0) — done after ")
 
 
 def test_the_cell_has_its_own_value_and_streams(outputs):
@@ -143,7 +143,7 @@ def test_panel_shows_the_last_run_again(outputs):
 
 
 def test_status_and_help_are_text(outputs):
-    assert stream(outputs["status"]).startswith("jaxdebug: f(7.); — done after ")
+    assert stream(outputs["status"]).startswith("jaxdebug: f(7.0) — done after ")
     assert outputs["help"] == [] or "jaxdebug" in str(outputs["help"])
 
 

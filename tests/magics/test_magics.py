@@ -118,7 +118,7 @@ def test_a_captured_cell_while_it_is_on_has_a_run_of_its_own(ours):
 def test_status_says_how_the_last_capture_did(ours):
     ours.run("%%jaxdebug\nf(1.)")
     said = ours.run("%jaxdebug status").stdout
-    assert re.search(r"jaxdebug: f\(1\.\) — done after \d+\.\d\d s, 1 events, effects drained", said)
+    assert re.search(r"jaxdebug: f\(1\.0\) — done after \d+\.\d\d s, 1 events, effects drained", said)
     assert "(unordered print)" in said and "f(1.0): " in said
 
 
@@ -234,9 +234,20 @@ def test_after_an_error_the_next_cell_is_not_captured(ours):
     assert texts() == ["x 1.0"]
 
 
-def test_the_title_of_a_run_is_the_statement_it_leads_to(ours):
-    ours.run("%%jaxdebug\n\n# train\nfor i in range(1):\n    f(1.)")
-    assert last_run().title == "for i in range(1):"
+@pytest.mark.parametrize(
+    ("cell", "title"),
+    [
+        ("\n# train\nfor i in range(1):\n    f(1.)", "f(1.0)"),
+        ("x = jax.jit(lambda x: x)(2.)\nlosses = f(\n    x,\n)\nlosses", "f(x)"),
+        ("for i in range(2):\n    a = f(1.)\n    f(a)", "f(1.0)"),
+        ("def run():\n    return f(1.)\nlosses = run()\nprint(losses)\nlosses", "losses = run()"),
+        ("x = 3\nx", "x"),
+    ],
+    ids=["in a loop", "the one that says something", "the first", "in a function", "no call"],
+)
+def test_the_title_of_a_run_is_the_call_that_it_is_about(ours, cell, title):
+    ours.run("%%jaxdebug\n" + cell)
+    assert last_run().title == last_run().status().title == title
 
 
 def test_a_cell_captures_functions_jitted_before_it(ours):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import types
@@ -146,6 +147,24 @@ def test_a_call_that_raises_and_ends_the_cell_has_failed(ours):
     assert call.state == "failed"
     assert call.error.startswith("TypeError: ")
     assert current_session().current.status().state == "failed"
+
+
+def test_an_interrupt_between_the_programs_is_no_failure():
+    with contextlib.suppress(KeyboardInterrupt), jdw.capture() as run:
+        fresh()(1.0)
+        raise KeyboardInterrupt
+    assert run.status().state == "interrupted"
+    assert repr(run).startswith("<Run 'capture': interrupted, 1 event")
+    assert [call.state for call in run.calls] == ["drained"]
+
+
+def test_a_failure_after_the_program_was_stopped_is_one():
+    with contextlib.suppress(ValueError), jdw.capture() as run:
+        current_session().debugger.halt("stopped")
+        with contextlib.suppress(jdw.Stopped):
+            fresh()(1.0)
+        raise ValueError
+    assert run.status().state == "failed"
 
 
 def test_a_call_that_raises_and_is_caught_has_failed_and_the_rest_has_not(ours):

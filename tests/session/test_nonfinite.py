@@ -40,8 +40,13 @@ def test_they_are_counted_by_site_with_the_first_event():
     first = next(event.seq for event in run.events if event.site == log.site)
     assert f"(jnp.log(x - 3)): 3 NaN, 1 infinite among its values, first in event {first}, step 0." in log.message
     assert findings["callback"].seen == 4
-    told = summary(snapshot_of(run))
-    assert "6 events (unordered print), 3 NaN, 1 infinite" in told
+    told = run.status().nonfinite
+    assert told is not None and (told.nan, told.inf) == (3, 5)
+    assert told.first == min(
+        event.seq for event in run.events if not all(np.isfinite(one).all() for one in event.values)
+    )
+    text = summary(snapshot_of(run))
+    assert "6 events (unordered print), 3 NaN, 1 infinite" in text
     assert "fine" not in "".join(finding.message for finding in findings.values())
 
 

@@ -34,6 +34,11 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
     assert len(shown) == 3
 
 
+def test_a_long_title_is_cut(snapshot):
+    shown = summary(snapshot(title="train(" + "x, " * 100))
+    assert shown.startswith("jaxdebug: train(x, x, ") and "x, x,… — done after" in shown.split("\n")[0]
+
+
 def test_without_lines_it_is_short(snapshot):
     assert "last ordered" not in summary(snapshot(), lines=0)
 

@@ -108,12 +108,14 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "dropped_by_site": {},
         "muted": [],
         "added": [],
+        "nonfinite": None,
         "every": {},
         "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0, "waits": [[2.1, 2.15]]},
         "notes": [],
         "breakpoints": [],
         "paused": False,
         "stoppable": True,
+        "captured": True,
         "commands": "in the shell channel's thread",
         **changes,
     }
@@ -261,6 +263,7 @@ def nonfinite() -> tuple[dict[str, Any], bytes]:
         texts={i: f"g {value}" for i, value in enumerate(values)},
         sites=[site(3, "g", ordered=False, line=29, phase="backward", values=["x", "g"], shapes=[[], []])],
         calls=[call(2, state="failed", ready=None, drained=None, error="FloatingPointError: nan in g")],
+        status=status(n, state="failed", nonfinite={"nan": 1, "inf": 2, "first": 1}),
     )
 
 

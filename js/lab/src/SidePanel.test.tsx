@@ -61,6 +61,15 @@ describe("the side panel", () => {
     ]);
   });
 
+  it("tells a run that its user ended from one that failed", () => {
+    const { comm } = shown();
+    const runs = (["failed", "stopped", "interrupted"] as const).map((state) => row(state, { state }));
+    act(() => comm.receive(message(...runs)));
+    expect(text(".jaxdebug-Run-state")).toEqual(["Interrupted · 1.00 s", "Stopped · 1.00 s", "Failed · 1.00 s"]);
+    const dots = [...host.querySelectorAll<HTMLElement>(".jaxdebug-Dot")];
+    expect(dots.map(({ dataset }) => dataset.tone)).toEqual(["ended", "ended", "bad"]);
+  });
+
   it("shows the panel of the run that is chosen, which the kernel is asked to make ready", () => {
     const { comm } = shown();
     act(() => comm.receive(message(row("a"), row("b"))));

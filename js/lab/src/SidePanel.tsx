@@ -1,11 +1,12 @@
 /** The list of the current notebook's runs, and the panel of the one that is chosen. */
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { plural, seconds } from "../../src/kit/format";
+import { stateWords } from "../../src/kit/states";
 import type { Followed } from "./follow";
 import type { KernelLink } from "./link";
 import { RunOutput } from "./RunOutput";
 import type { RunRow } from "./wire";
-import { barrierWords, stateWords, tone } from "./words";
+import { barrierWords, tone } from "./words";
 
 interface Props {
   followed: ReadonlySignal<Followed | undefined>;
@@ -73,7 +74,7 @@ function Run({ run, chosen, onChoose, onOpenBeside }: RunProps) {
         <span class="jaxdebug-Run-title">{run.title}</span>
         <span class="jaxdebug-Run-state">
           <span class="jaxdebug-Dot" data-tone={tone(run)} aria-hidden="true" />
-          {stateWords(run)} · {seconds(run.elapsed)}
+          {stateWords(run.state)} · {seconds(run.elapsed)}
         </span>
         <span class="jaxdebug-Run-detail">
           {plural(run.events, "event")} · {barrierWords(run)}

@@ -1,8 +1,9 @@
 /** The effects barrier of the newest run, in the status bar. */
 import type { ReadonlySignal } from "@preact/signals";
+import { stateWords } from "../../src/kit/states";
 import type { Followed } from "./follow";
 import type { Settings } from "./settings";
-import { barrierWords, stateWords, tone } from "./words";
+import { barrierWords, tone } from "./words";
 
 interface Props {
   followed: ReadonlySignal<Followed | undefined>;
@@ -22,7 +23,7 @@ export function StatusItem({ followed, settings, onOpen }: Props) {
       class="jaxdebug-Status"
       data-state={run.state}
       data-barrier={run.barrier}
-      title={`${run.title}: ${stateWords(run)}. Click for the list of runs.`}
+      title={`${run.title}: ${stateWords(run.state)}. Click for the list of runs.`}
       onClick={onOpen}
     >
       <span class="jaxdebug-Dot" data-tone={tone(run)} aria-hidden="true" />

@@ -1,5 +1,7 @@
 /** The messages between a kernel and the list of its runs; the twin of `jax_debug_widgets/session/listing.py`. */
 
+import type { State } from "../../src/kit/states";
+
 /** The name of the comm, see `jax_debug_widgets/widgets/listing.py`. */
 export const TARGET = "jax_debug_widgets";
 
@@ -9,7 +11,7 @@ export interface RunRow {
   key: string;
   title: string;
   /** `paused` is at a stop of the debugger. */
-  state: "running" | "paused" | "waiting" | "done" | "failed";
+  state: State;
   /** Seconds since the epoch. */
   started: number;
   /** Seconds. */

@@ -1,18 +1,7 @@
 /** A run in words. */
 import { plural, seconds } from "../../src/kit/format";
+import { wasEnded } from "../../src/kit/states";
 import type { RunRow } from "./wire";
-
-const STATES = {
-  running: "Running",
-  paused: "Paused",
-  waiting: "Waiting for effects",
-  done: "Done",
-  failed: "Failed",
-} as const;
-
-export function stateWords({ state }: RunRow): string {
-  return STATES[state] ?? state;
-}
 
 export function barrierWords({ barrier, pending, waited }: RunRow): string {
   switch (barrier) {
@@ -30,8 +19,9 @@ export function barrierWords({ barrier, pending, waited }: RunRow): string {
 }
 
 /** How its state is coloured. */
-export function tone({ state, barrier }: RunRow): "active" | "warn" | "bad" | "good" {
+export function tone({ state, barrier }: RunRow): "active" | "warn" | "ended" | "bad" | "good" {
   if (state === "failed" || barrier === "failed") return "bad";
   if (barrier === "timeout" || state === "paused") return "warn";
+  if (wasEnded(state)) return "ended";
   return state === "running" || state === "waiting" ? "active" : "good";
 }

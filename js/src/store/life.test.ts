@@ -70,6 +70,11 @@ describe("the life of a call", () => {
     expect(stages.slice(4)).toEqual(["running [bad] ValueError: no", "outputs ready [todo]", "effects [todo]"]);
   });
 
+  it("ends where the user ended the call, which is no failure", () => {
+    const stages = words({ ready: null, drained: null, state: "stopped", error: "stopped at train.py:41" });
+    expect(stages[4]).toBe("running [ended] stopped at train.py:41");
+  });
+
   it("knows calls without effects", () => {
     expect(words({ effects: false, drained: null }).at(-1)).toBe("effects [done] none");
   });

@@ -1,8 +1,9 @@
 /** The life of one call as stages, each in words: traced, lowered, compiled, running, outputs ready, effects. */
 import { seconds } from "../kit/format";
+import { wasEnded } from "../kit/states";
 import type { BarrierMessage, CallMessage } from "../transport/wire";
 
-export type StageState = "done" | "now" | "todo" | "wait" | "bad";
+export type StageState = "done" | "now" | "todo" | "wait" | "bad" | "ended";
 
 export interface Stage {
   name: string;
@@ -16,6 +17,7 @@ export function stagesOf(call: CallMessage, barrier: BarrierMessage, now: number
   return failed(call) ? withFailure(stages, call) : stages;
 }
 
+/** It did not come to its end: it raised, or its user ended it. */
 export function failed(call: CallMessage): boolean {
   return call.error !== "" || call.state === "failed";
 }
@@ -81,13 +83,13 @@ function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage
   return { name, detail: call.ready === null ? count : `${count} ${seconds(now - since)}`, state: "wait" };
 }
 
-/** A failed call stops in the first stage that it has not finished. */
+/** Such a call stops in the first stage that it has not finished. */
 function withFailure(stages: Stage[], call: CallMessage): Stage[] {
   const reached = stages.findIndex((stage) => stage.state !== "done");
   const last = reached < 0 ? stages.length - 1 : reached;
   return stages.map((stage, i) => {
     if (i < last) return stage;
     if (i > last) return { ...stage, detail: "", state: "todo" };
-    return { ...stage, detail: call.error.split("\n")[0] || "failed", state: "bad" };
+    return { ...stage, detail: call.error.split("\n")[0] || call.state, state: wasEnded(call.state) ? "ended" : "bad" };
   });
 }

@@ -198,6 +198,12 @@ export class RunStore {
     return this.status?.state === "running" || this.status?.state === "waiting";
   }
 
+  /** Why nothing can be asked of its program any more, "" while it goes on. */
+  get over(): string {
+    if (this.gone) return "The kernel is gone";
+    return this.active ? "" : "The run is over";
+  }
+
   /** Events per second; no batch comes where there are no events. */
   get rate(): number {
     const { status } = this;

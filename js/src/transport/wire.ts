@@ -103,6 +103,13 @@ export interface BreakpointMessage {
   cost: string;
 }
 
+/** How many numbers were NaN and how many infinite, and the number of the first event with one. */
+export interface NonFiniteMessage {
+  nan: number;
+  inf: number;
+  first: number;
+}
+
 export interface StatusMessage {
   state: string;
   title: string;
@@ -117,6 +124,8 @@ export interface StatusMessage {
   every: Record<string, number>;
   /** What the next run watches as well, see `SourceName.pattern`. */
   added: string[];
+  /** Among what the streams show; null where all was finite. */
+  nonfinite: NonFiniteMessage | null;
   barrier: BarrierMessage;
   notes: string[];
   breakpoints: BreakpointMessage[];
@@ -124,6 +133,8 @@ export interface StatusMessage {
   paused: boolean;
   /** Whether `pause` and `halt` would take effect at its next event. */
   stoppable: boolean;
+  /** False where only the breakpoints of programs compiled outside a capture are seen. */
+  captured: boolean;
   /** In words, how requests reach the kernel while a cell runs. */
   commands: string;
 }
@@ -453,9 +464,11 @@ const UNTOLD_STATUS = {
   muted: [],
   every: {},
   added: [],
+  nonfinite: null,
   breakpoints: [],
   paused: false,
   stoppable: false,
+  captured: true,
   commands: "",
 };
 const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [] };

@@ -6,10 +6,10 @@ import { Query } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { Positions } from "../../store/stream";
 import type { UiState } from "../../store/ui";
-import { Histograms } from "../later/Later";
 import { Full } from "./Full";
 import { Slice } from "./Slice";
 import { Axes, inRange, Slider } from "./Slider";
+import { Spread } from "./Spread";
 import { type ArrayValue, allArrays, canBeImage } from "./values";
 
 /** To choose from. */
@@ -94,7 +94,7 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
         )}
       </div>
       {spread ? (
-        <Histograms run={run} ui={ui} array={array} dark={dark} />
+        <Spread run={run} ui={ui} array={array} dark={dark} />
       ) : event < 0 ? (
         <div class="empty">{events.length > 0 ? "It had not fired at this moment." : "It has not fired here."}</div>
       ) : (

@@ -1,5 +1,6 @@
 /** The calls of jitted functions as a table. Choosing one shows its life above. */
 import { count, seconds } from "../../kit/format";
+import { wasEnded } from "../../kit/states";
 import { failed, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -21,8 +22,17 @@ export function Calls({ run, ui, status }: Props) {
   if (calls.length === 0) {
     return (
       <div class="empty">
-        <strong>{status.state === "running" ? "No call yet" : "No call in this run"}</strong>
-        <span>Each call of a compiled function is listed here, with the time it took to trace, compile and run.</span>
+        <strong>
+          {!status.captured
+            ? "Calls outside a capture are not seen"
+            : status.state === "running"
+              ? "No call yet"
+              : "No call in this run"}
+        </strong>
+        <span>
+          Each call of a compiled function {status.captured ? "is listed here" : "under %%jaxdebug is listed"}, with the
+          time it took to trace, compile and run.
+        </span>
       </div>
     );
   }
@@ -72,7 +82,11 @@ function CallRow({ call, barrier, columns, chosen, choose }: RowProps) {
   const bad = failed(call);
   return (
     <>
-      <tr class={`${bad ? "failed" : ""}${chosen ? " chosen" : ""}`} data-call={call.id} data-state={call.state}>
+      <tr
+        class={`${bad ? (wasEnded(call.state) ? "ended" : "failed") : ""}${chosen ? " chosen" : ""}`}
+        data-call={call.id}
+        data-state={call.state}
+      >
         <td class="number">{call.id}</td>
         <th scope="row">
           <button type="button" class="mono" onClick={choose} title="Show the life of this call">

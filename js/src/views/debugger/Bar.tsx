@@ -25,7 +25,7 @@ export function Bar({ run, stop, stands }: Props) {
             key={how}
             class={how === "quit" ? "button quit" : "button"}
             data-resume={how}
-            title={words}
+            title={stands ? words : over(run)}
             aria-keyshortcuts={key}
             disabled={!stands}
             onClick={() => run.debugger.resume(how)}

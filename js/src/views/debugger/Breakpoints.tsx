@@ -25,7 +25,7 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
     <li data-site={site} class="debugger-row">
       <label
         class={enabled ? "mono" : "mono muted"}
-        title={enabled ? "It stops. Switch it off" : "It does not stop. Switch it on"}
+        title={run.gone ? run.over : enabled ? "It stops. Switch it off" : "It does not stop. Switch it on"}
       >
         <input
           type="checkbox"

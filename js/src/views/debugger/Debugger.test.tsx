@@ -21,7 +21,7 @@ describe("a stop", () => {
   it("opens the debugger, once, and is told", () => {
     const { run, ui } = showStop();
     expect(ui.tab.value).toBe("debugger");
-    expect(label("#tab-debugger .tab-alert")).toBe("stopped");
+    expect(label("#tab-debugger .tab-alert")).toBe("paused");
     expect(label("[role=alert]")).toBe("Stopped at train.py:41: h is not finite: 1 NaN, 1 infinite");
     expect(find(".panel").dataset.stop).toBe("3");
     click("#tab-streams");
@@ -81,7 +81,7 @@ describe("a stop", () => {
     answer(run, { type: "error", message: "Another stop is there." } as Message);
     expect(isDisabled("[data-resume=continue]")).toBe(false);
     expect(texts("[data-testid=notes] li")).toEqual(["Another stop is there."]);
-    expect(label("[data-testid=state]")).toBe("Stopped");
+    expect(label("[data-testid=state]")).toBe("Paused");
   });
 
   it("stays to be read when it is over", () => {

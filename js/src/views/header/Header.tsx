@@ -1,15 +1,10 @@
 /** One line about the run as a whole, and what can be asked of it. */
 import { count, plural, rate } from "../../kit/format";
+import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
-
-const WORDS: Readonly<Record<string, string>> = {
-  running: "Running",
-  waiting: "Waiting for effects",
-  done: "Done",
-  failed: "Failed",
-};
+import { NonFinite } from "./NonFinite";
 
 interface Props {
   run: RunStore;
@@ -38,6 +33,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         </span>
         {run.gone && !active && " · kernel gone"}
       </span>
+      <NonFinite run={run} ui={ui} />
       <span class="grow" />
       <Control run={run} status={status} />
       <BarrierButton run={run} status={status} />
@@ -59,16 +55,18 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
 function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words: string } {
   const { stop, resuming, wanted } = run.debugger;
   if (run.gone && run.active) return { name: "gone", words: "Kernel gone" };
-  if (stop && !resuming) return { name: "waiting", words: stop.kind === "pause" ? "Paused" : "Stopped" };
+  if (stop && !resuming) return { name: "waiting", words: stateWords("paused") };
   if (wanted && run.active) return { name: "waiting", words: wanted === "pause" ? "Pausing …" : "Stopping …" };
-  return { name: state, words: WORDS[state] ?? state };
+  return { name: state, words: stateWords(state) };
 }
 
 /** Pausing and ending the program: both at its next event, where it can be held. */
 function Control({ run, status }: Props) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
-  const can = run.active && !run.gone && !resuming && (status.stoppable || stop !== null);
+  const held = status.stoppable || stop !== null;
+  const why = run.over || (held ? "" : "The program has returned: only its effects are waited for");
+  const can = !why && !resuming;
   return (
     <>
       <button
@@ -76,7 +74,7 @@ function Control({ run, status }: Props) {
         class="button"
         data-testid="pause"
         disabled={!can || wanted !== ""}
-        title={stop ? "Go on to the next stop" : "Hold the program at its next event"}
+        title={why || (stop ? "Go on to the next stop" : "Hold the program at its next event")}
         onClick={() => (stop ? run.debugger.resume("continue") : run.debugger.pause())}
       >
         {stop ? "Resume" : "Pause"}
@@ -86,7 +84,7 @@ function Control({ run, status }: Props) {
         class="button quit"
         data-testid="halt"
         disabled={!can || wanted === "halt"}
-        title={stop ? "End the program here" : "End the program at its next event"}
+        title={why || (stop ? "End the program here" : "End the program at its next event")}
         onClick={() => (stop ? run.debugger.resume("quit") : run.debugger.halt())}
       >
         Stop
@@ -106,7 +104,9 @@ function BarrierButton({ run, status }: Props) {
       disabled={pending.length === 0 || run.gone || run.barrierAsked}
       aria-busy={run.barrierAsked}
       title={
-        pending.length > 0 ? `Wait until the effects of ${pending.join(", ")} have drained` : "No effects are pending"
+        pending.length > 0 && !run.gone
+          ? `Wait until the effects of ${pending.join(", ")} have drained`
+          : run.over || "No effects are pending"
       }
       onClick={() => run.askBarrier()}
     >

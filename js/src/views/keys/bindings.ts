@@ -1,6 +1,7 @@
 /** What each key does while the panel is worked with, except where something is typed. */
 import { TABS } from "../../store/ui";
 import { DEBUGGER_KEYS } from "../debugger/keys";
+import { goToNonFinite } from "../header/NonFinite";
 import { tabsOf } from "../panel/available";
 import { copyLines, copyPython } from "../search/Export";
 import { type Context, type Key, press } from "./key";
@@ -44,6 +45,7 @@ export const KEYS: readonly Key[] = [
       ui.moment.value = null;
     },
   },
+  { keys: ["!"], words: "the first value that was NaN or infinite", does: goToNonFinite },
   { keys: ["b"], words: "barrier: wait for the effects", does: ({ root }) => press(root, "[data-testid=barrier]") },
   {
     keys: ["Escape"],

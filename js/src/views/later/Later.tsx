@@ -3,20 +3,24 @@ import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { type LaterViews, later, type Views } from "./load";
 
-type Name = "Source" | "Debugger" | "Histograms";
+type Name = "Source" | "Debugger" | "Arrays" | "EventArrays";
 type Props<View extends Name> = Parameters<Views[View]>[0];
 
 interface LaterProps<View extends Name> {
   name: View;
+  /** What a person calls it. */
+  words?: string;
   props: Props<View>;
   from?: LaterViews;
 }
 
 export const Source = (props: Props<"Source">) => <Later name="Source" props={props} />;
 export const Debugger = (props: Props<"Debugger">) => <Later name="Debugger" props={props} />;
-export const Histograms = (props: Props<"Histograms">) => <Later name="Histograms" props={props} />;
+export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
+/** In a line that is opened. */
+export const EventArrays = (props: Props<"EventArrays">) => <Later name="EventArrays" words="Arrays" props={props} />;
 
-export function Later<View extends Name>({ name, props, from = later }: LaterProps<View>) {
+export function Later<View extends Name>({ name, words = name, props, from = later }: LaterProps<View>) {
   const { run } = props;
   run.watch();
   useEffect(() => {
@@ -25,11 +29,11 @@ export function Later<View extends Name>({ name, props, from = later }: LaterPro
   }, [run, run.gone, from]);
   const View = from.views?.[name] as ComponentType<Props<View>> | undefined;
   if (View) return <View {...props} />;
-  if (run.gone) return <NeedsKernel name={name} />;
-  if (from.problem) return <Failed name={name} problem={from.problem} again={() => from.want(run)} />;
+  if (run.gone) return <NeedsKernel name={words} />;
+  if (from.problem) return <Failed name={words} problem={from.problem} again={() => from.want(run)} />;
   return (
     <div class="empty" role="status" data-testid="view-loading">
-      <strong>Loading the {name} view …</strong>
+      <strong>Loading the {words} view …</strong>
       {run.status?.commands && <small>Requests reach the kernel {run.status.commands}.</small>}
     </div>
   );

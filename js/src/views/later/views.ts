@@ -1,9 +1,11 @@
-/** The second bundle, `static/views.js`: what is large and not shown at first. `load.ts` brings it to the page. */
+/** The second bundle, `static/views.js`: what is large, not shown at first and, mostly, of no use without the kernel. `load.ts` brings it to the page. */
+import arraysCss from "../arrays/arrays.css";
 import spreadCss from "../arrays/spread.css";
 import debuggerCss from "../debugger/debugger.css";
 import sourceCss from "../source/source.css";
 
-export { Spread as Histograms } from "../arrays/Spread";
+export { Arrays } from "../arrays/Arrays";
+export { EventArrays } from "../arrays/EventArrays";
 export { Debugger } from "../debugger/Debugger";
 export { Source } from "../source/Source";
-export const css = sourceCss + debuggerCss + spreadCss;
+export const css = arraysCss + spreadCss + sourceCss + debuggerCss;

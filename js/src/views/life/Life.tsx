@@ -1,5 +1,6 @@
 /** The life of one call as a strip, which is the status of its effects barrier, and the same in words. */
 import { useEffect, useState } from "preact/hooks";
+import { stateWords } from "../../kit/states";
 import { type Stage, stagesOf } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -20,7 +21,7 @@ export function Life({ run, ui, status }: Props) {
   const selected = calls.findIndex((call) => call.id === ui.call.value);
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
-  if (!call) return <NoCall over={status.state === "done" || status.state === "failed"} />;
+  if (!call) return <NoCall over={!run.active} captured={status.captured} />;
   const stages = stagesOf(call, status.barrier, elapsed(run, status));
   return (
     <div class="life" data-testid="life" data-call={call.id}>
@@ -30,16 +31,20 @@ export function Life({ run, ui, status }: Props) {
           <b>{stage.name}</b> <span>{stage.detail}</span>
         </div>
       ))}
-      <Announcement call={call} stages={stages} />
+      <Announcement state={status.state} call={call} stages={stages} />
     </div>
   );
 }
 
-function NoCall({ over }: { over: boolean }) {
+function NoCall({ over, captured }: { over: boolean; captured: boolean }) {
   return (
     <div class="life" data-testid="life">
       <div class="stage todo">
-        {over ? "No compiled function was called." : "No call yet: the life of the first compiled call shows here."}
+        {!captured
+          ? "Compiled outside a capture: only breakpoints are seen here."
+          : over
+            ? "No compiled function was called."
+            : "No call yet: the life of the first compiled call shows here."}
       </div>
     </div>
   );
@@ -70,14 +75,15 @@ function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiSt
 }
 
 /** Said when a stage changes, not at each tick of the clock, and no more often than one can listen. */
-function Announcement({ call, stages }: { call: CallMessage; stages: Stage[] }) {
+function Announcement({ state, call, stages }: { state: string; call: CallMessage; stages: Stage[] }) {
   const [said, say] = useState("");
   const states = stages.map((stage) => `${stage.name} ${stage.state}`).join();
-  const news = `${call.id} ${states}`;
+  const news = `${state} ${call.id} ${states}`;
   // The durations in the words are no news.
   useEffect(() => {
     const reached = stages.filter((stage) => stage.state !== "todo");
-    const timer = setTimeout(() => say(`Call ${call.name}: ${reached.map(inWords).join(", ")}`), ANNOUNCE_MS);
+    const words = `${stateWords(state)}. Call ${call.name}: ${reached.map(inWords).join(", ")}`;
+    const timer = setTimeout(() => say(words), ANNOUNCE_MS);
     return () => clearTimeout(timer);
   }, [news]);
   return (

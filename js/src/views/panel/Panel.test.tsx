@@ -1,8 +1,9 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, show, status, texts, type } from "../../../test/screen";
-import { createUi } from "../../store/ui";
+import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
+import { createUi, type UiState } from "../../store/ui";
+import type { CallMessage } from "../../transport/wire";
 
 const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30, waits: [] };
 
@@ -61,6 +62,52 @@ describe("the header", () => {
     expect(texts("[data-testid=notes] li")).toEqual(["The barrier timed out."]);
   });
 
+  it.each([
+    ["stopped", "Stopped"],
+    ["interrupted", "Interrupted"],
+    ["failed", "Failed"],
+  ])("tells what the user ended from what failed: %s", (state, words) => {
+    vi.useFakeTimers();
+    const [call] = goldenBatch("small").calls;
+    const calls = [{ ...call, state, ready: null, error: "at train.py:41" } as CallMessage];
+    const { ui } = showTab("calls", goldenBatch("small", { status: status({ state }), calls }));
+    expect(find("[data-testid=state]").textContent).toBe(words);
+    expect(find("[data-testid=state]").className).toBe(`state ${state}`);
+    const tone = state === "failed" ? ["bad", "failed"] : ["ended", "ended"];
+    expect([all(`.stage.${tone[0]}`).length, all(`tr.${tone[1]}`).length]).toEqual([1, 1]);
+    act(() => {
+      vi.advanceTimersByTime(2100);
+    });
+    expect(find("[role=status]").textContent).toContain(`${words}. Call step:`);
+    act(() => {
+      ui.tab.value = "timeline";
+    });
+    expect(all(`.span.run.${tone[0]}`)).toHaveLength(1);
+    vi.useRealTimers();
+  });
+
+  it("disables what can do nothing any more, and says why", () => {
+    const why = () => ["pause", "halt", "barrier"].map((id) => [isDisabled(id), find(`[data-testid=${id}]`).title]);
+    const isDisabled = (id: string) => (find(`[data-testid=${id}]`) as HTMLButtonElement).disabled;
+    const run = show(goldenBatch("small", { status: status({ state: "running" }) }));
+    expect(why().map(([disabled]) => disabled)).toEqual([false, false, true]);
+    expect(find("[data-mute]").title).toBe("Recorded. Mute it from now on");
+    change(run, goldenBatch("small", { status: status({ state: "waiting", stoppable: false, barrier: PENDING }) }));
+    expect(why()[0]).toEqual([true, "The program has returned: only its effects are waited for"]);
+    expect(isDisabled("barrier")).toBe(false);
+    change(run, goldenBatch("small"));
+    expect(why()).toEqual(Array(3).fill([true, "The run is over"]));
+    expect(find("[data-mute]").title).toBe("Recorded. Mute it in later runs of its program");
+    act(() => {
+      run.store.lose();
+      run.draw();
+    });
+    expect(why()).toEqual(Array(3).fill([true, "The kernel is gone"]));
+    for (const control of all("[data-mute], [data-every]")) {
+      expect([control.hasAttribute("disabled"), control.title]).toEqual([true, "The kernel is gone"]);
+    }
+  });
+
   it("says that the kernel is gone", () => {
     const run = show(goldenBatch("small", { status: status({ state: "running" }) }));
     act(() => {
@@ -69,6 +116,47 @@ describe("the header", () => {
     });
     expect(find("[data-testid=state]").textContent).toBe("Kernel gone");
     expect(texts("[data-testid=notes] li")[0]).toContain("run the cell again");
+  });
+});
+
+describe("what is not finite", () => {
+  const moved = ({ tab, event, moment }: UiState) => [tab.value, event.value, moment.value];
+
+  it("is counted, and a click or a key goes to the first, whatever is filtered", () => {
+    const ui = createUi();
+    const run = show(goldenBatch("nonfinite"), ui);
+    expect(find("[data-testid=non-finite]").textContent).toBe("1 NaN, 2 ∞");
+    expect(find("[data-testid=non-finite]").title).toContain("event 1 (!)");
+    act(() => {
+      [ui.tab.value, ui.filter.value, ui.onlyCall.value] = ["calls", "no such line", 7];
+    });
+    click("[data-testid=non-finite]");
+    expect(moved(ui)).toEqual(["streams", 1, 1]);
+    expect(find(".row.selected").dataset.event).toBe("1");
+    expect(find("[data-testid=scrubber]").dataset.moment).toBe("1");
+    press(".tab", "l");
+    press(".tab", "1");
+    press(".tab", "!");
+    expect(moved(ui)).toEqual(["streams", 1, 1]);
+    change(run, goldenBatch("nonfinite", { oldest: 3 }));
+    expect(find("[data-testid=non-finite]")).toHaveProperty("disabled", true);
+  });
+
+  it("is where it was computed, for a watched value", () => {
+    const ui = createUi();
+    const { store } = show(goldenBatch("watch"), ui);
+    const { event = -1 } = store.watched.firstBad.nan ?? store.watched.firstBad.inf ?? {};
+    press(".tab", "!");
+    expect(moved(ui)).toEqual(["source", null, event]);
+    expect(all(".value.chosen, [data-testid=inspect]").length).toBeGreaterThan(0);
+  });
+
+  it("is not there where all is finite", () => {
+    const ui = createUi();
+    show(goldenBatch("small"), ui);
+    expect(all("[data-testid=non-finite]")).toHaveLength(0);
+    press(".tab", "!");
+    expect(moved(ui)).toEqual([null, null, null]);
   });
 });
 
@@ -95,6 +183,15 @@ describe("the life strip", () => {
     click("[aria-label='Earlier call']");
     expect(find(".chooser").textContent).toContain("call 2 of 3");
     expect(texts(".stage")).toContain("compiled 0.20 s");
+  });
+
+  it("does not wait for a call where none can be seen", () => {
+    show(goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
+    expect(find(".life").textContent).toBe("Compiled outside a capture: only breakpoints are seen here.");
+    const { run } = showTab("calls", goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
+    expect(find(".empty").textContent).toContain("under %%jaxdebug");
+    change(run, goldenBatch("empty", { status: status({ state: "running" }) }));
+    expect(find(".life").textContent).toContain("No call yet");
   });
 
   it("tells a screen reader, a while after it changed", () => {

@@ -59,7 +59,7 @@ export function Tabs({ run, ui }: Props) {
           >
             {NAMES[tab]}
             {(counts[tab] ?? 0) > 0 && <span class="tab-count number">{counts[tab]}</span>}
-            {tab === "debugger" && run.debugger.stop && <span class="tab-alert">stopped</span>}
+            {tab === "debugger" && run.debugger.stop && <span class="tab-alert">paused</span>}
           </button>
         ))}
       </div>

@@ -5,7 +5,6 @@ import { watchTheme } from "../../kit/theme";
 import themeCss from "../../kit/theme.css";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import arraysCss from "../arrays/arrays.css";
 import callsCss from "../calls/calls.css";
 import headerCss from "../header/header.css";
 import keysCss from "../keys/keys.css";
@@ -30,7 +29,6 @@ const CSS = [
   streamsCss,
   sitesCss,
   plotsCss,
-  arraysCss,
   timelineCss,
   callsCss,
   scrubberCss,

@@ -69,6 +69,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
     ui.site.value = chosen ? null : site.id;
   };
   const name = siteName(run, site);
+  // A site is the program's, which may run again.
+  const later = run.over && " in later runs of its program";
   return (
     <div class={`site-row${muted ? " off" : ""}`}>
       <button
@@ -98,7 +100,7 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         min={1}
         value={every}
         aria-label={`Of how many firings of ${name} one is recorded`}
-        title="Record one firing of so many"
+        title={run.gone ? run.over : `Record one firing of so many${later}`}
         disabled={run.gone}
         onChange={(event) => {
           const n = Math.max(1, Math.floor(event.currentTarget.valueAsNumber || 1));
@@ -112,7 +114,13 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         data-mute={site.id}
         aria-pressed={muted}
         aria-label={`Mute ${name}`}
-        title={muted ? "Muted: its firings are not recorded. Record it again" : "Recorded. Mute it from now on"}
+        title={
+          run.gone
+            ? run.over
+            : muted
+              ? `Muted: its firings are not recorded. Record it again${later}`
+              : `Recorded. Mute it${later || " from now on"}`
+        }
         disabled={run.gone}
         onClick={() => run.askMute(site.id, !muted)}
       >

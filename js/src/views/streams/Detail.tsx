@@ -4,12 +4,9 @@ import type { RunStore } from "../../store/run";
 import { stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
-import { Full } from "../arrays/Full";
-import { Slice } from "../arrays/Slice";
 import { arraysOf } from "../arrays/values";
+import { EventArrays } from "../later/Later";
 
-/** More would not fit. */
-const MOST_ARRAYS = 3;
 const MOST_LINES = 12;
 const ROWS_OF_ARRAYS = 8;
 
@@ -75,37 +72,11 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
       {site && <Source site={site} />}
       <div class="detail-body">
         <pre class="mono">{run.texts.get(number) ?? "…"}</pre>
-        {site && <ArraysOf run={run} ui={ui} dark={dark} site={site} event={number} />}
+        {site && arraysOf(run, site).length > 0 && (
+          <EventArrays run={run} ui={ui} dark={dark} site={site} event={number} />
+        )}
       </div>
     </section>
-  );
-}
-
-/** The arrays of one event, small; each can be opened in the view of arrays. */
-function ArraysOf({ run, ui, dark, site, event }: Props & { dark: boolean; site: SiteMessage; event: number }) {
-  const open = (key: string) => {
-    ui.array.value = key;
-    ui.moment.value = event;
-    ui.tab.value = "arrays";
-  };
-  return (
-    <>
-      {arraysOf(run, site)
-        .slice(0, MOST_ARRAYS)
-        .map(({ key, value, name, shape }) => {
-          const wanted = { event, value, index: shape.slice(0, -2).map(() => 0), image: false };
-          return (
-            <div key={key} class="detail-array">
-              <button type="button" class="mini" title="Open it in the view of arrays" onClick={() => open(key)}>
-                {name} ↗
-              </button>
-              <Slice answer={run.arrays.get(wanted)} name={name} dark={dark} gone={run.gone}>
-                <Full run={run} wanted={wanted} name={name} />
-              </Slice>
-            </div>
-          );
-        })}
-    </>
   );
 }
 

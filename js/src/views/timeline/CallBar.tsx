@@ -1,5 +1,6 @@
 /** A call as a bar, by what it was doing. */
 import { seconds } from "../../kit/format";
+import { wasEnded } from "../../kit/states";
 import type { Bar, Span } from "../../store/spans";
 
 export const CALL_ROW = 22;
@@ -44,7 +45,7 @@ export function CallBar({ bar, chosen, share, percent, choose, zoomTo }: Props) 
       {(share > NARROW ? spans : longest(spans)).map(({ stage, from, to }) => (
         <span
           key={stage}
-          class={`span ${stage}${call.error && stage === "run" ? " bad" : ""}`}
+          class={`span ${stage}${call.error && stage === "run" ? (wasEnded(call.state) ? " ended" : " bad") : ""}`}
           style={{ left: `${(100 * (from - bar.from)) / length}%`, width: `${(100 * (to - from)) / length}%` }}
         />
       ))}

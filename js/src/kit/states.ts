@@ -1,0 +1,17 @@
+/** What a run does, in words; `paused` is at a stop of the debugger. */
+export const STATES = {
+  running: "Running",
+  paused: "Paused",
+  waiting: "Waiting for effects",
+  done: "Done",
+  failed: "Failed",
+  stopped: "Stopped",
+  interrupted: "Interrupted",
+} as const;
+
+export type State = keyof typeof STATES;
+
+export const stateWords = (state: string): string => STATES[state as State] ?? state;
+
+/** Whether its user ended it, as opposed to a failure: of a run and of a call. */
+export const wasEnded = (state: string): boolean => state === "stopped" || state === "interrupted";

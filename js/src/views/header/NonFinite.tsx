@@ -1,0 +1,60 @@
+/** What was NaN or infinite in the run: how much, and the way to where it began. */
+import { count } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { isWatched } from "../../store/watched";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+}
+
+/** The event with the first one, and the site where that is a watched value, -1 otherwise; undefined where all is finite. */
+function firstOf(run: RunStore): { event: number; site: number } | undefined {
+  const { nan, inf } = run.watched.firstBad;
+  const told = run.status?.nonfinite;
+  const all = [nan, inf, told && { event: told.first, site: -1 }].filter((one) => !!one);
+  return all.sort((a, b) => a.event - b.event)[0];
+}
+
+/** To the line in the streams, or in the source, and the moment. */
+export function goToNonFinite({ run, ui }: Props): void {
+  const first = firstOf(run);
+  if (!first || first.event < run.oldest) return;
+  ui.moment.value = first.event;
+  const site = run.sites.get(first.site);
+  if (site && isWatched(site)) {
+    ui.tab.value = "source";
+    ui.place.value = { file: site.file, line: site.line, index: 0 };
+    ui.value.value = site.id;
+    return;
+  }
+  ui.tab.value = "streams";
+  ui.filter.value = "";
+  for (const narrowed of [ui.site, ui.onlyCall, ui.anchor]) narrowed.value = null;
+  ui.phantoms.value = true;
+  ui.event.value = first.event;
+}
+
+export function NonFinite({ run, ui }: Props) {
+  run.watch();
+  const first = firstOf(run);
+  if (!first) return null;
+  const { nan, inf } = run.status?.nonfinite ?? { nan: 0, inf: 0 };
+  const words = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} ∞`].filter(Boolean).join(", ");
+  const isKept = first.event >= run.oldest;
+  return (
+    <button
+      type="button"
+      class="button non-finite number"
+      data-testid="non-finite"
+      disabled={!isKept}
+      title={
+        isKept ? `Go to the first, event ${first.event} (!)` : `The first, event ${first.event}, is no longer kept`
+      }
+      onClick={() => goToNonFinite({ run, ui })}
+    >
+      {words || "not finite"}
+    </button>
+  );
+}
