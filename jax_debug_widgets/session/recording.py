@@ -9,6 +9,7 @@ from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from jax_debug_widgets.session.run import Run
@@ -65,12 +66,8 @@ class Recording:
                 # On several devices the program ends while we go on; what it leaves would fail each later barrier.
                 dispatch.forget_failed_tokens()
             run.policy.over = run.is_over()
-            for line in run.policy.skipped_lines():
-                print(f"jaxdebug: {line}")  # noqa: T201 - the one line that stays where no panel is seen.
-            if error is None and run.policy.ended is not None:
-                print(f"jaxdebug: {run.policy.ended}. The program has ended.")  # noqa: T201 - it raised nowhere.
-            if not self._captures and run.policy.halted is not None and run.policy.ended is None:
-                print(f"jaxdebug: {run.policy.halted}: {_CANNOT_END}")  # noqa: T201
+            for line in self._last_words(error):
+                print(f"jaxdebug: {line}")  # noqa: T201 - what stays where no panel is seen.
             if self._outer_policy.halted is None and run.is_over():
                 self._session.debugger.begin(self._outer_policy)
             if run.is_over():
@@ -79,6 +76,15 @@ class Recording:
             else:
                 # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
                 self._session.panels.refresh(run)
+
+    def _last_words(self, error: BaseException | None) -> Iterator[str]:
+        """What became of breakpoints, as far as nothing else says so."""
+        policy = self.run.policy
+        yield from policy.skipped_lines()
+        if policy.ended is not None and error is None:  # On several devices it raised nowhere.
+            yield f"{policy.ended}. The program has ended."
+        if policy.ended is None and policy.halted is not None and not self._captures:
+            yield f"{policy.halted}: {_CANNOT_END}"
 
     def _tick(self) -> bool:
         # Asked before collecting: what fires until the effects have drained must be in the last batch.
