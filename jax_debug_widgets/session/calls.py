@@ -252,9 +252,8 @@ class CallLog:
         self._version += 1
         self._versions.pop(record.id, None)
         self._versions[record.id] = self._version
-        if not record.pending:
-            self._pending.pop(record.id, None)
-        self._changed.notify_all()
+        if not record.pending and self._pending.pop(record.id, None) is not None:
+            self._changed.notify_all()
 
     def _fail(self, record: Record, error: BaseException | None) -> None:
         record.over_ns = record.over_ns or self._now()
