@@ -26,27 +26,31 @@ def computed_natively(
     arrays: Sequence[jax.Array],
     shape: tuple[int, ...],
     otherwise: Callable[..., Sequence[jax.Array]],
+    *,
+    together: bool = False,
 ) -> Sequence[jax.Array]:
-    """Of each array float32[shape]: what the XLA custom call `target` makes of it.
+    """Of each array float32[shape]: what the XLA custom call `target` makes of it; or the one that it makes of all together.
 
     Where it is not to be had (other devices; None: nowhere), what `otherwise(*arrays)` makes of all of them.
     """
-    return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise)
+    return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise, together=together)
 
 
 @native_p.def_abstract_eval
-def _abstract_eval(*arrays: Any, shape: tuple[int, ...], **_rest: Any) -> Any:
-    return [core.ShapedArray(shape, np.dtype(np.float32)) for _ in arrays]
+def _abstract_eval(*arrays: Any, shape: tuple[int, ...], together: bool, **_rest: Any) -> Any:
+    return [core.ShapedArray(shape, np.dtype(np.float32))] * (1 if together else len(arrays))
 
 
 def _lower(ctx: Any, *operands: Any, otherwise: Any, **_rest: Any) -> Sequence[Any]:
     return mlir.lower_fun(otherwise, multiple_results=True)(ctx, *operands)
 
 
-def _lower_on_cpu(ctx: Any, *operands: Any, target: str | None, **rest: Any) -> Sequence[Any]:
+def _lower_on_cpu(ctx: Any, *operands: Any, target: str | None, together: bool, **rest: Any) -> Sequence[Any]:
     if target is None or not _is_whole(ctx.module_context.axis_context):
         return _lower(ctx, *operands, **rest)
     emit = ffi.build_ffi_lowering_function(target)
+    if together:
+        return emit(ctx, *operands).results
     each = zip(ctx.avals_in, ctx.avals_out, operands, strict=True)
     return [emit(ctx.replace(avals_in=[array], avals_out=[out]), one).result for array, out, one in each]
 

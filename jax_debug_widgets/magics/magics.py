@@ -160,7 +160,8 @@ class JaxDebugMagics(Magics):
         options, code = parse(rest, echo_by_default=False)
         options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
         found = self._given_to_captured(self._session.verify, "verify", code, options)
-        print(f"jaxdebug: {found}")
+        if self._cells.has_panels():  # Elsewhere the text of the run has said it.
+            print(f"jaxdebug: {found}")
         return found.result
 
     def _given_to_captured(self, ask: Callable[..., Any], command: str, code: str, options: Options) -> Any:

@@ -68,6 +68,13 @@ class Panels:
             for content, buffer in [*self.stops_of(run).news(), *self.feed_of(run).news()]:
                 panel.channel.send(content, buffer)
 
+    def tell_others(self, run: Run) -> None:
+        """Tell the panels of all other runs what has become of switches and added names: they are of the whole session."""
+        for key in list(self._panels):
+            other = self._session.find_run(key) if key != run.key else None
+            if other is not None:
+                self.send_news(other)
+
     def refresh(self, run: Run) -> None:
         """Put the present state of `run` into the output that shows it, if there is one."""
         panel = self._panels.get(run.key)

@@ -30,6 +30,10 @@ _LOOKS = {
 """Requests that are answered by one message about what the run holds."""
 
 
+_OF_THE_SESSION = ("watch", "mute", "every")
+"""Requests after which all runs are in another state than their panels show."""
+
+
 def answer(session: Session, request: dict[str, Any]) -> Iterable[Message]:
     """The messages that answer `request`; an `error` where it cannot be done. Never raises: the asker is a browser."""
     session.debugger.audience.heard()
@@ -85,6 +89,8 @@ def _answer(session: Session, run: Run, request: dict[str, Any], number: int) ->
         case unknown:
             msg = f"unknown request {unknown!r}"
             raise ValueError(msg)
+    if request["type"] in _OF_THE_SESSION:
+        session.panels.tell_others(run)
     return [*answers, *feed.news()]
 
 

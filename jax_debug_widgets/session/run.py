@@ -80,6 +80,7 @@ class Run:
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       key: names the run to the browser.
       is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
+      is_measured: whether what watching costs is measured in it (`verify`), so that no estimate of that is told.
       watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
@@ -91,6 +92,7 @@ class Run:
         self.options = options
         self.policy = options.policy()
         self.is_on_many_devices = False
+        self.is_measured = False
         self.events: Sequence[Event] = EventView(self)
         self._session = session
         self.life = Life(options)

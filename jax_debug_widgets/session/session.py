@@ -275,7 +275,8 @@ class Session:
         watch = run.options.watch
         if watch is None:
             return []
-        told = [self._price(run, watch)] if run.watched and (watch.everything or watch.ops) else []
+        is_priced = run.watched and (watch.everything or watch.ops) and not run.is_measured
+        told = [self._price(run, watch)] if is_priced else []
         return [*told, *(self.watching.notes(watch, run.watched) if run.life.has_returned else [])]
 
     def _price(self, run: Run, watch: Watch) -> str:
@@ -323,6 +324,7 @@ class Session:
         run = self.active
         if run is None:
             raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
+        run.is_measured = True
         return verify(run, self.capture.explaining, function, args, kwargs)
 
     def step(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.statistics import SMALL, STATISTICS
+from jax_debug_widgets.watch.statistics import SMALL, STATISTICS, TABLE
 
 TARGET = "jax_debug_widgets_statistics"
 """The custom call: float32[...] -> float32[9], or float32[n, ...] -> float32[n, 9], in the order of `statistics.STATISTICS`."""
@@ -131,7 +131,8 @@ def _words(address: Any, count: Any) -> Any:
 
 # The structures of XLA's foreign function interface (jaxlib/include/xla/ffi/api/c_api.h), as numbers of words. XLA
 # promises to keep what was built for one version of it for a year at least.
-_EXTENSION, _API, _ARGUMENTS_BYTES, _ARGUMENTS, _RESULTS_BYTES, _RESULTS, _FRAME_WORDS = 1, 2, 5, 9, 10, 14, 15
+_EXTENSION, _API, _FRAME_WORDS = 1, 2, 15
+_ARGUMENTS_BYTES, _ARGUMENT_COUNT, _ARGUMENTS, _RESULTS_BYTES, _RESULTS = 5, 7, 9, 10, 14
 _KNOWN_BYTES = 40
 _BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
 _METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
@@ -148,9 +149,9 @@ def _answer_version(frame: Any) -> None:
 
 
 @njit
-def _buffer(buffers: Any) -> Any:
-    """The first of the buffers, as float32[n]."""
-    buffer = _words(_words(buffers, 1)[0], _BUFFER_WORDS)
+def _buffer(buffers: Any, number: Any) -> Any:
+    """One of several buffers, as float32[n]."""
+    buffer = _words(_words(buffers, number + 1)[number], _BUFFER_WORDS)
     size: Any = 1
     for length in _words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK])):
         size *= np.int64(length)
@@ -164,7 +165,7 @@ def _handle(address: Any) -> Any:
     if frame[_EXTENSION]:
         _answer_version(frame)
     else:
-        x, out = _buffer(frame[_ARGUMENTS]), _buffer(frame[_RESULTS])
+        x, out = _buffer(frame[_ARGUMENTS], 0), _buffer(frame[_RESULTS], 0)
         rows = out.size // _STATISTICS
         size = x.size // rows
         for row in range(rows):
@@ -172,11 +173,28 @@ def _handle(address: Any) -> Any:
     return 0
 
 
+@cfunc(types.uint64(types.uint64), cache=True)
+def _handle_table(address: Any) -> Any:
+    """The same for the custom call that puts arrays into a table."""
+    frame = _words(address, _FRAME_WORDS)
+    if frame[_EXTENSION]:
+        _answer_version(frame)
+        return 0
+    count, table = np.int64(frame[_ARGUMENT_COUNT]), _buffer(frame[_RESULTS], 0)
+    width = table.size // count
+    for row in range(count):
+        piece = _buffer(frame[_ARGUMENTS], row)
+        for column in range(width):
+            table[row * width + column] = piece[column] if column < piece.size else np.float32(0)
+    return 0
+
+
 def _register() -> None:
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     jax.local_devices(backend="cpu")  # XLA answers now, rather than when it makes its CPU backend, which would fail.
-    jax.ffi.register_ffi_target(TARGET, capsule(_handle.address, None, None), platform="cpu")
+    for target, handle in ((TARGET, _handle), (TABLE, _handle_table)):
+        jax.ffi.register_ffi_target(target, capsule(handle.address, None, None), platform="cpu")
 
 
 _register()

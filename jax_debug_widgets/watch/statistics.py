@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,6 +22,9 @@ STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "negi
 
 SCALAR = ("value",)
 """Of a single number: itself."""
+
+TABLE = "jax_debug_widgets_table"
+"""The custom call that makes the table: of n arrays of as many or fewer elements float32[n, width], filled up with zeros."""
 
 _TOGETHER = 1 << 24
 """Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
@@ -63,22 +67,33 @@ def _only_widens(equation: Any) -> bool:
 def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None) -> jax.Array:
     """float32[n, 9]: of each array, or of those that `rows` names; of a single number it is the first of its row.
 
-    Of complex numbers their magnitude. On a CPU each array is read once, by `native`; where XLA computes it, in five
-    passes, and what is left of them is put together for all: small operations cost more by their number than by their
-    size, to run and to compile.
+    Of complex numbers their magnitude. On a CPU each array is read once, by `native`, which also makes the table: XLA would
+    compile a kernel for that, and a large one. Where XLA computes it, in five passes, what is left of them is put together
+    for all: small operations cost more by their number than by their size, to run and to compile.
     """
     sizes = [array.size for array in arrays]
+    found = {number: as_float(arrays[number]).reshape(1) for number, size in enumerate(sizes) if size == 1}
     large = [number for number, size in enumerate(sizes) if size > 1]
-    single = [number for number, size in enumerate(sizes) if size == 1]
-    columns = [_statistics([as_float(arrays[number]) for number in group]) for group in _groups(large, sizes)]
+    for group in _groups(large, sizes):
+        values = [as_float(arrays[number]) for number in group]
+        found.update(zip(group, computed_natively(native_target(), values, (len(STATISTICS),), _by_xla), strict=True))
+    pieces = [found[number] for number in (range(len(arrays)) if rows is None else rows)]
+    shape = len(pieces), len(STATISTICS if large else SCALAR)
+    target = TABLE if native_target() else None
+    return computed_natively(target, pieces, shape, partial(_table_by_xla, shape[1]), together=True)[0]
+
+
+def _table_by_xla(width: int, *pieces: jax.Array) -> list[jax.Array]:
+    """float32[n, width] of pieces of that length, or of length 1."""
+    longer = [row for row, piece in enumerate(pieces) if piece.size > 1]
+    single = [row for row, piece in enumerate(pieces) if piece.size == 1]
+    columns = [jnp.stack([pieces[row] for row in longer], 1)] if longer else []
     if single:
-        numbers = jnp.concatenate([as_float(arrays[number]).reshape(1) for number in single])
-        width = len(STATISTICS) if large else len(SCALAR)
+        numbers = jnp.concatenate([pieces[row] for row in single])
         columns.append(jnp.pad(numbers[None], ((0, width - 1), (0, 0))))
     table = (columns[0] if len(columns) == 1 else jnp.concatenate(columns, 1)).T
-    found = {number: row for row, number in enumerate([*large, *single])}
-    order = [found[number] for number in (range(len(arrays)) if rows is None else rows)]
-    return table if order == list(range(len(arrays))) else table[np.array(order, np.int32)]
+    order = np.argsort([*longer, *single])
+    return [table if (order == np.arange(len(pieces))).all() else table[order.astype(np.int32)]]
 
 
 def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -97,11 +112,6 @@ def as_float(array: jax.Array) -> jax.Array:
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         array = jnp.abs(array)
     return array.astype(jnp.float32)
-
-
-def _statistics(arrays: list[jax.Array]) -> jax.Array:
-    """float32[9, n]."""
-    return jnp.stack(computed_natively(native_target(), arrays, (len(STATISTICS),), _by_xla), 1)
 
 
 @functools.cache

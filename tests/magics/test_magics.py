@@ -40,6 +40,13 @@ def test_prints_are_echoed_in_a_terminal_unless_asked_not_to(ours):
     assert ours.run("%jaxdebug --no-echo f(1.);").stdout == ""
 
 
+def test_a_terminal_is_told_once_what_was_verified(ours):
+    outcome = ours.run("%jaxdebug verify g(1.)")
+    (verdict,) = (note for note in last_run().status().notes if "bitwise equal" in note)
+    assert outcome.summaries == 1 and verdict not in outcome.stdout
+    assert float(outcome.result.result) == 2
+
+
 def test_the_assignment_form_assigns(ours):
     ours.run("y = %jaxdebug f(3.)")
     assert float(ours.ip.user_ns["y"]) == 6

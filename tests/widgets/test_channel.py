@@ -7,6 +7,7 @@ import threading
 import weakref
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
@@ -165,3 +166,25 @@ def test_a_barrier_asked_for_is_answered_when_it_is_over(comms):
             thread.join(20)
     done = [content for content, _ in comms[-1].messages if content["type"] == "done"]
     assert [(content["id"], content["drained"]) for content in done] == [(6, True)]
+
+
+def test_what_is_switched_in_one_panel_is_told_to_those_of_earlier_runs(session, comms):
+    def run_it():
+        with jdw.capture(watch="h") as run:
+            jax.jit(doubled)(jnp.ones(2))
+        _ = run.panel
+        return run
+
+    earlier, later = run_it(), run_it()
+    comm, before = comms[-1], len(comms[-1].messages)
+    try:
+        comm.ask({"type": "watch", "run": later.key, "id": 1, "names": ["x"], "on": True})
+        told = {content["run"]: content for content, _ in comm.messages[before:] if content["type"] == "batch"}
+        assert {key: told[key]["status"]["added"] for key in told} == {earlier.key: ["x"], later.key: ["x"]}
+    finally:
+        session.added.discard("x")
+
+
+def doubled(x):
+    h = x * 2
+    return h + 1
