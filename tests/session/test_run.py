@@ -241,7 +241,7 @@ def test_nothing_to_plot_is_told():
 
 
 def test_a_run_reads_as_its_title_and_state(run):
-    assert repr(run) == "<Run 'train(x)': done, 8 events from 1 sites>"
+    assert repr(run) == "<Run 'train(x)': done, 8 events from 1 site>"
 
 
 def test_an_error_in_the_body_is_the_users_and_ends_the_capture():
