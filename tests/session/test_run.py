@@ -233,10 +233,15 @@ def test_a_plot_without_names_draws_all_scalars(run):
     mpl.pyplot.close("all")
 
 
-def test_nothing_to_plot_is_told():
+def test_nothing_to_plot_is_told_with_what_to_do():
     with jdw.capture() as run:
-        jax.debug.print("{}", jnp.ones(3))
-    with pytest.raises(ValueError, match="no scalar value was captured"):
+        jax.debug.print("{y}", y=jnp.ones(3))
+    with pytest.raises(ValueError, match=r"no scalar value was captured.* run\.plot\('jnp.ones\(3\)'\)"):
+        run.plot()
+    assert len(run.plot("jnp.ones(3)").lines) == 3
+    with jdw.capture() as run:
+        jax.jit(lambda x: x)(1.0)
+    with pytest.raises(ValueError, match="print one .*--watch loss"):
         run.plot()
 
 
