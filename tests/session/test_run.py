@@ -241,7 +241,7 @@ def test_nothing_to_plot_is_told_with_what_to_do():
     assert len(run.plot("jnp.ones(3)").lines) == 3
     with jdw.capture() as run:
         jax.jit(lambda x: x)(1.0)
-    with pytest.raises(ValueError, match="print one .*--watch loss"):
+    with pytest.raises(ValueError, match=r"print one .*--watch loss"):
         run.plot()
 
 
