@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.events.amounts import in_bytes, plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation
@@ -20,7 +20,7 @@ def cost_of(tap: Tap, equation: Equation) -> str:
     shapes, dtypes = equation.shapes[skipped:], equation.dtypes[skipped:]
     size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True))
     when = "where the condition holds" if point.conditional else "each time"
-    values = f"{len(shapes)} value{'s' * (len(shapes) != 1)}"
+    values = plural(len(shapes), "value")
     moved = (
         f"{values}, {in_bytes(size)}: whole until here, and to the host {when}" if shapes else f"asks the host {when}"
     )

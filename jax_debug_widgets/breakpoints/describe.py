@@ -11,6 +11,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.stack import StackFrame
 from jax_debug_widgets.breakpoints.stop import Stop
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.transport.arrays import as_numbers, statistics
 from jax_debug_widgets.transport.stops import (
     ArrayStatistics,
@@ -68,7 +69,7 @@ def _replaceable(stop: Stop) -> ReplaceableMessage | None:
     value = stop.replaceable.value(stop.lane)
     leaves = jax.tree.leaves(value)
     if len(leaves) != 1:
-        return {"name": stop.replaceable.name, "shape": [], "dtype": f"{len(leaves)} arrays"}
+        return {"name": stop.replaceable.name, "shape": [], "dtype": plural(len(leaves), "array")}
     return {"name": stop.replaceable.name, "shape": list(leaves[0].shape), "dtype": str(leaves[0].dtype)}
 
 

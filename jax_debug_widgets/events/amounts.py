@@ -10,3 +10,8 @@ def in_bytes(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 event`, `12,000 events`; of a noun that takes an s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

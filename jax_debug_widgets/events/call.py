@@ -20,7 +20,7 @@ class Call:
     """One call of a jitted function.
 
     Attributes:
-      id: counts the calls of the run.
+      id: counts the calls of the run, from 0, as its panel does.
       name: its source expression in the cell, or the name of the function for calls made inside libraries.
       origin: whose code made the call.
       state: how far it has come.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -118,14 +118,16 @@ class CostReport(Sequence[SiteCost]):
 
     def table(self) -> Table:
         """A row a call and one for all together; below them the sentences."""
-        count = f"{len(self)} call{'' if len(self) == 1 else 's'} to the host"
+        count = f"{plural(len(self), 'call')} to the host"
         temporaries = "" if self.temporaries is None else f", {in_bytes(self.temporaries)} of temporaries"
         ran = (
             "nothing has run"
             if self.with_all is None or self.without_all is None
             else f"{in_time(self.with_all)} a run, {in_time(self.without_all)} without them"
         )
-        title = f"{self.title}: {count}; {self.kernels} kernels, {self.fusions} of them fused{temporaries}; {ran}"
+        title = (
+            f"{self.title}: {count}; {plural(self.kernels, 'kernel')}, {self.fusions} of them fused{temporaries}; {ran}"
+        )
         rows = [_row(site) for site in (*self.sites, *([self.all] if len(self) > 1 else []))]
         cache = (
             []
@@ -185,14 +187,14 @@ def _often(site: SiteCost) -> str:
 def _added(site: SiteCost) -> str:
     """What the program has more, in words."""
     parts = [f"{in_bytes(site.temporaries)} of temporaries"] if site.temporaries > 0 else []
-    parts += [f"{site.kernels} kernel{'' if site.kernels == 1 else 's'}"] if site.kernels > 0 else []
+    parts += [plural(site.kernels, "kernel")] if site.kernels > 0 else []
     parts += [f"{count} {name}" for name, count in (site.collectives or {}).items()]
     added = f"it adds {_listed(parts)}" if parts else "it adds no temporaries and no kernels"
     if site.collectives and site.kind in ("print", "callback") and not (site.partitioned or site.ordered):
         added += ", which `partitioned=True` would not: each device then hands over its own part"
     if not site.broken:
         return added
-    times = f"{len(site.broken)} fusion{'' if len(site.broken) == 1 else 's'}"
+    times = plural(len(site.broken), "fusion")
     names = _listed([f"`{name.rpartition('/')[2]}`" for name in Counter(site.broken)])
     return f"{added}; it breaks {times}: {names} would not be written to memory"
 

@@ -28,8 +28,7 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
         if names or _is_scalar(values):
             drawn.append(_series(run.store, full_name, choice, values))
     if not drawn:
-        msg = "no scalar value was captured, so there is nothing to plot; see run.sites for what was"
-        raise ValueError(msg)
+        raise ValueError(_nothing_to_plot(choices))
     return draw_series(drawn, ax=ax, log=log, band=band)
 
 
@@ -76,6 +75,15 @@ def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray
     event = run.store.event(int(lanes[lane]))
     where = f", lane {', '.join(map(str, event.lane))}" if event.lane else ""
     return f"{choice.name}, step {wanted}{where}", event.values[choice.value]
+
+
+def _nothing_to_plot(arrays: Sequence[Choice]) -> str:
+    """What to do where no scalar was captured."""
+    if arrays:
+        ways = f"an array is drawn when it is named, e.g. run.plot({arrays[0].name!r})"
+    else:
+        ways = "print one (`jax.debug.print('{loss}', loss=loss)`), or watch one without a print (`%%jaxdebug --watch loss`)"
+    return f"no scalar value was captured, so there is nothing to plot: {ways}"
 
 
 def _series(store: Store, name: str, choice: Choice, values: np.ndarray) -> Series:

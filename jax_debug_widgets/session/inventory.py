@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.inventory import survey
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.taps.sites import NameFile
 from jax_debug_widgets.taps.survival import REFUSED, TRANSFORMS, variant_of
 from jax_debug_widgets.widgets.table import Table
@@ -74,7 +75,7 @@ class Inventory(Sequence[Callback]):
     def table(self) -> Table:
         """A row a callback, and below the ways out where it does not survive."""
         rows = [_row(callback) for callback in self._callbacks]
-        count = f"{len(rows)} callback{'' if len(rows) == 1 else 's'}"
+        count = plural(len(rows), "callback")
         return Table(_HEADERS, rows, f"{self.title}: {count}; nothing has run", _ways_out(self._callbacks))
 
     def to_pandas(self) -> pd.DataFrame:

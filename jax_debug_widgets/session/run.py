@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from jax_debug_widgets._jax.dispatch import is_compiled_function
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite, Status, TracePrint
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
@@ -69,7 +70,7 @@ class EventView(Sequence[Event]):
 
     def __repr__(self) -> str:
         dropped = self._run.store.dropped
-        return f"<{len(self)} events{f', {dropped} older ones dropped' if dropped else ''}>"
+        return f"<{plural(len(self), 'event')}{f', {dropped} older ones dropped' if dropped else ''}>"
 
 
 class Run:
@@ -355,7 +356,8 @@ class Run:
 
     def __repr__(self) -> str:
         status = self.status()
-        return f"<Run {self.title!r}: {status.state}, {status.events} events from {len(self.store.sites())} sites>"
+        events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
+        return f"<Run {self.title!r}: {status.state}, {events} from {sites}>"
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()

@@ -83,7 +83,7 @@ class Verification:
             result = "the result is" if self.arrays == 1 else f"all {self.arrays} arrays of the result are"
             return f"Verified: {result} bitwise equal to the unwatched program's. {took}"
         more = len(self.differences) - 1
-        others = f" ({more} of {self.arrays} arrays differ as well)" if more else ""
+        others = f" ({more} of {self.arrays} arrays {'differs' if more == 1 else 'differ'} as well)" if more else ""
         why = (
             "XLA fuses differently around what is read, which can move the last bits: watch fewer names to keep more fusions."
             if self.repeats

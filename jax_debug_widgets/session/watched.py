@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import BY_LANE, HISTOGRAM, LANES, is_library, named_places
@@ -108,7 +109,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         watch = self.site.watch
         assert watch is not None
         shape = ",".join(map(str, watch.shape))
-        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {len(self.steps)} steps>"
+        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {plural(len(self.steps), 'step')}>"
 
 
 class WatchedValues(Mapping[str, WatchedValue]):

@@ -11,7 +11,7 @@ import numpy as np
 from jax.extend import core as jax_core
 
 from jax_debug_widgets.events import CallSite
-from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.watch.statistics import native_target
 
 _FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
@@ -78,8 +78,10 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     times = f"{slowdown:.2g}" if slowdown < _MANY else f"{slowdown:.0f}"
     with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
+    are = "is" if len(sites) == 1 else "are"
     return (
-        f"{len(sites)} values are watched: {in_bytes(nbytes)} are read more, each time that all of them are computed, and "
+        f"{plural(len(sites), 'value')} {are} watched: {in_bytes(nbytes)} are read more, each time that all of them are "
+        "computed, and "
         f"the programs are expected to take about {times} times as long (an estimate from their "
         "equations; `%jaxdebug verify F(X)` measures it, and whether reading so many moves the last bits of the results). To "
         f"pay less name some of them (--watch NAMES), or watch every N-th step (--every N){with_numba}."

@@ -12,6 +12,7 @@ from html import escape
 import numpy as np
 
 from jax_debug_widgets.events import Call
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.snapshot import Line, Series, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines
 
@@ -49,7 +50,7 @@ def _header(snapshot: Snapshot) -> str:
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
         f'<b>{escape(status.state.capitalize())}</b><code title="{escape(status.title)}" '
         f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
-        f'<span style="{_MUTED}">{status.events:,} events{dropped} · {status.elapsed:.2f} s · '
+        f'<span style="{_MUTED}">{plural(status.events, "event")}{dropped} · {status.elapsed:.2f} s · '
         f"{escape(barrier_words(status.barrier))}</span></div>"
     )
 
@@ -123,4 +124,4 @@ def _calls(calls: Sequence[Call]) -> str:
     if not calls:
         return ""
     rows = "".join(f'<div style="{_MONO}">{escape(line)}</div>' for line in call_lines(calls)[-20:])
-    return f'<details style="padding:4px 10px"><summary style="{_MUTED}">{len(calls)} calls</summary>{rows}</details>'
+    return f'<details style="padding:4px 10px"><summary style="{_MUTED}">{plural(len(calls), "call")}</summary>{rows}</details>'

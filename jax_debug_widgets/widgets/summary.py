@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jax_debug_widgets.events import Barrier, Call, Status, told_apart
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
 _TITLE = 60
@@ -28,7 +29,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         caller = callers.get(site.id)
         name = f"{site.label} · {caller}" if caller else site.label
         parts.append(
-            f"  {site.where}  {name}  {snapshot.counts.get(site.id, 0)} events ({stream} {site.kind}{phase}){odd}"
+            f"  {site.where}  {name}  {plural(snapshot.counts.get(site.id, 0), 'event')} ({stream} {site.kind}{phase}){odd}"
         )
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
     parts += [f"  while tracing: {line}" for line in [one for call in snapshot.calls for one in call.prints][:_LINES]]
@@ -43,8 +44,8 @@ def headline(status: Status) -> str:
     """One line: state, title, counts, barrier."""
     dropped = f", {status.dropped} dropped" if status.dropped else ""
     return (
-        f"jaxdebug: {shortened(status.title)} — {status.state} after {status.elapsed:.2f} s, {status.events} events{dropped}, "
-        f"{barrier_words(status.barrier)}"
+        f"jaxdebug: {shortened(status.title)} — {status.state} after {status.elapsed:.2f} s, "
+        f"{plural(status.events, 'event')}{dropped}, {barrier_words(status.barrier)}"
     )
 
 
@@ -82,11 +83,11 @@ def _group_line(calls: Sequence[Call]) -> str:
     ran = sum(map(_ran, calls))
     failed = [call for call in calls if call.error]
     parts = [
-        f"compiled {len(compiled)} times, {prepared:.3f} s" if compiled else "cached",
+        f"compiled {_times(len(compiled))}, {prepared:.3f} s" if compiled else "cached",
         f"ran {ran:.3f} s in all",
     ]
     parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
-    return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {sum(call.events for call in calls)} events"
+    return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {plural(sum(call.events for call in calls), 'event')}"
 
 
 def call_line(call: Call) -> str:
@@ -101,7 +102,11 @@ def call_line(call: Call) -> str:
     if call.ready_ns is not None:
         parts.append(f"ran {_ran(call):.3f} s")
     parts.append(call.error or call.state)
-    return f"{call.name}: {' · '.join(parts)}, {call.events} events"
+    return f"{call.name}: {' · '.join(parts)}, {plural(call.events, 'event')}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _prepared(call: Call) -> float:
@@ -116,4 +121,5 @@ def _ran(call: Call) -> float:
 
 def _line(line: Line) -> str:
     first, *more = line.text.split("\n")
-    return f"{line.site.where} [{line.step}{line.tags}] {first}{f' … +{len(more)} lines' if more else ''}"
+    rest = f" … +{plural(len(more), 'line')}" if more else ""
+    return f"{line.site.where} [{line.step}{line.tags}] {first}{rest}"

@@ -103,6 +103,36 @@ def test_one_moment_is_looked_at_in_all_views(harness: Harness):
     )
 
 
+def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: Harness):
+    panel = harness.open(state="done", rate=500, seconds=4)
+    stream = panel.get_by_test_id("stream-unordered")
+    left, detail = stream.locator(".jump"), panel.get_by_test_id("detail")
+
+    def is_at_end() -> bool:
+        return bool(stream.locator(".viewport").evaluate("v => v.scrollTop + v.clientHeight >= v.scrollHeight - 1"))
+
+    near_the_end = stream.locator(".row").nth(-12)
+    near_the_end.click()
+    left.wait_for()
+    detail.get_by_label("Close the detail").click()
+    left.wait_for(state="detached")
+    assert is_at_end()
+
+    panel.get_by_label("Moment of the run").fill("1000")
+    left.wait_for()
+    panel.get_by_test_id("live").click()
+    left.wait_for(state="detached")
+    assert is_at_end()
+
+    near_the_end.click()
+    left.wait_for()
+    stream.locator(".viewport").hover()
+    harness.page.mouse.wheel(0, -2000)
+    detail.wait_for(state="detached")  # It is far below.
+    harness.page.keyboard.press("Escape")
+    assert left.is_visible(), "somebody has scrolled away and is brought back"
+
+
 def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=8, calls=4, tab="timeline")
     panel.locator(".call-bar[data-call='4']").click()

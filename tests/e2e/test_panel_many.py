@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from tests.e2e.promises import FRAMES, is_kept
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
 if TYPE_CHECKING:
@@ -22,6 +25,12 @@ SHOW = f"""() => {{
   }});
 }}"""
 
+OTHER_KERNEL = """() => {
+  const other = new FakeKernel('other', { rate: 500, seconds: 4, state: 'done' });
+  panelModule.initialize({ model: other.model });
+  other.start();
+}"""
+
 SHOWN = "() => outputs.every((output) => output.firstElementChild?.shadowRoot?.querySelector('.row'))"
 
 VISIT = """() => { for (const output of outputs) {
@@ -35,6 +44,21 @@ HIDE = (
 )
 
 
+SCROLL = """async () => {
+  const height = document.body.scrollHeight - innerHeight;
+  let on = true;
+  const began = performance.now();
+  const step = (now) => {
+    scrollTo(0, height * (0.5 - 0.5 * Math.cos((now - began) / 700)));
+    if (on) requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+  const frames = await measureFrames(4000);
+  on = false;
+  return frames;
+}"""
+
+
 def counts(session: CDPSession) -> dict[str, float]:
     """What the page holds once its rubbish has been collected."""
     for _ in range(3):
@@ -46,13 +70,7 @@ def counts(session: CDPSession) -> dict[str, float]:
 def test_twenty_panels_come_and_go_and_leave_nothing_behind(harness: Harness):
     harness.open(state="done", rate=500, seconds=4)
     page = harness.page
-    page.evaluate(
-        """() => {
-          const other = new FakeKernel('other', { rate: 500, seconds: 4, state: 'done' });
-          panelModule.initialize({ model: other.model });
-          other.start();
-        }"""
-    )
+    page.evaluate(OTHER_KERNEL)
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     seen = []
@@ -67,6 +85,18 @@ def test_twenty_panels_come_and_go_and_leave_nothing_behind(harness: Harness):
     assert last["JSEventListeners"] <= first["JSEventListeners"]
     assert last["Nodes"] <= first["Nodes"] + 5
     assert last["JSHeapUsedSize"] <= first["JSHeapUsedSize"] * 1.1 + 1e6
+
+
+@pytest.mark.parametrize("state", ["done", "running"])
+def test_a_page_of_twenty_panels_scrolls(harness: Harness, state: str):
+    harness.open(state=state, rate=10_000, seconds=2)
+    page = harness.page
+    page.evaluate(OTHER_KERNEL)
+    page.evaluate(SHOW.replace("'demo'", "'other'"))
+    page.wait_for_function(SHOWN)
+    frames = page.evaluate(SCROLL)
+    print(f"{PANELS} panels, {state}: {frames['fps']:.0f} frames/s, the longest {frames['longest']:.0f} ms")
+    assert is_kept(frames["fps"], at_least=FRAMES)
 
 
 def test_two_views_of_one_run_are_each_their_own(harness: Harness):

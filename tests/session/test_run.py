@@ -233,15 +233,20 @@ def test_a_plot_without_names_draws_all_scalars(run):
     mpl.pyplot.close("all")
 
 
-def test_nothing_to_plot_is_told():
+def test_nothing_to_plot_is_told_with_what_to_do():
     with jdw.capture() as run:
-        jax.debug.print("{}", jnp.ones(3))
-    with pytest.raises(ValueError, match="no scalar value was captured"):
+        jax.debug.print("{y}", y=jnp.ones(3))
+    with pytest.raises(ValueError, match=r"no scalar value was captured.* run\.plot\('jnp.ones\(3\)'\)"):
+        run.plot()
+    assert len(run.plot("jnp.ones(3)").lines) == 3
+    with jdw.capture() as run:
+        jax.jit(lambda x: x)(1.0)
+    with pytest.raises(ValueError, match=r"print one .*--watch loss"):
         run.plot()
 
 
 def test_a_run_reads_as_its_title_and_state(run):
-    assert repr(run) == "<Run 'train(x)': done, 8 events from 1 sites>"
+    assert repr(run) == "<Run 'train(x)': done, 8 events from 1 site>"
 
 
 def test_an_error_in_the_body_is_the_users_and_ends_the_capture():

@@ -28,8 +28,8 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
     failed = dataclasses.replace(cached, state="failed", error="ValueError: no", events=0)
     shown = summary(snapshot(calls=[CALL, *[cached] * 5000, failed]), lines=0).split("\n")
     assert shown[-1] == (
-        "  step(params) × 5002: compiled 1 times, 2.250 s · ran 5001.750 s in all · 1 failed, last: ValueError: no, "
-        "15003 events"
+        "  step(params) × 5002: compiled once, 2.250 s · ran 5001.750 s in all · 1 failed, last: ValueError: no, "
+        "15,003 events"
     )
     assert len(shown) == 3
 

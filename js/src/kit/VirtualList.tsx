@@ -21,17 +21,32 @@ interface Props {
   /** The row to scroll to whenever `revealKey` changes, -1 for none. */
   reveal: number;
   revealKey: string;
+  /** One of its rows or a moment is looked at; when that is over the list is at its end again, if it was there before. */
+  looking: boolean;
   /** Stands below a row, as high as so many rows. */
   opened: { below: number; rows: number; content: ComponentChildren } | null;
 }
 
-export function VirtualList({ count, label, row, onDraw, selected, select, reveal, revealKey, opened }: Props) {
+export function VirtualList({
+  count,
+  label,
+  row,
+  onDraw,
+  selected,
+  select,
+  reveal,
+  revealKey,
+  looking,
+  opened,
+}: Props) {
   const viewport = useRef<HTMLElement>(null);
   const [height, setHeight] = useState(0);
   const [top, setTop] = useState(0);
   const [leftAt, setLeftAt] = useState<number | null>(null);
   const following = leftAt === null;
   const followedTo = useRef(0);
+  const broughtTo = useRef(-1);
+  const followsAgain = useRef(false);
   const more = opened?.rows ?? 0;
   const below = opened?.below ?? count;
   const total = count + more;
@@ -58,6 +73,10 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
   });
   useEffect(() => onDraw(indexAt(slice.first), indexAt(slice.end)));
   useLayoutEffect(() => {
+    if (looking) followsAgain.current = following;
+    else if (followsAgain.current) setLeftAt(null);
+  }, [looking]);
+  useLayoutEffect(() => {
     if (reveal >= 0) bringIntoView(reveal);
   }, [revealKey, height, more]);
 
@@ -69,6 +88,7 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
     if (inView || !element) return;
     const wanted = scrollTo(Math.round((place + last) / 2), total, ROW_HEIGHT, height);
     element.scrollTop = wanted;
+    broughtTo.current = element.scrollTop;
     setTop(wanted);
     setLeftAt((before) => before ?? count);
   };
@@ -79,6 +99,7 @@ export function VirtualList({ count, label, row, onDraw, selected, select, revea
     const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - ROW_HEIGHT / 2;
     // A list that becomes lower is no longer at its end, and nobody has scrolled it up.
     const isLower = following && element.scrollTop >= followedTo.current;
+    if (Math.abs(element.scrollTop - broughtTo.current) > 1) followsAgain.current = atEnd || isLower;
     if (atEnd || isLower) {
       setLeftAt(null);
     } else {

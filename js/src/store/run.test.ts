@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { effect } from "@preact/signals";
+import { describe, expect, it, vi } from "vitest";
 import { TestRun } from "../../test/fakes";
 import { goldenBatch, goldenRows } from "../../test/golden";
 import type { OneStream } from "./stream";
@@ -19,6 +20,37 @@ describe("a run", () => {
     expect(Object.fromEntries(run.store.fired)).toEqual({ 1: 3, 2: 2 });
     expect(run.store.next).toBe(5);
     expect(run.asked).toEqual([]);
+  });
+
+  it("is drawn seldom while no view of it is on the screen, and at once when one comes back", () => {
+    vi.useFakeTimers();
+    const run = new TestRun();
+    const [one, two] = [{}, {}];
+    let drawn = 0;
+    const stop = effect(() => {
+      run.store.watch();
+      drawn++;
+    });
+    run.store.seen(one, true);
+    run.store.seen(two, false);
+    run.store.changed();
+    expect(run.waitingFrames).toBe(1);
+    run.draw();
+    expect(drawn).toBe(2);
+    run.store.seen(one, false);
+    run.store.changed();
+    expect(run.waitingFrames).toBe(0);
+    vi.advanceTimersByTime(500);
+    expect(drawn).toBe(3);
+    run.store.changed();
+    run.store.seen(two, true);
+    expect(drawn).toBe(4);
+    run.store.seen(two, undefined);
+    run.store.seen(one, undefined);
+    run.store.changed();
+    expect(run.waitingFrames).toBe(1);
+    stop();
+    vi.useRealTimers();
   });
 
   it("takes a batch that came before only once", () => {

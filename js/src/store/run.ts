@@ -22,6 +22,8 @@ import { isWatched, Watched } from "./watched";
 const MOST_EVENTS = 2_000_000;
 const ASK_AGAIN_FROM = 64;
 const RATE_HOLDS_MS = 1500;
+/** Between two drawings while no view is on the screen: who listens, or comes back, finds it as it is. */
+const UNSEEN_MS = 500;
 
 type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, Key> : never;
 /** What is asked for one place of a view only. */
@@ -93,6 +95,8 @@ export class RunStore {
   barrierAsked = false;
   private batchesMissed = 0;
   private drawing = false;
+  /** By view, whether some of it is on the screen. */
+  private readonly onScreen = new Map<object, boolean>();
 
   constructor(
     readonly key: string,
@@ -218,10 +222,26 @@ export class RunStore {
   changed(): void {
     if (this.drawing) return;
     this.drawing = true;
-    this.ports.nextFrame(() => {
-      this.drawing = false;
-      this.version.value++;
-    });
+    if (this.isSeen) this.ports.nextFrame(() => this.draw());
+    else setTimeout(() => this.draw(), UNSEEN_MS);
+  }
+
+  /** `view` has come on the screen or left it; undefined: it is gone. */
+  seen(view: object, isOnScreen: boolean | undefined): void {
+    const was = this.isSeen;
+    if (isOnScreen === undefined) this.onScreen.delete(view);
+    else this.onScreen.set(view, isOnScreen);
+    if (!was && this.isSeen) this.draw();
+  }
+
+  private get isSeen(): boolean {
+    return this.onScreen.size === 0 || [...this.onScreen.values()].includes(true);
+  }
+
+  private draw(): void {
+    if (!this.drawing) return;
+    this.drawing = false;
+    this.version.value++;
   }
 
   private noteMuted(sites: readonly number[], muted: boolean, problem: string): void {

@@ -1,5 +1,5 @@
 /** The rows of a slice as lines, where they are few enough to be told apart. */
-import { value } from "../../kit/format";
+import { plural, value } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { ArraySlice } from "../../transport/wire";
 
@@ -28,7 +28,7 @@ export function Lines({ slice, name }: { slice: ArraySlice; name: string }) {
         viewBox={`0 -0.05 ${columns - 1} 1.1`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${name}: ${columns} values from ${value(low)} to ${value(high)}`}
+        aria-label={`${name}: ${plural(columns, "value")} from ${value(low)} to ${value(high)}`}
       >
         {Array.from({ length: rows }, (_, row) => (
           <path key={row} d={path(row)} style={{ stroke: `var(${siteColour(row)})` }} />

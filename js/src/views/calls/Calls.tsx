@@ -1,5 +1,5 @@
 /** The calls of jitted functions as a table. Choosing one shows its life above. */
-import { count, seconds } from "../../kit/format";
+import { count, plural, seconds } from "../../kit/format";
 import { wasEnded } from "../../kit/states";
 import { failed, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
@@ -7,6 +7,7 @@ import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
 
 const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "run", "effects", "events"];
+const TITLES: Readonly<Record<string, string>> = { call: "Counted from 0, as run.calls does" };
 /** The newest; more would only be scrolled past. */
 const MOST_ROWS = 500;
 
@@ -44,7 +45,7 @@ export function Calls({ run, ui, status }: Props) {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column} scope="col" class={`column-${column}`}>
+              <th key={column} scope="col" class={`column-${column}`} title={TITLES[column]}>
                 {column}
               </th>
             ))}
@@ -65,7 +66,7 @@ export function Calls({ run, ui, status }: Props) {
           ))}
         </tbody>
       </table>
-      {calls.length > MOST_ROWS && <p class="muted more">{count(calls.length - MOST_ROWS)} earlier calls</p>}
+      {calls.length > MOST_ROWS && <p class="muted more">{plural(calls.length - MOST_ROWS, "earlier call")}</p>}
     </div>
   );
 }

@@ -1,5 +1,7 @@
 /** The life of one call as a strip, which is the status of its effects barrier, and the same in words. */
+
 import { useEffect, useState } from "preact/hooks";
+import { count } from "../../kit/format";
 import { stateWords } from "../../kit/states";
 import { type Stage, stagesOf } from "../../store/life";
 import type { RunStore } from "../../store/run";
@@ -55,7 +57,7 @@ function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiSt
     ui.call.value = i >= calls.length - 1 ? null : (calls[i]?.id ?? null);
   };
   return (
-    <div class="chooser number">
+    <div class="chooser number" title="Counted from 0, as run.calls does">
       <button type="button" aria-label="Earlier call" disabled={at === 0} onClick={() => choose(at - 1)}>
         ‹
       </button>
@@ -64,7 +66,7 @@ function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiSt
           {calls[at]?.name}
         </b>
         <span class="muted">
-          call {at + 1} of {calls.length}
+          call {calls[at]?.id} · {count(calls.length)} in all
         </span>
       </span>
       <button type="button" aria-label="Later call" disabled={at === calls.length - 1} onClick={() => choose(at + 1)}>

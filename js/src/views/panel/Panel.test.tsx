@@ -179,9 +179,9 @@ describe("the life strip", () => {
     if (!call) throw new Error("the case has a call");
     const calls = [1, 2, 3].map((id) => ({ ...call, id, compile: id / 10 }));
     show(goldenBatch("small", { calls }));
-    expect(find(".chooser").textContent).toContain("call 3 of 3");
+    expect(find(".chooser").textContent).toContain("call 3 · 3 in all");
     click("[aria-label='Earlier call']");
-    expect(find(".chooser").textContent).toContain("call 2 of 3");
+    expect(find(".chooser").textContent).toContain("call 2 · 3 in all");
     expect(texts(".stage")).toContain("compiled 0.20 s");
   });
 

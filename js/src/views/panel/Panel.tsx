@@ -40,6 +40,7 @@ export function Panel({ run, ui, dark }: Props) {
   const root = useRef<HTMLElement>(null);
   useClock(run);
   useLatency(run, root);
+  useOnScreen(run, root);
   const { status } = run;
   if (!status) return null;
   const tab = tabOf(run, ui);
@@ -78,6 +79,21 @@ export function Panel({ run, ui, dark }: Props) {
       <Scrubber run={run} ui={ui} dark={dark.value} />
     </section>
   );
+}
+
+/** What is scrolled away is drawn seldom. */
+function useOnScreen(run: RunStore, root: { current: HTMLElement | null }): void {
+  const isThere = run.status !== undefined;
+  useEffect(() => {
+    const view = root.current;
+    if (!view) return;
+    const observer = new IntersectionObserver((entries) => run.seen(view, entries.at(-1)?.isIntersecting));
+    observer.observe(view);
+    return () => {
+      observer.disconnect();
+      run.seen(view, undefined);
+    };
+  }, [run, isThere]);
 }
 
 /** Durations go on while no batch comes. */

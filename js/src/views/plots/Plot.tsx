@@ -1,6 +1,6 @@
 /** One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { count, seconds, value } from "../../kit/format";
+import { count, plural, seconds, value } from "../../kit/format";
 import { download } from "../../kit/give";
 import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
@@ -240,7 +240,7 @@ function agoOf(ghosts: readonly Ghosts[]): number[] {
 }
 
 function inWords(ago: number): string {
-  return ago === 1 ? "1 run ago" : `${ago} runs ago`;
+  return `${plural(ago, "run")} ago`;
 }
 
 function whenWas(run: RunStore, ago: number): string {

@@ -1,5 +1,7 @@
 /** The watched values with their statistics: what is plotted of them is chosen, they are too many for a chart each. */
+
 import { useState } from "preact/hooks";
+import { plural } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
@@ -20,7 +22,7 @@ export function WatchedList({ run, ui }: { run: RunStore; ui: UiState }) {
       <input
         type="search"
         aria-label="Find a watched value"
-        placeholder={`Find among ${run.watched.tables.size} values`}
+        placeholder={`Find among ${plural(run.watched.tables.size, "value")}`}
         value={wanted}
         onInput={(event) => setWanted(event.currentTarget.value)}
       />

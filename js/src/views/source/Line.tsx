@@ -71,6 +71,7 @@ function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) 
   const { size, ratio } = found ? gradientOf(found) : { size: "", ratio: "" };
   const get = (name: string) => brief(found?.get(name) ?? Number.NaN);
   const table = found?.table;
+  const mean = table && !table.isScalar ? `${get("mean")} ± ${get("std")}` : "";
   const drawn = [watch.role === "gradient" ? "l2" : "mean", "value"].find((name) => table?.has(name)) ?? "";
   return (
     <button
@@ -94,9 +95,9 @@ function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) 
       <span class="value-range">
         {!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : `${get("min")} … ${get("max")}`}
       </span>
-      <span class="value-mean">
+      <span class="value-mean" title={mean}>
         {found && !bad && <Bars site={site} found={found} />}
-        {bad ? <b class="bad-text">{bad}</b> : table && !table.isScalar && `${get("mean")} ± ${get("std")}`}
+        {bad ? <b class="bad-text">{bad}</b> : mean}
       </span>
       {table && (
         <Spark table={table} statistic={drawn} newest={newest} colour={colour} at={isLive ? null : found.row} />

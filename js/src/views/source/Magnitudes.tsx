@@ -1,5 +1,7 @@
 /** The histograms of a watched value over the steps: a column a step, large magnitudes outside, the positive ones above. */
+
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { plural } from "../../kit/format";
 import type { WatchSite } from "../../store/watched";
 import { barsOf, inWords, type Over, overSteps } from "./histogram";
 import type { Seen } from "./reading";
@@ -27,7 +29,7 @@ export function Magnitudes({ site, found: { table, row, get }, newest, dark }: P
           width={over.columns}
           height={bars.length}
           role="img"
-          aria-label={`Magnitudes of ${site.watch.name} over ${over.columns} steps. At this step: ${inWords(bars, get)}`}
+          aria-label={`Magnitudes of ${site.watch.name} over ${plural(over.columns, "step")}. At this step: ${inWords(bars, get)}`}
         />
         {over.at !== null && <span class="magnitudes-at" style={{ left: `${over.at * 100}%` }} />}
       </div>

@@ -61,6 +61,7 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
           }}
           reveal={selected >= 0 && moment === null ? selected : current}
           revealKey={`${event} ${moment}`}
+          looking={event !== null || moment !== null}
           opened={
             selected < 0 || event === null
               ? null

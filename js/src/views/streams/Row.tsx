@@ -1,6 +1,6 @@
 /** One event as a line: the colour of its site, which firing it was, the text as printed, where it comes from. */
 import type { ComponentChildren } from "preact";
-import { count } from "../../kit/format";
+import { plural } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { OrderMark } from "../../store/order";
 import { toggleTerm } from "../../store/query";
@@ -32,7 +32,7 @@ export function Row({ run, ui, position, find }: Props) {
   run.watch();
   const { log } = run;
   const gap = log.gapCount(position);
-  if (gap > 0) return <div class="row gap">{count(gap)} events dropped</div>;
+  if (gap > 0) return <div class="row gap">{plural(gap, "event")} dropped</div>;
   const number = log.number(position);
   const id = log.site(position);
   const site = run.sites.get(id);

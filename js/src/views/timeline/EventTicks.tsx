@@ -1,6 +1,6 @@
 /** The events of each site, or of each device, as ticks, the denser the darker, with the moment that is looked at. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { count, plural } from "../../kit/format";
+import { plural } from "../../kit/format";
 import { clearCanvas, useSize } from "../../kit/size";
 import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
@@ -53,7 +53,7 @@ export function EventTicks({ run, ui, by, rows, seen, dark }: Props) {
       data-testid={`${by}-ticks`}
       style={{ height: `${height}px` }}
       role="img"
-      aria-label={`${count(run.merged.received)} events of ${plural(rows.length, by)}`}
+      aria-label={`${plural(run.merged.received, "event")} of ${plural(rows.length, by)}`}
       onPointerDown={(event) => {
         pressedAt.current = event.clientX;
       }}
