@@ -11,6 +11,9 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Jupyter asks root (in a container, say) for this word.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
+# A process a processor, but no more than memory for JAX and a browser each allows.
+PARALLEL := -q -n logical --maxprocesses 4
+
 JS_SOURCES := $(shell find js/src -type f 2>/dev/null) $(wildcard js/*.mjs) js/package.json
 PANEL := jax_debug_widgets/static/panel.js
 VIEWS := jax_debug_widgets/static/views.js
@@ -35,9 +38,9 @@ test: lint  ## check everything, then run all tests, those in a real browser inc
 ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
 else
-	python -m pytest -q -n logical --maxprocesses 4 --dist worksteal --ignore tests/e2e
+	python -m pytest $(PARALLEL) --dist worksteal --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
-	python -m pytest --durations 10 tests/e2e
+	python -m pytest $(PARALLEL) --dist loadfile tests/e2e
 endif
 
 test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of capturing on the oldest JAX that is supported

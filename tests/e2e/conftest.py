@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
     """Serve a temporary folder with JupyterLab."""
-    folder, log = tmp_path_factory.mktemp("lab"), ARTIFACTS / "jupyterlab.log"
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")  # Each has a server and a browser of its own.
+    folder, log = tmp_path_factory.mktemp("lab"), ARTIFACTS / f"jupyterlab-{worker}.log"
     with JupyterLab(folder, log, server=front_ends.server()) as running:
         yield running
 

@@ -73,9 +73,9 @@ def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
     in_both_themes(panel, lab_page, "threads")
 
     panel.open_tab("Arrays")
-    panel.root.get_by_test_id("array-choice").select_option(
-        index=panel.root.locator("option", has_text="w ·").count() - 1
-    )
+    choice = panel.root.get_by_test_id("array-choice")
+    choice.wait_for()
+    choice.select_option(index=panel.root.locator("option", has_text="w ·").count() - 1)
     panel.root.get_by_test_id("spread-toggle").click()
     panel.root.get_by_test_id("spread").wait_for()
     panel.root.get_by_role("button", name="ridge").click()

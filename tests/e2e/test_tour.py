@@ -98,7 +98,7 @@ def test_the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
     reopened = lab_page.open_notebook(TOUR.name)
     reopened.shut_down_kernel()
     snapshot = reopened.output(WATCHED)
-    snapshot.get_by_text("30,000 events").wait_for()
+    snapshot.get_by_text("30,000 events ·").wait_for()
     assert snapshot.get_by_text("effects drained").is_visible()
     assert snapshot.get_by_text("loss 0.").first.is_visible()
     lab_page.screenshot("tour-reopened-without-a-kernel")
