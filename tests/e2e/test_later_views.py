@@ -25,7 +25,7 @@ def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness:
     panel = harness.open(theme=theme, stop="breakpoint")
     panel.get_by_test_id("view-loading").wait_for()
     assert "Loading the Debugger view" in panel.inner_text()
-    panel.screenshot(path=ARTIFACTS / f"panel-loading-{theme}.png")
+    panel.screenshot(path=ARTIFACTS / f"loading-{theme}.png")
     held[0].continue_()
     view = panel.get_by_test_id("debugger")
     view.wait_for()
