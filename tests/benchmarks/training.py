@@ -110,11 +110,14 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
         with jdw.capture():
             seconds(printing)
         for turn in range(ROUNDS):
-            for name in sorted(others, reverse=bool(turn % 2)):
-                times[name].append(measured(others[name]))
-            with jdw.capture() as run:
-                times[CAPTURED].append(measured(printing))
-            assert len(run.store) == 10 * count
+            # Each is first as often as last: a machine gets slower while it works, and what went before leaves its mark.
+            for name in rotated(list(times), turn):
+                if name != CAPTURED:
+                    times[name].append(measured(others[name]))
+                    continue
+                with jdw.capture() as run:
+                    times[name].append(measured(printing))
+                assert len(run.store) == 10 * count
     ratios = {name: ratio(times[name], times[WITHOUT]) for name in times}
     rows = []
     for name, both in times.items():
@@ -124,6 +127,12 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
     rows.append(["captured to XLA's ten", "", "", f"{on_top:.3f}"])
     header = ["", "ms a step", "processor, ms", "median of that to without"]
     table(f"A training step, {hidden} wide, {'in one compiled loop' if in_loop else 'each a call'}", header, rows)
+
+
+def rotated(names: Sequence[str], turn: int) -> Sequence[str]:
+    """The same from another one on."""
+    start = turn % len(names)
+    return [*names[start:], *names[:start]]
 
 
 def ratio(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> float:
