@@ -20,6 +20,7 @@ from jax.sharding import PartitionSpec as P
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from tests.conftest import DEVICES, mesh
+from tests.waiting import until
 
 STEPS = 100_000
 
@@ -113,14 +114,6 @@ def ended_by(user, page, program, *args: Any, has_panel=True, **options: Any):
     thread.join(30)
     assert not thread.is_alive()
     return raised.value
-
-
-def until(condition):
-    """Wait for a condition that no one announces."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 @pytest.mark.behaviour("B4")

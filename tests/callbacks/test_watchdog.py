@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +11,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.taps.stuck import standstill
-
-PATIENCE = 20
-"""Seconds after which something that must happen has not."""
-
-
-def until(condition):
-    """Look again and again, as the panel does."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return found
+from tests.waiting import PATIENCE, until
 
 
 class Gate:

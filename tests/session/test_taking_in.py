@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 
 import jax
 import pytest
@@ -12,7 +10,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import recording
-from tests.session.conftest import PATIENCE
+from tests.waiting import until
 
 
 @jax.jit
@@ -23,13 +21,6 @@ def said(count):
 def fire(count):
     said(count)
     jax.effects_barrier()
-
-
-def until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 @pytest.fixture
