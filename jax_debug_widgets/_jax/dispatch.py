@@ -35,15 +35,16 @@ class Execution:
     """One execution of a program with effects or callbacks, just dispatched by the current thread.
 
     Attributes:
-      outputs, effects: what to wait for: each has `block_until_ready()`, which raises if the program failed.
       finished: whether it had run to its end when the dispatch returned, as programs with callbacks do on one CPU.
-      error: what the dispatch raised, if it did.
+      outputs, effects: what to wait for unless it has finished: each has `block_until_ready()`, which raises if the program
+        failed.
+      error: what it raised, as far as that is known.
     """
 
-    outputs: tuple[Any, ...]
-    effects: tuple[Any, ...]
     finished: bool
-    error: BaseException | None
+    outputs: tuple[Any, ...] = ()
+    effects: tuple[Any, ...] = ()
+    error: BaseException | None = None
 
 
 class Observer(Protocol):
@@ -87,14 +88,18 @@ class Watch:
                 outputs = original(program, *args)
             except BaseException as error:
                 shown = observer.failed(error)
-                executed(Execution((), (), finished=True, error=shown))
+                executed(Execution(finished=True, error=shown))
                 if shown is error:
                     raise
                 raise shown from None
-            finished = bool(outputs) and all(map(_is_ready, outputs))
             # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
             effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
-            executed(Execution(tuple(outputs), effects, finished, None))
+            if outputs and _is_ready(
+                outputs[-1]
+            ):  # A program's outputs are ready together, when it has run to its end.
+                executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
+            else:
+                executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
             return outputs
 
         self._replacement = execute

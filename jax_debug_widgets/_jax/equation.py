@@ -206,10 +206,12 @@ class Recorders:
 
     Attributes:
       taps: what they record, together; asked for at each call of the program.
+      on_many_devices: whether it runs on several.
     """
 
     def __init__(self, recorders: Iterable[Any]) -> None:
         self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
+        self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
 
 
 class Settings(Hashable, Protocol):

@@ -47,11 +47,9 @@ class Observer:
                 "call the jitted function, or compile it in the capture."
             )
             return _ignore
-        taps = recorders.taps
-        run.watched.update(tap.site for tap in taps if tap.site.watch)
-        run.dispatched.update((tap.site.id, tap.site) for tap in taps)
-        executed = run.call_log.executing(name, ordered, taps)
-        if all(tap.nesting.replicas <= 1 for tap in taps):
+        run.dispatching(recorders)
+        executed = run.call_log.executing(name, ordered, recorders.taps)
+        if not recorders.on_many_devices:
             return executed
         self.in_many_devices += 1
         run.is_on_many_devices = True

@@ -10,13 +10,16 @@ from jax_debug_widgets.events import Call, CallState, Origin, Tap
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.dispatch import Stage
+    from jax_debug_widgets.session.trace_prints import Traced
 
 
 class Record:
     """A call of `CallLog`, which alone changes it; `frozen` is what others see."""
 
-    def __init__(self, number: int, name: str, function: str, origin: Origin, started_ns: int, thread: str) -> None:
-        self.id, self.name, self.function, self.started_ns = number, name, function, started_ns
+    def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str) -> None:
+        self.name, self.function, self.started_ns = name, function, started_ns
+        self.id = -1
+        """Which call of its log it is; given when that takes it in."""
         self.thread = thread
         self.origin: Origin = origin
         self.stages: dict[Stage, float] = {}
@@ -35,6 +38,11 @@ class Record:
         """The taps of its program."""
         self.fired: Counter[Tap] = Counter()
         """How often each has fired, until it is compared with what the program says."""
+
+    def take_print(self, traced: Traced) -> None:
+        """What its function printed while it was traced."""
+        traced.call = self.id
+        self.prints.append(str(traced.told))
 
     @property
     def pending(self) -> bool:

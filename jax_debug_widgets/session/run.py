@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from jax_debug_widgets._jax.equation import Recorders
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.session import Session
     from jax_debug_widgets.taps import Printed
@@ -105,6 +106,7 @@ class Run:
         self.notes: list[str] = []
         self.watched: set[CallSite] = set()
         self.dispatched: dict[int, CallSite] = {}
+        self._programs: set[Recorders] = set()
         self._trace_prints = TracePrints(self)
         for site_id in session.capture.sites.changed():
             self.switched(site_id, plain=False, every=session.switches.sampled().get(site_id))
@@ -323,6 +325,13 @@ class Run:
         return self.call_log.begin(
             name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", "")
         )
+
+    def dispatching(self, program: Recorders) -> None:
+        """A program is being dispatched; a training loop does it thousands of times."""
+        if program not in self._programs:
+            self._programs.add(program)
+            self.watched.update(tap.site for tap in program.taps if tap.site.watch)
+            self.dispatched.update((tap.site.id, tap.site) for tap in program.taps)
 
     def switched(self, site_id: int, *, plain: bool, every: int | None) -> None:
         """From now on not all firings of a site are recorded, but one of `every`; or all are again, from the next call on."""

@@ -16,11 +16,6 @@ from jax_debug_widgets._jax import dispatch
 Done = Callable[[Exception | None], None]
 
 
-def at_once(values: tuple[Any, ...], done: Done) -> None:
-    """The same for a program that has run to its end: no other thread need wake up for it."""
-    done(dispatch.wait(values))
-
-
 class Waiter:
     """Waits in the order asked: a device finishes its programs in the order in which they were dispatched."""
 

@@ -40,6 +40,27 @@ def interleaved(
     return times
 
 
+def wall_and_processor(program: Program) -> tuple[float, float]:
+    """One run: seconds of the clock, and of the processor."""
+    start = time.process_time()
+    wall = seconds(program)
+    return wall, time.process_time() - start
+
+
+def rotated(names: Sequence[str], turn: int) -> Sequence[str]:
+    """The same from another one on, a turn later: each is first as often as last.
+
+    A machine gets slower while it works, and what went before leaves its mark.
+    """
+    start = turn % len(names)
+    return [*names[start:], *names[:start]]
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median ratio of times that were measured in the same round."""
+    return median([one / other for one, other in zip(ours, theirs, strict=True)])
+
+
 def median(times: Sequence[float]) -> float:
     """The middle one: a machine with other work has outliers to one side."""
     return statistics.median(times)

@@ -7,7 +7,6 @@ without any capture, show it; ours is what comes on top. In a compiled loop ther
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from sklearn.datasets import load_digits
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.cost import tap
 from tests.benchmarks.events import nothing
-from tests.benchmarks.timing import Program, median, seconds, stdout_to_null, table
+from tests.benchmarks.timing import Program, ratio, rotated, seconds, stdout_to_null, table, wall_and_processor
 
 SIZES = {384: 20, 1024: 5}
 """Width of the hidden layers -> steps of one measurement."""
@@ -80,13 +79,6 @@ def call_ten(ten: Sequence[Any]) -> None:
         tap(nothing, value)
 
 
-def measured(program: Program) -> tuple[float, float]:
-    """Seconds of the clock and of the processor."""
-    start = time.process_time()
-    wall = seconds(program)
-    return wall, time.process_time() - start
-
-
 def main() -> None:
     """Print a table a size."""
     for hidden, count in SIZES.items():
@@ -110,31 +102,19 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
         with jdw.capture():
             seconds(printing)
         for turn in range(ROUNDS):
-            # Each is first as often as last: a machine gets slower while it works, and what went before leaves its mark.
             for name in rotated(list(times), turn):
                 if name != CAPTURED:
-                    times[name].append(measured(others[name]))
+                    times[name].append(wall_and_processor(others[name]))
                     continue
                 with jdw.capture() as run:
-                    times[name].append(measured(printing))
+                    times[name].append(wall_and_processor(printing))
                 assert len(run.store) == 10 * count
-    ratios = {name: ratio(times[name], times[WITHOUT]) for name in times}
+    processors = {name: [processor for _, processor in both] for name, both in times.items()}
     rows = []
     for name, both in times.items():
         wall, processor = (min(column) / count * 1e3 for column in zip(*both, strict=True))
-        rows.append([name, f"{wall:.2f}", f"{processor:.2f}", f"{ratios[name]:.3f}"])
-    on_top = ratio(times[CAPTURED], times[TEN])
+        rows.append([name, f"{wall:.2f}", f"{processor:.2f}", f"{ratio(processors[name], processors[WITHOUT]):.3f}"])
+    on_top = ratio(processors[CAPTURED], processors[TEN])
     rows.append(["captured to XLA's ten", "", "", f"{on_top:.3f}"])
     header = ["", "ms a step", "processor, ms", "median of that to without"]
     table(f"A training step, {hidden} wide, {'in one compiled loop' if in_loop else 'each a call'}", header, rows)
-
-
-def rotated(names: Sequence[str], turn: int) -> Sequence[str]:
-    """The same from another one on."""
-    start = turn % len(names)
-    return [*names[start:], *names[:start]]
-
-
-def ratio(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> float:
-    """The median ratio of processor times that were measured one after the other."""
-    return median([one[1] / other[1] for one, other in zip(ours, theirs, strict=True)])

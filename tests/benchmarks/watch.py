@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,14 +12,18 @@ from jax import lax
 from jax.experimental import checkify
 
 import jax_debug_widgets as jdw
-from tests.benchmarks.timing import Program, seconds, table
+from tests.benchmarks.timing import Program, median, ratio, rotated, seconds, table
+
+Times = dict[str, list[float]]
 
 WIDTH, BATCH, LAYERS = 512, 128, 4
 TOKENS, HEADS, FEATURES = 64, 4, 256
 STEPS, TRANSFORMER_STEPS = 100, 40
 """So many that the start and the end of a capture, some milliseconds, do not count."""
-REPEATS = 5
+REPEATS = 13
+COMPILATIONS = 5
 
+PLAIN = "plain"
 KINDS: dict[str, dict[str, Any]] = {
     "one name": {"watch": "error"},
     "all names and gradients": {"watch": True},
@@ -117,31 +120,29 @@ def main() -> None:
 def _compare(title: str, train: Callable[..., Any], params: Any, x: Any) -> None:
     plain, checked = jax.jit(train), jax.jit(checkify.checkify(train, errors=checkify.float_checks))
     arguments = jax.block_until_ready((params, x, jnp.sin(x)))
-    programs: dict[str, Program] = {"plain": lambda: plain(*arguments)}
-    programs |= {name: watched(programs["plain"], **options) for name, options in KINDS.items()}
+    programs: dict[str, Program] = {PLAIN: lambda: plain(*arguments)}
+    programs |= {name: watched(programs[PLAIN], **options) for name, options in KINDS.items()}
     programs["checkify's float checks"] = lambda: checked(*arguments)
-    first = {name: _times(program) for name, program in programs.items()}
-    best = dict.fromkeys(programs, (np.inf, np.inf))
-    for _ in range(REPEATS):
-        for name, program in programs.items():
-            best[name] = tuple(np.minimum(best[name], _times(program)))
-    compile_times = {name: np.subtract(first[name], best[name]) for name in programs}
-    rows = [
-        [name, *_beside(best[name], best["plain"], 1e3), *_beside(compile_times[name], compile_times["plain"], 1)]
-        for name in programs
-    ]
-    header = ["", "ms", "× plain", "processor", "× plain", "compile, s", "× plain", "processor", "× plain"]
-    table(title, header, rows)
+    for program in programs.values():
+        seconds(program)  # What the first run in a process loads and compiles besides (Numba, eager operations).
+    firsts = _rounds(programs, COMPILATIONS, before=jax.clear_caches)
+    for program in programs.values():
+        seconds(program)
+    runs = _rounds(programs, REPEATS)
+    compilations = {name: [first - median(runs[name]) for first in firsts[name]] for name in programs}
+    rows = [[name, *_beside(name, runs, 1e3), *_beside(name, compilations, 1)] for name in programs]
+    table(title, ["", "ms", "× plain", "compile, s", "× plain"], rows)
 
 
-def _times(program: Program) -> tuple[float, float]:
-    """Seconds on the wall, and of the processors: the latter hardly show what else the machine does."""
-    before = time.process_time()
-    wall = seconds(program)
-    return wall, time.process_time() - before
+def _rounds(programs: dict[str, Program], count: int, before: Callable[[], None] = lambda: None) -> Times:
+    """Seconds of each program, in turn, each from the start `count` times."""
+    times: Times = {name: [] for name in programs}
+    for turn in range(count):
+        for name in rotated(list(programs), turn):
+            before()
+            times[name].append(seconds(programs[name]))
+    return times
 
 
-def _beside(times: Sequence[float], plain: Sequence[float], unit: float) -> list[str]:
-    return [
-        text for one, other in zip(times, plain, strict=True) for text in (f"{one * unit:.4g}", f"{one / other:.2f}")
-    ]
+def _beside(name: str, times: Times, unit: float) -> list[str]:
+    return [f"{median(times[name]) * unit:.4g}", f"{ratio(times[name], times[PLAIN]):.2f}"]

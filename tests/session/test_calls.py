@@ -13,7 +13,12 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.dispatch import Execution
+from jax_debug_widgets.breakpoints import Policy
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.calls import CallLog
+from jax_debug_widgets.session.waiter import Waiter
+from tests.waiting import until
 
 
 def calls_of(shell, cell, *, error="None"):
@@ -230,6 +235,30 @@ def test_two_threads_can_capture_at_once():
         thread.join(20)
     assert errors == []
     assert current_session().active is None
+
+
+@pytest.fixture
+def log():
+    return CallLog(0, Waiter(), Policy())
+
+
+def test_a_dispatch_waits_for_nobody_who_looks_at_the_calls(log):
+    with log._changed:
+        program = threading.Thread(target=lambda: log.executing("jit(f)", False, ())(Execution(finished=True)))
+        program.start()
+        program.join(20)
+        assert not program.is_alive()
+    assert [(call.name, call.state) for call in log.calls()[0]] == [("f", "drained")]
+
+
+def test_who_waits_is_told_when_the_last_program_has_ended(log):
+    executed = log.executing("jit(f)", False, ())
+    waiting = threading.Thread(target=log.wait_until_drained, args=(None,), daemon=True)
+    waiting.start()
+    until(lambda: log._changed._waiters)
+    executed(Execution(finished=True))
+    waiting.join(20)
+    assert not waiting.is_alive()
 
 
 def test_nothing_is_kept_of_the_outputs():

@@ -90,7 +90,7 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     tap = Tap(site, (), ((),), ((),), (jnp.dtype("float32"),), nesting, 4, lambda values: (tuple(values), {}), str)
     expectations = Expectations(Store(Budget(), 0))
     for _ in range(2):
-        record = Record(0, "f", "f", "cell", 0, "main")
+        record = Record("f", "f", "cell", 0, "main")
         record.taps = [tap]
         record.fired[tap] = 1
         expectations.compare([record])
