@@ -9,7 +9,7 @@ import numpy as np
 
 from jax_debug_widgets.plots import Histograms
 from jax_debug_widgets.transport import reply
-from jax_debug_widgets.transport.wire import pack
+from jax_debug_widgets.transport.columns import pack
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.feed import Message

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from jax_debug_widgets.transport.columns import pack
 from jax_debug_widgets.transport.stops import ArrayStatistics
-from jax_debug_widgets.transport.wire import pack
 
 MAX_SIDE = 512
 """Rows and columns that are sent: what a screen shows."""

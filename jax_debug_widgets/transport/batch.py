@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.columns import pack, pack_texts
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Breakpoint, Call, NonFinite, Status, Tap, ThreadSpans, Watched
@@ -101,9 +102,9 @@ def batch_message(
         "span_thread": spans.thread.astype(np.int32),
         "span_from": spans.from_ns * NANOSECOND,
         "span_to": spans.to_ns * NANOSECOND,
-        **wire.pack_texts(texts),
+        **pack_texts(texts),
     }
-    specs, buffer = wire.pack(columns)
+    specs, buffer = pack(columns)
     return {
         "type": "batch",
         "version": wire.VERSION,
@@ -126,7 +127,7 @@ def rows_message(
     run: str, request: int, first: int, count: int, texts: Mapping[int, str]
 ) -> tuple[dict[str, Any], bytes]:
     """The answer to `rows`: `{index from first: line}`."""
-    specs, buffer = wire.pack(wire.pack_texts(texts))
+    specs, buffer = pack(pack_texts(texts))
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer
 
 

@@ -1,6 +1,6 @@
 """The messages between kernel and browser; the twin of `js/src/transport/wire.ts`.
 
-Every message is one JSON object, `content`, and at most one binary buffer. Kernel to browser:
+Every message is one JSON object, `content`, and at most one binary buffer (`columns.py`). Kernel to browser:
 
 `batch`    what happened since the last tick: events `first .. first + count - 1` of a run, counted from the
            run's first event, whether or not they are still kept. The client drops what it has already and asks
@@ -90,33 +90,14 @@ user's program its interpreter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-import numpy as np
-
 if TYPE_CHECKING:
+    from jax_debug_widgets.transport.columns import ColumnSpec
     from jax_debug_widgets.transport.stops import ArrayStatistics
 
 VERSION = 1
 """Raised when an older client could misread a message."""
-
-DTYPES = ("uint8", "uint16", "uint32", "int32", "float32", "float64")
-"""What a column may hold: exactly the element types of JavaScript's typed arrays that lose nothing."""
-
-_DTYPE_NAMES = {one: name for name in DTYPES for one in (np.dtype(name), np.dtype(name).newbyteorder())}
-
-ALIGNMENT = 8
-"""Bytes; typed arrays of the browser must start at a multiple of their element size."""
-
-
-class ColumnSpec(TypedDict):
-    """Where one column lies in the buffer; `offset` in bytes, `length` in elements."""
-
-    name: str
-    dtype: str
-    offset: int
-    length: int
 
 
 class WatchMessage(TypedDict):
@@ -381,68 +362,6 @@ class Request(TypedDict):
     names: NotRequired[list[str]]
     on: NotRequired[bool]
     keep: NotRequired[bool]
-
-
-def pack(columns: Mapping[str, np.ndarray]) -> tuple[list[ColumnSpec], bytes]:
-    """Lay one-dimensional arrays into one buffer, each 8-byte aligned.
-
-    Raises:
-      ValueError: a column is not one-dimensional or not of one of `DTYPES`.
-    """
-    specs: list[ColumnSpec] = []
-    pieces: list[bytes] = []
-    offset = 0
-    for name, column in columns.items():
-        dtype = _DTYPE_NAMES.get(column.dtype)
-        if column.ndim != 1 or dtype is None:
-            msg = f"column {name!r}: want one dimension and one of {DTYPES}, got {column.dtype}{column.shape}"
-            raise ValueError(msg)
-        data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
-        specs.append({"name": name, "dtype": dtype, "offset": offset, "length": len(column)})
-        padding = -len(data) % ALIGNMENT
-        pieces += [data, bytes(padding)]
-        offset += len(data) + padding
-    return specs, b"".join(pieces)
-
-
-def unpack(specs: Sequence[ColumnSpec], buffer: bytes | memoryview) -> dict[str, np.ndarray]:
-    """The inverse of `pack`; the arrays are views of `buffer`.
-
-    Raises:
-      ValueError: an unknown dtype, or a column that lies outside the buffer.
-    """
-    columns = {}
-    for spec in specs:
-        if spec["dtype"] not in DTYPES:
-            msg = f"column {spec['name']!r}: unknown dtype {spec['dtype']!r}"
-            raise ValueError(msg)
-        dtype = np.dtype(spec["dtype"]).newbyteorder("<")
-        end = spec["offset"] + spec["length"] * dtype.itemsize
-        if spec["offset"] % ALIGNMENT or min(spec["offset"], spec["length"]) < 0 or end > len(buffer):
-            msg = f"column {spec['name']!r}: bytes {spec['offset']}..{end} are not in a buffer of {len(buffer)}"
-            raise ValueError(msg)
-        columns[spec["name"]] = np.frombuffer(buffer, dtype, spec["length"], spec["offset"])
-    return columns
-
-
-def pack_texts(texts: Mapping[int, str]) -> dict[str, np.ndarray]:
-    """The three text columns for `{row: line}`."""
-    encoded = [text.encode("utf-8", "replace") for text in texts.values()]
-    return {
-        "text_row": np.fromiter(texts, np.uint32, len(texts)),
-        "text_end": np.cumsum([len(data) for data in encoded], dtype=np.uint32) if encoded else np.zeros(0, np.uint32),
-        "text": np.frombuffer(b"".join(encoded), np.uint8),
-    }
-
-
-def unpack_texts(columns: Mapping[str, np.ndarray]) -> dict[int, str]:
-    """The inverse of `pack_texts`."""
-    data = columns["text"].tobytes()
-    texts, start = {}, 0
-    for row, end in zip(columns["text_row"].tolist(), columns["text_end"].tolist(), strict=True):
-        texts[row] = data[start:end].decode()
-        start = end
-    return texts
 
 
 def reply(kind: str, run: str, request_id: int, **fields: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.columns import unpack, unpack_texts
 
 
 @jax.jit
@@ -31,7 +32,7 @@ def captured():
         for x in (1.0, float("nan"), -2.0):
             program(x)
     ((content, buffer),) = current_session().panels.feed_of(run).again(0)
-    return run, content, wire.unpack(content["columns"], buffer)
+    return run, content, unpack(content["columns"], buffer)
 
 
 def test_every_event_has_its_row(captured):
@@ -64,7 +65,7 @@ def test_steps_and_devices_are_told():
     with jdw.capture() as run:
         nested(jnp.arange(4.0))
     ((content, buffer),) = current_session().panels.feed_of(run).again(0)
-    columns = wire.unpack(content["columns"], buffer)
+    columns = unpack(content["columns"], buffer)
     steps = [event.step for event in run.events]
     assert columns["step"].tolist() == [step[0] if step else -1 for step in steps]
     assert columns["inner"].tolist() == [step[1] if step else -1 for step in steps]
@@ -103,7 +104,7 @@ def test_points_are_the_real_scalars_and_the_elements_of_small_vectors(captured)
 
 def test_texts_are_the_lines_that_jax_would_print(captured):
     run, _, columns = captured
-    assert wire.unpack_texts(columns) == {row: event.text for row, event in enumerate(run.events)}
+    assert unpack_texts(columns) == {row: event.text for row, event in enumerate(run.events)}
 
 
 def test_sites_calls_and_status_are_told_in_full(captured):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.columns import ALIGNMENT, DTYPES, pack, pack_texts, unpack, unpack_texts
 
 CASES = Path(__file__).parents[1] / "wire_cases"
 NAMES = sorted(path.name.removesuffix(".expected.json") for path in CASES.glob("*.expected.json"))
@@ -31,14 +32,14 @@ def test_there_are_golden_cases():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_golden_message_decodes_to_what_is_expected(name):
     content, buffer, expected = case(name)
-    columns = wire.unpack(content["columns"], buffer) if "columns" in content else {}
+    columns = unpack(content["columns"], buffer) if "columns" in content else {}
     assert list(columns) == list(expected["columns"])
     for column, values in expected["columns"].items():
         wanted = np.array([WORDS.get(value, value) for value in values], columns[column].dtype)
         np.testing.assert_array_equal(columns[column], wanted)
         if columns[column].dtype.kind == "f":
             np.testing.assert_array_equal(np.signbit(columns[column]), np.signbit(wanted))
-    texts = wire.unpack_texts(columns) if columns else {}
+    texts = unpack_texts(columns) if columns else {}
     assert texts == {int(row): text for row, text in expected["texts"].items()}
 
 
@@ -47,7 +48,7 @@ def test_a_golden_message_is_laid_out_as_the_format_says(name):
     content, buffer, _ = case(name)
     assert content["version"] == wire.VERSION
     for spec in content.get("columns", ()):
-        assert spec["offset"] % wire.ALIGNMENT == 0
+        assert spec["offset"] % ALIGNMENT == 0
         assert spec["offset"] + spec["length"] * np.dtype(spec["dtype"]).itemsize <= len(buffer)
 
 
@@ -55,7 +56,7 @@ def test_a_golden_message_is_laid_out_as_the_format_says(name):
 def test_a_golden_array_decodes_to_its_numbers(name):
     content = json.loads((CASES / f"{name}.json").read_text("utf-8"))
     expected = json.loads((CASES / f"{name}.decoded.json").read_text("utf-8"))["columns"]
-    columns = wire.unpack(content["data"], (CASES / f"{name}.bin").read_bytes())
+    columns = unpack(content["data"], (CASES / f"{name}.bin").read_bytes())
     for column in ("data", "histogram"):
         wanted = np.array([WORDS.get(value, value) for value in expected[column]], columns[column].dtype)
         np.testing.assert_array_equal(columns[column], wanted)
@@ -70,12 +71,12 @@ def test_the_golden_messages_are_those_that_make_cases_makes(tmp_path):
     assert made == {path.name: path.read_bytes() for path in CASES.iterdir() if path.suffix in (".json", ".bin")}
 
 
-@pytest.mark.parametrize("dtype", wire.DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [0, 1, 7, 8])
 def test_what_is_packed_is_unpacked(dtype, length):
     columns = {"a": np.arange(3, dtype="uint8"), "b": np.arange(length).astype(dtype), "c": np.array([1.5], "float64")}
-    specs, buffer = wire.pack(columns)
-    found = wire.unpack(specs, buffer)
+    specs, buffer = pack(columns)
+    found = unpack(specs, buffer)
     assert list(found) == ["a", "b", "c"]
     for name, column in columns.items():
         assert found[name].dtype == column.dtype
@@ -83,8 +84,8 @@ def test_what_is_packed_is_unpacked(dtype, length):
 
 
 def test_what_is_not_contiguous_or_big_endian_is_packed_as_its_numbers():
-    specs, buffer = wire.pack({"a": np.arange(6, dtype="int32")[::2], "b": np.array([1, 2], ">f8")})
-    found = wire.unpack(specs, buffer)
+    specs, buffer = pack({"a": np.arange(6, dtype="int32")[::2], "b": np.array([1, 2], ">f8")})
+    found = unpack(specs, buffer)
     assert found["a"].tolist() == [0, 2, 4]
     assert found["b"].tolist() == [1, 2]
 
@@ -103,7 +104,7 @@ def test_what_is_not_contiguous_or_big_endian_is_packed_as_its_numbers():
 )
 def test_a_column_that_the_browser_cannot_hold_is_refused_by_name(column):
     with pytest.raises(ValueError, match="column 'loss'"):
-        wire.pack({"loss": column})
+        pack({"loss": column})
 
 
 GOOD = {"name": "x", "dtype": "float64", "offset": 8, "length": 2}
@@ -123,22 +124,22 @@ GOOD = {"name": "x", "dtype": "float64", "offset": 8, "length": 2}
     ids=str,
 )
 def test_a_column_that_does_not_lie_in_the_buffer_is_refused_by_name(wrong):
-    assert wire.unpack([GOOD], bytes(24))["x"].tolist() == [0, 0]
+    assert unpack([GOOD], bytes(24))["x"].tolist() == [0, 0]
     with pytest.raises(ValueError, match="'x'"):
-        wire.unpack([{**GOOD, **wrong}], bytes(24))
+        unpack([{**GOOD, **wrong}], bytes(24))
 
 
 TEXTS = {0: "plain", 3: "größe 損失 🙂", 4: "", 9: "two\nlines\x00", 2**31: "e\u0301"}
 
 
 def test_texts_come_back_as_they_were():
-    specs, buffer = wire.pack(wire.pack_texts(TEXTS))
-    assert wire.unpack_texts(wire.unpack(specs, buffer)) == TEXTS
-    assert wire.unpack_texts(wire.pack_texts({})) == {}
+    specs, buffer = pack(pack_texts(TEXTS))
+    assert unpack_texts(unpack(specs, buffer)) == TEXTS
+    assert unpack_texts(pack_texts({})) == {}
 
 
 def test_a_text_that_is_no_unicode_is_sent_with_marks():
-    assert wire.unpack_texts(wire.pack_texts({1: "a\ud800b"})) == {1: "a?b"}
+    assert unpack_texts(pack_texts({1: "a\ud800b"})) == {1: "a?b"}
 
 
 def test_a_reply_names_its_request():

@@ -1,4 +1,4 @@
-"""Write the golden messages that both sides decode: `wire.py` here, `js/src/transport/wire.ts` under vitest.
+"""Write the golden messages that both sides decode: `wire.py`, `columns.py` here, `js/src/transport` under vitest.
 
 Each case is `NAME.json` (content), `NAME.bin` (buffer) and `NAME.expected.json` (columns and texts that decoding
 must give; NaN and the infinities as strings); of an answer to `array` the last is `NAME.decoded.json`. Run again after
@@ -19,10 +19,19 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-_SPEC = importlib.util.spec_from_file_location("wire", HERE.parents[1] / "jax_debug_widgets" / "transport" / "wire.py")
-assert _SPEC and _SPEC.loader
-wire = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(wire)  # by path: the cases need the format alone, not the package with JAX
+TRANSPORT = HERE.parents[1] / "jax_debug_widgets" / "transport"
+
+
+def loaded(name: str) -> Any:
+    """A module by its path: the cases need the format alone, not the package with JAX."""
+    spec = importlib.util.spec_from_file_location(name, TRANSPORT / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+packing, wire = loaded("columns"), loaded("wire")
 
 RUN = "run-1"
 STARTED = 1_790_000_000.25
@@ -140,9 +149,9 @@ def batch(
         columns_of(EVENT_DTYPES, untold | events)
         | columns_of(POINT_DTYPES, scalars | (points or {}))
         | columns_of(SPAN_DTYPES, spans or {})
-        | wire.pack_texts(texts or {})
+        | packing.pack_texts(texts or {})
     )
-    specs, buffer = wire.pack(columns)
+    specs, buffer = packing.pack(columns)
     count = len(columns["site"])
     content = {
         "type": "batch",
@@ -187,7 +196,7 @@ def dtypes() -> tuple[dict[str, Any], bytes]:
     extra = {f"extra_{name}": np.arange(length).astype(name) for name, length in lengths.items()}
     extra["extra_int32"] -= 3
     extra["extra_float32"] /= -4
-    specs, buffer = wire.pack(columns_of(EVENT_DTYPES, {}) | wire.pack_texts({}) | extra)
+    specs, buffer = packing.pack(columns_of(EVENT_DTYPES, {}) | packing.pack_texts({}) | extra)
     content, _ = batch({})
     return {**content, "columns": specs}, buffer
 
@@ -420,7 +429,7 @@ def source() -> tuple[dict[str, Any], bytes]:
 
 def rows() -> tuple[dict[str, Any], bytes]:
     texts = {0: "loss 2.3", 1: "loss 2.2\nsecond line", 3: "損失"}
-    specs, buffer = wire.pack(wire.pack_texts(texts))
+    specs, buffer = packing.pack(packing.pack_texts(texts))
     return wire.reply("rows", RUN, 12, first=200, count=200, columns=specs), buffer
 
 
@@ -436,7 +445,7 @@ def array(value: np.ndarray, rows: np.ndarray, stride: list[int], **fields: Any)
     """The answer for `value`, of which `rows` is the slice sent."""
     finite = value[np.isfinite(value)]
     counts, _ = np.histogram(finite, bins=8, range=(finite.min(), finite.max()))
-    specs, buffer = wire.pack({"data": rows.astype("float32").ravel(), "histogram": counts.astype("uint32")})
+    specs, buffer = packing.pack({"data": rows.astype("float32").ravel(), "histogram": counts.astype("uint32")})
     stats = {
         "size": value.size,
         "nan": int(np.isnan(value).sum()),
@@ -617,10 +626,10 @@ def expected(content: Mapping[str, Any], buffer: bytes) -> dict[str, Any]:
     if "columns" not in content:
         return {"columns": {}, "texts": {}}
     is_array = content["type"] == "array"
-    columns = wire.unpack(content["data" if is_array else "columns"], buffer)
+    columns = packing.unpack(content["data" if is_array else "columns"], buffer)
     return {
         "columns": {name: [as_json(value) for value in column.tolist()] for name, column in columns.items()},
-        "texts": {} if is_array else wire.unpack_texts(columns),
+        "texts": {} if is_array else packing.unpack_texts(columns),
     }
 
 

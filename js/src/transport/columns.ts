@@ -1,4 +1,4 @@
-/** The columns of a message, laid out in its buffer: the twin of `pack` and `unpack` in `transport/wire.py`. */
+/** The columns of a message, laid out in its buffer: the twin of `pack` and `unpack` in `transport/columns.py`. */
 
 const ALIGNMENT = 8;
 
