@@ -11,10 +11,11 @@ from jax_debug_widgets.events.finding import Finding, NonFinite
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.lot import Column, Lot, Share, joined
+from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import CallSite, Kind, Phase, Watched, told_apart
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
 from jax_debug_widgets.events.stopped import Stopped
-from jax_debug_widgets.events.tap import Bundle, Firing, Nesting, Tap
+from jax_debug_widgets.events.tap import Bundle, Firing, Tap
 from jax_debug_widgets.events.thread_spans import ThreadSpans
 from jax_debug_widgets.events.trace_print import TracePrint
 

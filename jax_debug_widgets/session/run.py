@@ -10,22 +10,20 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
-from jax_debug_widgets.breakpoints import unmet
-from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite, Status, TracePrint
+from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
+from jax_debug_widgets.session import report
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
-from jax_debug_widgets.session.expectations import Expectations, phantoms_in
+from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.life import Life
 from jax_debug_widgets.session.naming import Choice, choose
-from jax_debug_widgets.session.nonfinite import nonfinite
 from jax_debug_widgets.session.tables import Calls, events_frame, write_parquet
 from jax_debug_widgets.session.trace_prints import TracePrints
 from jax_debug_widgets.session.watched import WatchedValue, WatchedValues
 from jax_debug_widgets.store import Store
-from jax_debug_widgets.taps import formatted_while_tracing
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -137,7 +135,7 @@ class Run:
     def findings(self) -> list[Finding]:
         """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
-        return [*self._findings(), *self._nonfinite()]
+        return [*report.findings(self), *report.nonfinite_findings(self)]
 
     @property
     def compilations(self) -> dict[str, float]:
@@ -287,35 +285,7 @@ class Run:
 
     def status(self) -> Status:
         """How the run is doing."""
-        count = len(self.store)
-        state = self.life.state(self.call_log, self.policy)
-        return Status(
-            state=state,
-            title=self.title,
-            captured=self.is_captured,
-            started=self.life.started,
-            elapsed=self.life.elapsed(),
-            events=count,
-            rate=self.life.rate(count),
-            dropped=self.store.dropped,
-            dropped_by_site=self.store.dropped_by_site(),
-            muted=self._muted(),
-            every=self._sampled(),
-            added=tuple(self._session.added),
-            nonfinite=self._nonfinite_in_streams(),
-            barrier=self.life.barrier(self.call_log),
-            notes=(
-                *self.notes,
-                *self.policy.notes,
-                *self.policy.skipped_lines(),
-                *(unmet(self.policy.conditions, self.store.sites()) if state == "done" else ()),
-                *self._muted_throughout(),
-                *self.callbacks.notes(),
-                *self._session.watch_notes(self),
-                *(finding.message for finding in self._findings()),
-            ),
-            **self._session.debugging_status(self),
-        )
+        return report.status(self, self._session)
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
         """The cell is about to call `function`, written `name`; None if that runs no compiled program."""
@@ -370,50 +340,6 @@ class Run:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()
-
-    def _findings(self) -> list[Finding]:
-        formatted = map(formatted_while_tracing, self.store.sites())
-        return [
-            *(finding for finding in formatted if finding),
-            *self.expectations.findings(),
-            *phantoms_in(self.store),
-        ]
-
-    def _nonfinite(self) -> list[Finding]:
-        sites = {site.id: site for site in self.store.sites()}
-        told = []
-        for number, found in self.store.nonfinite().items():
-            first = self.store.range(found.first, found.first + 1)
-            told.append(nonfinite(sites[number], found, first[0] if first else None))
-        return told
-
-    def _nonfinite_in_streams(self) -> NonFinite | None:
-        found = self.store.nonfinite()
-        shown = [found[site.id] for site in self.store.sites() if site.id in found and not site.watch] if found else []
-        if not shown:
-            return None
-        nan, inf = (sum(getattr(one, kind) for one in shown) for kind in ("nan", "inf"))
-        return NonFinite(nan, inf, min(one.first for one in shown))
-
-    def _muted(self) -> tuple[int, ...]:
-        muted = self._session.capture.sites.muted()
-        return tuple(site.id for site in self.store.sites() if site.id in muted)
-
-    def _muted_throughout(self) -> list[str]:
-        """What was dispatched and is nowhere to be seen, because somebody has switched it off."""
-        seen = {site.id for site in self.store.sites()}
-        muted = self._session.capture.sites.muted()
-        silent = [site for number, site in self.dispatched.copy().items() if number in muted and number not in seen]
-        return [
-            f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
-            for site in silent
-            if not site.watch
-        ]
-
-    def _sampled(self) -> dict[int, int]:
-        said = self._session.capture.sites.sampled()
-        sampled = {site.id: said.get(site.id, self.options.every) for site in self.store.sites()}
-        return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
 
     def choices(self) -> list[Choice]:
         """All values that can be asked for by name."""

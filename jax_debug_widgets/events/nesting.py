@@ -1,0 +1,161 @@
+"""What is around a debugging call in its program: loops, conditions, devices; and which iteration a firing is of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """What is around a debugging call in its program.
+
+    Attributes:
+      loops: how often each loop around it runs its body, outermost first; None where only run time tells.
+      conditional: whether it may be skipped: it is in a branch of `cond`.
+      in_condition: whether it is in the condition of a `while`.
+      steady: whether its values are the same in all iterations of the innermost loop, so that XLA may hoist it.
+      counted: whether each firing hands over the iteration of each loop.
+      hoisted: how often each loop that JAX has moved it out of runs its body, outermost first.
+      every: of how many iterations the program fires in one (`--every`); 1 for all of them.
+      one_of: of how many firings that come one is recorded; with more than 1 counting them tells nothing.
+      axes: the mesh axes over whose devices it is mapped.
+      devices: the name of the device at each coordinate of `axes`, nested lists; None where it is not known.
+      stride, strided: of what is watched: it fires in every how manieth iteration of which of `loops`.
+      reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
+        the start all the same, so that forward and backward of one iteration have one step.
+      replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
+    """
+
+    loops: tuple[int | None, ...] = ()
+    conditional: bool = False
+    in_condition: bool = False
+    steady: bool = False
+    counted: bool = False
+    hoisted: tuple[int | None, ...] = ()
+    every: int = 1
+    one_of: int = 1
+    axes: tuple[str, ...] = ()
+    devices: Any = None
+    stride: int = 1
+    strided: int = 0
+    reverse: tuple[bool, ...] = ()
+    replicas: int = 1
+
+    @property
+    def expected(self) -> int | None:
+        """How often it fires in one call, on each device, by the program's text; None where only run time tells."""
+        around = (*self.loops, *self.hoisted)
+        if self.conditional or self.in_condition or None in around or self.every > 1 or self.one_of > 1:
+            return None
+        return math.prod(length for length in around if length is not None)
+
+    @property
+    def counters(self) -> int:
+        """How many iterations each firing hands over."""
+        return len(self.loops) if self.counted else 0
+
+    def step(self, ordinal: int) -> tuple[int, ...]:
+        """The iteration of each loop when it fires for the `ordinal`-th time (from 0) in a call, on one device.
+
+        Empty outside loops, where counting does not tell, and for ordinal -1, which is unknown.
+        """
+        inner = self._inner_lengths
+        if inner is None or ordinal < 0:
+            return ()
+        if self.stride > 1 or any(self.reverse):
+            return self._strided_step(ordinal)
+        outer, rest = divmod(ordinal, math.prod(inner))
+        return (outer, *(int(i) for i in np.unravel_index(rest, inner))) if inner else (outer,)
+
+    def steps(self, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for many: int64[n] of the outermost loop, int64[n] flat over the inner ones; -1 where there is none."""
+        inner = self._inner_lengths
+        unknown = np.full(len(ordinals), -1)
+        if inner is None:
+            return unknown, unknown
+        if self.stride > 1 or any(self.reverse):
+            return self._strided_steps(ordinals)
+        outer, rest = np.divmod(ordinals, math.prod(inner))
+        return np.where(ordinals < 0, -1, outer), np.where(ordinals < 0, -1, rest) if inner else unknown
+
+    def _strided_step(self, ordinal: int) -> tuple[int, ...]:
+        outer, flat = self._strided_steps(np.array([ordinal]))
+        lengths = [length or 0 for length in self.loops[1:]]
+        inner = tuple(int(i) for i in np.unravel_index(int(flat[0]), lengths)) if lengths else ()
+        return (int(outer[0]), *inner)
+
+    def _strided_steps(self, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `steps`, where a loop is watched in some iterations only, or runs from the end."""
+        firings = list(self.loops)
+        length = firings[self.strided]
+        if self.stride > 1 and length is not None:
+            firings[self.strided] = -(-length // self.stride)
+        outer, rest = np.divmod(ordinals, math.prod(length or 0 for length in firings[1:]))
+        steps = [outer, *np.unravel_index(rest, [length or 0 for length in firings[1:]])] if firings[1:] else [outer]
+        for number, length in enumerate(firings):
+            if length is not None and self.reverse[number]:
+                steps[number] = length - 1 - steps[number]
+        if self.stride > 1:
+            steps[self.strided] = steps[self.strided] * self.stride
+        flat = np.full(len(ordinals), -1)
+        if steps[1:]:
+            flat = np.zeros(len(ordinals), np.int64)
+            for length, step in zip(self.loops[1:], steps[1:], strict=True):
+                flat = flat * (length or 0) + step
+        return np.where(ordinals < 0, -1, steps[0]), np.where(ordinals < 0, -1, flat)
+
+    def from_start(self, counters: Sequence[Any]) -> Sequence[Any]:
+        """How often the body of each loop has run -> the iteration, which in a loop that runs from the end is another."""
+        if not any(self.reverse):
+            return counters
+        pairs = zip(counters, self.loops, self.reverse, strict=True)
+        return [(length or 0) - 1 - one if reverse else one for one, length, reverse in pairs]
+
+    def flat_steps(self, counters: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The same from the iteration of each loop, int[n] a loop: what a counted firing hands over."""
+        outer, *inner = self.from_start(counters)
+        lengths = self.loops[2:]
+        if not inner or None in lengths:
+            return outer, np.full(len(outer), -1)
+        flat = inner[0].astype(np.int64)
+        for length, counter in zip(lengths, inner[1:], strict=True):
+            flat = flat * (length or 0) + counter
+        return outer, flat
+
+    def skips(self, counters: Sequence[Any]) -> np.ndarray | int:
+        """Of how many firings of the user's program each firing is the first, the rest being left out on the device.
+
+        Args:
+          counters: the iteration of each loop, int[n] a loop: what a counted firing hands over.
+        """
+        lengths = [length for length in self.loops if length is not None]
+        if self.every == 1 or self.conditional or self.in_condition or len(lengths) < len(self.loops):
+            return 1  # How many iterations would have fired only run time tells.
+        ordinals = np.ravel_multi_index([np.asarray(counter) for counter in counters], lengths)
+        return np.minimum(self.every, math.prod(lengths) - ordinals)
+
+    @cached_property
+    def _inner_lengths(self) -> list[int] | None:
+        """Of the loops inside the outermost; None where an ordinal does not tell the iterations."""
+        lengths = [length for length in self.loops[1:] if length is not None]
+        told = (
+            self.loops
+            and not self.conditional
+            and self.one_of == 1
+            and len(lengths) == len(self.loops) - 1
+            and 0 not in lengths
+        )
+        return lengths if told else None
+
+    def device(self, coordinates: Sequence[int]) -> str:
+        """The name of the device at these coordinates, empty where it is not known."""
+        found = self.devices
+        for coordinate in coordinates:
+            found = found[coordinate] if found is not None else None
+        return found if isinstance(found, str) else ""

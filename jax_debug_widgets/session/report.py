@@ -1,0 +1,94 @@
+"""What a run says of itself: its findings and its status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.breakpoints import unmet
+from jax_debug_widgets.events import Finding, NonFinite, Status
+from jax_debug_widgets.session.expectations import phantoms_in
+from jax_debug_widgets.session.nonfinite import nonfinite
+from jax_debug_widgets.taps import formatted_while_tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.session.session import Session
+
+
+def findings(run: Run) -> list[Finding]:
+    """Sites that fired less often than their program says, or show a tracer; phantoms."""
+    formatted = map(formatted_while_tracing, run.store.sites())
+    return [
+        *(finding for finding in formatted if finding),
+        *run.expectations.findings(),
+        *phantoms_in(run.store),
+    ]
+
+
+def nonfinite_findings(run: Run) -> list[Finding]:
+    """Sites that had a NaN or an infinity."""
+    sites = {site.id: site for site in run.store.sites()}
+    told = []
+    for number, found in run.store.nonfinite().items():
+        first = run.store.range(found.first, found.first + 1)
+        told.append(nonfinite(sites[number], found, first[0] if first else None))
+    return told
+
+
+def status(run: Run, session: Session) -> Status:
+    """How it is doing."""
+    count = len(run.store)
+    state = run.life.state(run.call_log, run.policy)
+    muted = session.capture.sites.muted()
+    return Status(
+        state=state,
+        title=run.title,
+        captured=run.is_captured,
+        started=run.life.started,
+        elapsed=run.life.elapsed(),
+        events=count,
+        rate=run.life.rate(count),
+        dropped=run.store.dropped,
+        dropped_by_site=run.store.dropped_by_site(),
+        muted=tuple(site.id for site in run.store.sites() if site.id in muted),
+        every=_sampled(run, session.capture.sites.sampled()),
+        added=tuple(session.added),
+        nonfinite=_nonfinite_in_streams(run),
+        barrier=run.life.barrier(run.call_log),
+        notes=(
+            *run.notes,
+            *run.policy.notes,
+            *run.policy.skipped_lines(),
+            *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
+            *_muted_throughout(run, muted),
+            *run.callbacks.notes(),
+            *session.watch_notes(run),
+            *(finding.message for finding in findings(run)),
+        ),
+        **session.debugging_status(run),
+    )
+
+
+def _sampled(run: Run, said: dict[int, int]) -> dict[int, int]:
+    sampled = {site.id: said.get(site.id, run.options.every) for site in run.store.sites()}
+    return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
+
+
+def _muted_throughout(run: Run, muted: frozenset[int]) -> Iterator[str]:
+    """What was dispatched and is nowhere to be seen, because somebody has switched it off."""
+    seen = {site.id for site in run.store.sites()}
+    for number, site in run.dispatched.copy().items():
+        if number in muted and number not in seen and not site.watch:
+            yield f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
+
+
+def _nonfinite_in_streams(run: Run) -> NonFinite | None:
+    """All of them together, but for those among watched values."""
+    found = run.store.nonfinite()
+    shown = [found[site.id] for site in run.store.sites() if site.id in found and not site.watch] if found else []
+    if not shown:
+        return None
+    nan, inf = (sum(getattr(one, kind) for one in shown) for kind in ("nan", "inf"))
+    return NonFinite(nan, inf, min(one.first for one in shown))
