@@ -9,6 +9,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.expectations import phantoms_in
 from jax_debug_widgets.session.nonfinite import nonfinite
 from jax_debug_widgets.taps import formatted_while_tracing
+from jax_debug_widgets.watch import price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def status(run: Run, session: Session) -> Status:
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
-            *session.watch_notes(run),
+            *_of_watching(run),
             *(finding.message for finding in findings(run)),
         ),
         **session.debugging_status(run),
@@ -82,6 +83,18 @@ def _muted_throughout(run: Run, muted: frozenset[int]) -> Iterator[str]:
     for number, site in run.dispatched.copy().items():
         if number in muted and number not in seen and not site.watch:
             yield f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
+
+
+def _of_watching(run: Run) -> Iterator[str]:
+    """What watching costs and, once the program has returned, what was not to be found."""
+    watch, seen = run.options.watch, run.watch_seen()
+    if watch is None or seen is None:
+        return
+    if run.watched and (watch.everything or watch.ops) and not run.is_measured:
+        sites = list(run.watched)
+        yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
+    if run.life.has_returned:
+        yield from seen.notes(watch, run.watched)
 
 
 def _nonfinite_in_streams(run: Run) -> NonFinite | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.session import Session
     from jax_debug_widgets.taps import Printed
-    from jax_debug_widgets.watch.watching import Seen
+    from jax_debug_widgets.watch.seen import Seen
     from jax_debug_widgets.widgets import Panel
 
 

@@ -31,7 +31,7 @@ from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.session.verification import Verification, verify
 from jax_debug_widgets.session.waiter import Waiter
 from jax_debug_widgets.taps import Capture
-from jax_debug_widgets.watch import Watch, Watching, price
+from jax_debug_widgets.watch import Watching
 from jax_debug_widgets.widgets import may_ask, running_kernel
 
 if TYPE_CHECKING:
@@ -269,19 +269,6 @@ class Session:
             return False
         is_pending = run.is_on_many_devices and bool(run.call_log.pending())
         return self.observer.in_many_devices > 0 or is_pending or run.policy.ended is not None
-
-    def watch_notes(self, run: Run) -> list[str]:
-        """What the user should know of what `run` watches: what that costs, and, once its program has returned, the rest."""
-        watch = run.options.watch
-        if watch is None:
-            return []
-        is_priced = run.watched and (watch.everything or watch.ops) and not run.is_measured
-        told = [self._price(run, watch)] if is_priced else []
-        return [*told, *(self.watching.notes(watch, run.watched) if run.life.has_returned else [])]
-
-    def _price(self, run: Run, watch: Watch) -> str:
-        sites, works = list(run.watched), self.watching.seen(watch).works
-        return price(sites, {works[site.id] for site in sites if site.id in works})
 
     def barrier(self, timeout: float | None) -> bool:
         """`jax.effects_barrier()` for this thread, giving up after `timeout` seconds; whether all has drained.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, SourceFile, Span, Statement, Target, is_library, source_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.watch.watching import Seen
+    from jax_debug_widgets.watch.seen import Seen
 
 NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
 NOT_COMPILED = "its function has not been traced for a compiled program here"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,9 @@ from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.lanes import by_lane
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.price import Work
-from jax_debug_widgets.watch.select import Pattern, Watch, scope_of, some_of, unmatched
-from jax_debug_widgets.watch.source import Span, is_library, source_of
+from jax_debug_widgets.watch.seen import Seen
+from jax_debug_widgets.watch.select import Pattern, Watch, scope_of
+from jax_debug_widgets.watch.source import is_library, source_of
 from jax_debug_widgets.watch.statistics import names_of, origins, stacked
 from jax_debug_widgets.watch.whole import sampled, whole_shape
 
@@ -31,34 +31,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.lanes import Axes
     from jax_debug_widgets._jax.place import Place
     from jax_debug_widgets.taps import Capture
-
-
-@dataclass
-class Seen:
-    """What was found in the programs compiled for one `Watch`.
-
-    Attributes:
-      names: all that has a name there.
-      places: file, range and name of each value that has one there, and whether it is watched.
-      functions: file and name of each function that was traced for them.
-      matched: pattern -> the sites of the values that it has found; none where all are untaken.
-      conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
-      unasked: what is in conditions of loops that cannot be watched.
-      failures: programs that could not be watched, and why.
-      laneless: what was asked for by lane and has none that are known.
-      works: by the number of a site what its program computes, and what watching adds.
-    """
-
-    names: dict[str, None] = field(default_factory=dict)
-    places: dict[tuple[str, Span, str], bool] = field(default_factory=dict)
-    functions: set[tuple[str, str]] = field(default_factory=set)
-    matched: dict[str, set[int]] = field(default_factory=dict)
-    conditional: bool = False
-    untaken: dict[str, None] = field(default_factory=dict)
-    unasked: dict[str, None] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    laneless: dict[str, None] = field(default_factory=dict)
-    works: dict[int, Work] = field(default_factory=dict)
 
 
 class Watching:
@@ -76,52 +48,9 @@ class Watching:
         with self._lock:
             return self._seen.setdefault(watch, Seen())
 
-    def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
-        """What its user should know: patterns that have found none of these sites, and programs that run unwatched."""
-        seen, numbers = self.seen(watch), {site.id for site in sites}
-
-        def is_missing(name: str) -> bool:
-            found = seen.matched.get(name)
-            is_elsewhere = bool(found) and numbers.isdisjoint(found) and name not in seen.unasked
-            return found is None or is_elsewhere
-
-        missing = [name for name in watch.names if is_missing(name)] if seen.functions and not seen.failures else []
-        return [
-            *(unmatched(name, seen.names) for name in missing),
-            *_of_condition(watch, seen),
-            *_of_loops(seen, sites),
-            *lanes.note(seen.laneless, sites),
-            *(
-                f"{name} runs unwatched, with its taps it could not be compiled: {why}"
-                for name, why in seen.failures.items()
-            ),
-        ]
-
     def _watcher(self, _name: str, watch: Any) -> ProgramWatcher:
         seen = self.seen(watch)
         return ProgramWatcher(self._capture, watch, seen)
-
-
-def _of_condition(watch: Watch, seen: Seen) -> list[str]:
-    """Values that are never taken because the condition cannot be looked at beside them."""
-    if not (watch.when and seen.untaken):
-        return []
-    if not seen.conditional:
-        told = " and ".join(Condition(watch.when).names)
-        missing = f"Nothing is taken: no function or loop body compiled here computes {told}, by which `{watch.when}`"
-        return [f"{missing} is told. There are: {some_of(seen.names)}."]
-    return [
-        f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
-    ]
-
-
-def _of_loops(seen: Seen, sites: Collection[CallSite]) -> list[str]:
-    """Values in conditions of loops that are left as they are."""
-    left = seen.unasked.keys() - {site.watch.name for site in sites if site.watch}
-    if not left:
-        return []
-    why = "which a loop asks more often where it is sampled (--every), or where its lanes end one by one beside prints"
-    return [f"Not taken: {some_of(left)}, in the condition of a `while`, {why}."]
 
 
 class ProgramWatcher:

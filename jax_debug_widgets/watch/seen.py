@@ -1,0 +1,89 @@
+"""What was found in the programs that were compiled for a watch, and what its user should know of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.watch import lanes
+from jax_debug_widgets.watch.condition import Condition
+from jax_debug_widgets.watch.select import some_of, unmatched
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.watch.price import Work
+    from jax_debug_widgets.watch.select import Watch
+    from jax_debug_widgets.watch.source import Span
+
+
+@dataclass
+class Seen:
+    """What was found in the programs compiled for one `Watch`.
+
+    Attributes:
+      names: all that has a name there.
+      places: file, range and name of each value that has one there, and whether it is watched.
+      functions: file and name of each function that was traced for them.
+      matched: pattern -> the sites of the values that it has found; none where all are untaken.
+      conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
+      unasked: what is in conditions of loops that cannot be watched.
+      failures: programs that could not be watched, and why.
+      laneless: what was asked for by lane and has none that are known.
+      works: by the number of a site what its program computes, and what watching adds.
+    """
+
+    names: dict[str, None] = field(default_factory=dict)
+    places: dict[tuple[str, Span, str], bool] = field(default_factory=dict)
+    functions: set[tuple[str, str]] = field(default_factory=set)
+    matched: dict[str, set[int]] = field(default_factory=dict)
+    conditional: bool = False
+    untaken: dict[str, None] = field(default_factory=dict)
+    unasked: dict[str, None] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    laneless: dict[str, None] = field(default_factory=dict)
+    works: dict[int, Work] = field(default_factory=dict)
+
+    def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
+        """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
+        numbers = {site.id for site in sites}
+
+        def is_missing(name: str) -> bool:
+            found = self.matched.get(name)
+            is_elsewhere = bool(found) and numbers.isdisjoint(found) and name not in self.unasked
+            return found is None or is_elsewhere
+
+        missing = [name for name in watch.names if is_missing(name)] if self.functions and not self.failures else []
+        return [
+            *(unmatched(name, self.names) for name in missing),
+            *_of_condition(watch, self),
+            *_of_loops(self, sites),
+            *lanes.note(self.laneless, sites),
+            *(
+                f"{name} runs unwatched, with its taps it could not be compiled: {why}"
+                for name, why in self.failures.items()
+            ),
+        ]
+
+
+def _of_condition(watch: Watch, seen: Seen) -> list[str]:
+    """Values that are never taken because the condition cannot be looked at beside them."""
+    if not (watch.when and seen.untaken):
+        return []
+    if not seen.conditional:
+        told = " and ".join(Condition(watch.when).names)
+        missing = f"Nothing is taken: no function or loop body compiled here computes {told}, by which `{watch.when}`"
+        return [f"{missing} is told. There are: {some_of(seen.names)}."]
+    return [
+        f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
+    ]
+
+
+def _of_loops(seen: Seen, sites: Collection[CallSite]) -> list[str]:
+    """Values in conditions of loops that are left as they are."""
+    left = seen.unasked.keys() - {site.watch.name for site in sites if site.watch}
+    if not left:
+        return []
+    why = "which a loop asks more often where it is sampled (--every), or where its lanes end one by one beside prints"
+    return [f"Not taken: {some_of(left)}, in the condition of a `while`, {why}."]
