@@ -373,7 +373,7 @@ class Run:
     def _nonfinite(self) -> list[Finding]:
         sites = {site.id: site for site in self.store.sites()}
         told = []
-        for number, found in self.store.nonfinite().items():
+        for number, found in sorted(self.store.nonfinite().items(), key=lambda item: item[1].first):
             first = self.store.range(found.first, found.first + 1)
             told.append(nonfinite(sites[number], found, first[0] if first else None))
         return told

@@ -12,6 +12,9 @@ from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.watching import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
+Made = tuple[Any, int, int]
+"""A variable, the number of the equation that makes it, and which of its results it is."""
+
 Outer = tuple[tuple[str, tuple[int, int, int, int]], ...]
 
 
@@ -87,7 +90,7 @@ class Body:
         transposed = self.uses.transposed[number]
         if not transposed:
             return False
-        return transposed > sum(level.differentiates for level in self.levels[number][depth:])
+        return transposed > sum(bool(level.differentiates) for level in self.levels[number][depth:])
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
@@ -98,7 +101,7 @@ class Body:
         level = levels[call.depth]
         return outer == call.outer and level.file == call.file and call.span.contains(Span(*level.span))
 
-    def escaping(self, members: list[int], depth: int) -> list[tuple[Any, int, int]]:
+    def escaping(self, members: list[int], depth: int) -> list[Made]:
         """The variables that these equations make and others use: variable, equation, number among its results."""
         inside = set(members)
         found = []
