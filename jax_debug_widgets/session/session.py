@@ -277,7 +277,10 @@ class Session:
             return []
         is_priced = run.watched and (watch.everything or watch.ops) and not run.is_measured
         told = [self._price(run, watch)] if is_priced else []
-        return [*told, *(self.watching.notes(watch, run.watched) if run.life.has_returned else [])]
+        has_failed = run.life.state(run.call_log, run.policy) == "failed"
+        if not run.life.has_returned or (has_failed and not run.watched):  # What fails while it is traced says why.
+            return told
+        return [*told, *self.watching.notes(watch, run.watched)]
 
     def _price(self, run: Run, watch: Watch) -> str:
         sites, works = list(run.watched), self.watching.seen(watch).works

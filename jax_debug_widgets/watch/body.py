@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ class Body:
     def source(self, file: str) -> SourceFile:
         """The source of a file."""
         if file not in self._sources:
+            linecache.checkcache(file)  # It may have been edited, and loaded again.
             self._sources[file] = source_of(file)
         return self._sources[file]
 

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 
+UNCOMPILED = (
+    "Nothing is watched: no function was compiled here; what is un-jitted, or compiled ahead of time, has no names."
+)
+
+
 @dataclass
 class Seen:
     """What was found in the programs compiled for one `Watch`.
@@ -79,13 +84,15 @@ class Watching:
     def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
         """What its user should know: patterns that have found none of these sites, and programs that run unwatched."""
         seen, numbers = self.seen(watch), {site.id for site in sites}
+        if not (seen.functions or seen.failures):
+            return [UNCOMPILED]
 
         def is_missing(name: str) -> bool:
             found = seen.matched.get(name)
             is_elsewhere = bool(found) and numbers.isdisjoint(found) and name not in seen.unasked
             return found is None or is_elsewhere
 
-        missing = [name for name in watch.names if is_missing(name)] if seen.functions and not seen.failures else []
+        missing = [name for name in watch.names if is_missing(name)] if not seen.failures else []
         return [
             *(unmatched(name, seen.names) for name in missing),
             *_of_condition(watch, seen),

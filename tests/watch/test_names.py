@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
 from functools import partial
 from typing import NamedTuple
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 from jax import lax
 
+import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import named_places
 from jax_debug_widgets.watch.told import RULE, SEVERAL
+from jax_debug_widgets.watch.watching import UNCOMPILED
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.array([0.5, -0.25, 0.0], np.float32)
@@ -408,3 +411,48 @@ def test_a_rule_for_derivatives_says_why_its_names_are_not_watched(watched):
     run = watched(jax.jit(jax.grad(lambda x: double(x).sum())), jnp.asarray(X))
     _, places = named_places(__file__, run.watch_seen())
     assert [place.why for place in places if place.name == "pulled_back"] == [RULE]
+
+
+def test_a_value_that_a_function_and_its_caller_call_by_one_name_is_one(watched, agrees):
+    def loss_fn(w):
+        h = w * 2
+        loss = (h**2).sum()
+        return loss
+
+    @jax.jit
+    def step(w):
+        loss, g = jax.value_and_grad(loss_fn)(w)
+        h = g + 1
+        return loss, h
+
+    run = watched(step, jnp.asarray(X))
+    assert len([name for name in run.values if name.startswith("loss@")]) == 2
+    agrees(run["loss"], (4 * X**2).sum())
+    assert run.series("loss")[1].item() == run["loss"]["value"].item()
+    with pytest.raises(KeyError, match="several places"):  # Two values.
+        _ = run["h"]
+    with pytest.raises(KeyError, match=r"of 'g' there are g.min, .*--values"):
+        run.series("g")
+
+
+def test_a_module_that_was_edited_and_loaded_again_has_its_new_names(watched, agrees, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    source = "import jax\n@jax.jit\ndef f(x):\n    h = x * {}\n    return h\n"
+    (tmp_path / "edited_model.py").write_text(source.format(2))
+    model = importlib.import_module("edited_model")
+    agrees(watched(model.f, jnp.asarray(X), watch="h")["h"], 2 * X)
+    (tmp_path / "edited_model.py").write_text("# A line more.\n" + source.format(3))
+    run = watched(importlib.reload(model).f, jnp.asarray(X), watch="h")
+    agrees(run["h"], 3 * X)
+    assert run["h"].site.where.endswith(":5")
+
+
+def test_where_nothing_was_compiled_no_name_is_called_wrong():
+    with jdw.capture(watch="sine_of_nothing") as run:
+        sine_of_nothing = jnp.sin(X)
+        del sine_of_nothing
+    assert run.status().notes == (UNCOMPILED,)
+    with pytest.raises(TypeError, match="dot_general"), jdw.capture(watch="sine_of_all") as run:
+        jax.jit(lambda x: x @ jnp.ones(3))(X)
+    assert not run.status().notes
