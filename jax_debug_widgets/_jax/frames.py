@@ -99,7 +99,7 @@ class Level:
 
     Attributes:
       code_line: the line at which the code object of its function begins.
-      differentiates: whether JAX differentiates what is called from here.
+      differentiates: which function of JAX's differentiates what is called from here; empty where none does.
       maps: whether it is called for each leaf of a tree.
     """
 
@@ -107,11 +107,14 @@ class Level:
     span: tuple[int, int, int, int]
     function: str
     code_line: int
-    differentiates: bool = False
+    differentiates: str = ""
     maps: bool = False
 
 
-_DIFFERENTIATING = ("value_and_grad_f", "grad_f", "vjp", "linearize", "jacfun", "_vjp", "hessian")
+GRADIENT_AND_AUX = "grad_f_aux"
+"""What `jax.grad(f, has_aux=True)` calls: of two results the gradient is the first."""
+
+_DIFFERENTIATING = ("value_and_grad_f", "grad_f", GRADIENT_AND_AUX, "vjp", "linearize", "jacfun", "_vjp", "hessian")
 
 
 def levels_of(traceback: Any) -> tuple[Level, ...]:
@@ -120,18 +123,17 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         return ()
     codes, offsets = traceback.raw_frames()
     levels: list[Level] = []
-    differentiates = maps = False
+    differentiates, maps = "", False
     for code, offset in zip(codes, offsets, strict=True):
         file = code.co_filename
         if not source_info_util.is_user_filename(file):
-            differentiates = differentiates or (
-                code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py"))
-            )
+            if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
+                differentiates = code.co_name
             maps = maps or file.endswith("tree_util.py")
             continue
         if not is_ours(file):
             frame = source_info_util.raw_frame_to_frame(code, offset)
             span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
             levels.append(Level(file, span, frame.function_name, code.co_firstlineno, differentiates, maps))
-        differentiates = maps = False
+        differentiates, maps = "", False
     return tuple(reversed(levels))

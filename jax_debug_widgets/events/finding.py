@@ -32,6 +32,9 @@ class Finding:
     calls: int
     message: str
 
+    def __repr__(self) -> str:
+        return f"<{self.kind}: {self.message}>"
+
 
 @dataclass(frozen=True)
 class NonFinite:

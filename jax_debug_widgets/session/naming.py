@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from jax_debug_widgets.events import CallSite, told_apart
 
@@ -52,20 +54,25 @@ def full_names(choices: Sequence[Choice]) -> list[str]:
     return _with_callers(choices, [choice.name for choice in choices])
 
 
-def matching(pattern: str, choices: Sequence[Choice]) -> list[Choice]:
+def matching(
+    pattern: str, choices: Sequence[Choice], read: Callable[[Choice], np.ndarray] | None = None
+) -> list[Choice]:
     """The values that a pattern finds (`grad_norm/*`), or the one of that name.
 
     Raises:
       KeyError: see `choose`.
     """
     if not any(sign in pattern for sign in "*?"):
-        return [choose(pattern, choices)]
+        return [choose(pattern, choices, read)]
     found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
-    return found or [choose(pattern, choices)]
+    return found or [choose(pattern, choices, read)]
 
 
-def choose(name: str, choices: Sequence[Choice]) -> Choice:
-    """The value called `name`; of several, the one in the forward pass.
+def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.ndarray] | None = None) -> Choice:
+    """The value called `name`; of several, the one in the forward pass; the first of those that are the same.
+
+    Args:
+      read: gives the numbers of a watched value. A function and its caller often call what it returns by one name.
 
     Raises:
       KeyError: none, or several places; the message says which names there are.
@@ -83,14 +90,28 @@ def choose(name: str, choices: Sequence[Choice]) -> Choice:
         # An expression that one call passes twice is one value.
         if len({choice.site.id for choice in chosen}) == 1:
             return chosen[0]
+        if chosen and read is not None and are_same([(choice.site, read(choice)) for choice in chosen]):
+            return chosen[0]
         if chosen:
             msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(chosen))}"
             raise KeyError(msg)
+    watched = [choice.name for choice in choices if choice.site.watch is not None and choice.site.label == name]
+    if watched:
+        msg = f"of {name!r} there are {', '.join(watched)}; the whole array only where it was asked for (--values, values=True)"
+        raise KeyError(msg)
     known = sorted({_told(choice) for choice in choices})
     near = difflib.get_close_matches(name, sorted({n for choice in choices for n in choice.names if n}), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}"
     raise KeyError(msg)
+
+
+def are_same(values: Sequence[tuple[CallSite, np.ndarray]]) -> bool:
+    """Whether watched values of one name are one value: the same numbers each time."""
+    (_, first), *rest = values
+    return all(site.watch is not None for site, _ in values) and all(
+        first.shape == one.shape and np.array_equal(first, one, equal_nan=first.dtype.kind in "fc") for _, one in rest
+    )
 
 
 def _told(choice: Choice) -> str:

@@ -32,7 +32,7 @@ def nonfinite_findings(run: Run) -> list[Finding]:
     """Sites that had a NaN or an infinity."""
     sites = {site.id: site for site in run.store.sites()}
     told = []
-    for number, found in run.store.nonfinite().items():
+    for number, found in sorted(run.store.nonfinite().items(), key=lambda item: item[1].first):
         first = run.store.range(found.first, found.first + 1)
         told.append(nonfinite(sites[number], found, first[0] if first else None))
     return told
@@ -93,7 +93,8 @@ def _of_watching(run: Run) -> Iterator[str]:
     if run.watched and (watch.everything or watch.ops) and not run.is_measured:
         sites = list(run.watched)
         yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
-    if run.life.has_returned:
+    has_failed = run.life.state(run.call_log, run.policy) == "failed"
+    if run.life.has_returned and (run.watched or not has_failed):  # What fails while it is traced says why.
         yield from seen.notes(watch, run.watched)
 
 

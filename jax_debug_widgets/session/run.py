@@ -185,7 +185,7 @@ class Run:
           KeyError: no such value, or several places have it; the message lists what there is.
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
-        choice = choose(name, self.choices())
+        choice = choose(name, self.choices(), self.read)
         _, steps, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
         return steps, values
 
@@ -340,6 +340,10 @@ class Run:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()
+
+    def read(self, choice: Choice) -> np.ndarray:
+        """The numbers of a value, in the order in which they came."""
+        return self.store.series(choice.site.id, choice.value)[2]
 
     def choices(self) -> list[Choice]:
         """All values that can be asked for by name."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.added import bare
+from jax_debug_widgets.session.naming import are_same
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import BY_LANE, HISTOGRAM, LANES, is_library, named_places
 
@@ -95,7 +96,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         return {name: table[..., column].reshape(-1, *shape) for column, name in enumerate(names[: table.shape[2]])}
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a step, a column a statistic.
+        """A row a step, a column a statistic; on several devices a row a step of each, in the order in which they came.
 
         Raises:
           ImportError: pandas is not installed.
@@ -103,13 +104,20 @@ class WatchedValue(Mapping[str, np.ndarray]):
         import pandas as pd
 
         columns = {name: self[name] for name in self if self[name].ndim == 1}
-        return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
+        at, _, devices = self._run.store.places(self.site.id)
+        steps = self.steps
+        if len(np.unique(devices)) > 1:
+            columns = {"device": [self._run.store.devices[number] for number in devices.tolist()], **columns}
+            steps = at
+        return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
 
     def __repr__(self) -> str:
         watch = self.site.watch
         assert watch is not None
         shape = ",".join(map(str, watch.shape))
-        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {plural(len(self.steps), 'step')}>"
+        devices = len(np.unique(self._run.store.places(self.site.id)[2])) or 1
+        taken = plural(len(self.steps) // devices, "step") + (f" on each of {devices} devices" if devices > 1 else "")
+        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {taken}>"
 
 
 class WatchedValues(Mapping[str, WatchedValue]):
@@ -140,6 +148,10 @@ class WatchedValues(Mapping[str, WatchedValue]):
         found = {own: site for own, site in sites.items() if name in (own, site.label, f"{site.label}@{site.where}")}
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
+        if found and len({site.values for site in found.values()}) == 1:
+            first, *_ = values = [(site, WatchedValue(self._run, site)) for site in found.values()]
+            if all(are_same([(site, value[kind]) for site, value in values]) for kind in first[1]):
+                return first[1]
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
         near = difflib.get_close_matches(name, sites, n=3) or list(sites)

@@ -210,15 +210,15 @@ class Segment:
             firings = np.flatnonzero(self._tap == number)
             for value in tap.inexact:
                 for rows, column in _pieces(self._columns[number][value]):
-                    odd = ~np.isfinite(column)
+                    nan, inf = _odd(tap, value, column)
+                    odd = (nan + inf).reshape(len(column), -1).any(axis=1)
                     if not odd.any():
                         continue
-                    row = int(np.flatnonzero(odd.reshape(len(column), -1).any(axis=1))[0])
-                    first = self.first + int(self._starts[firings[rows.start + row]])
-                    nan = int(np.isnan(column).sum())
+                    first = self.first + int(self._starts[firings[rows.start + int(np.flatnonzero(odd)[0])]])
                     before = found.get(tap.site.id, (0, 0, first))
-                    total = int(odd.sum())
-                    found[tap.site.id] = (before[0] + nan, before[1] + total - nan, min(before[2], first))
+                    found[tap.site.id] = (
+                        before[0] + int(nan.sum()), before[1] + int(inf.sum()), min(before[2], first)
+                    )  # fmt: skip
         return found
 
     def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:
@@ -293,6 +293,14 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
     if len(shapes) > 1:
         msg = f"its values have different shapes: {', '.join(map(str, sorted(shapes)))}"
         raise ValueError(msg)
+
+
+def _odd(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many numbers in each element of a column are NaN, and how many infinite: the statistics of an array count them."""
+    if tap.site.watch is None or len(tap.site.values) == 1:
+        return np.isnan(column), np.isinf(column)
+    name, none = tap.site.values[value], np.zeros(len(column))
+    return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
 
 
 def _pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:

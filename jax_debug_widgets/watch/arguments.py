@@ -61,7 +61,10 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     arguments = list(function.arguments)
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
-    if primitive == "scan" and len(arguments) == len(("carry", "x")):
+    told = body.jaxpr.debug_info.arg_names
+    if body.jaxpr.debug_info.traced_for == "fori_loop":  # A `scan` or a `while` of JAX's own: JAX tells which is which.
+        yield from ((_part(function, name), one) for name, one in zip(told or (), variables, strict=False) if name)
+    elif primitive == "scan" and len(arguments) == len(("carry", "x")):
         first, carried = params["num_consts"], params["num_carry"]
         yield from _argument_leaves(function, arguments[0], variables[first : first + carried])
         yield from _argument_leaves(function, arguments[1], variables[first + carried :])
@@ -70,7 +73,6 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     elif primitive in ("scan", "while") and len(arguments) == len(("i", "x")):
         return
     elif primitive not in ("scan", "while"):
-        told = body.jaxpr.debug_info.arg_names
         if told is not None and len(told) == len(variables) and all(told):
             yield from zip(told, variables, strict=True)
         elif len(arguments) == len(variables):
@@ -81,13 +83,27 @@ def _argument_leaves(function: Function, argument: str, variables: Sequence[Any]
     if len(variables) == 1:
         yield argument, variables[0]
         return
+    parts = _parts(function, argument)
+    if len(parts) != len(variables):
+        parts = [f"{argument}[{index}]" for index in range(len(variables))]
+    yield from zip(parts, variables, strict=True)
+
+
+def _part(function: Function, name: str) -> str:
+    """What the source calls a part of an argument, `c[1]`: `b` after `a, b = c`."""
+    argument, _, index = name.removesuffix("]").partition("[")
+    parts = _parts(function, argument)
+    return parts[int(index)] if index.isdecimal() and int(index) < len(parts) else name
+
+
+def _parts(function: Function, argument: str) -> list[str]:
+    """The variables that an argument is taken apart into."""
     for statement in function.statements:
         if isinstance(statement.value, ast.Name) and statement.value.id == argument and statement.targets:
             parts = statement.targets[0].parts
-            if len(parts) == len(variables) and all(part.is_plain for part in parts):
-                yield from ((part.text, variable) for part, variable in zip(parts, variables, strict=True))
-                return
-    yield from ((f"{argument}[{index}]", variable) for index, variable in enumerate(variables))
+            if parts and all(part.is_plain for part in parts):
+                return [part.text for part in parts]
+    return []
 
 
 def _argument_span(function: Function, name: str) -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ from jax_debug_widgets._jax.frames import Level, levels_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.watching import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
+
+Made = tuple[Any, int, int]
+"""A variable, the number of the equation that makes it, and which of its results it is."""
 
 Outer = tuple[tuple[str, tuple[int, int, int, int]], ...]
 
@@ -53,6 +57,7 @@ class Body:
     def source(self, file: str) -> SourceFile:
         """The source of a file."""
         if file not in self._sources:
+            linecache.checkcache(file)  # It may have been edited, and loaded again.
             self._sources[file] = source_of(file)
         return self._sources[file]
 
@@ -87,7 +92,7 @@ class Body:
         transposed = self.uses.transposed[number]
         if not transposed:
             return False
-        return transposed > sum(level.differentiates for level in self.levels[number][depth:])
+        return transposed > sum(bool(level.differentiates) for level in self.levels[number][depth:])
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
@@ -98,7 +103,7 @@ class Body:
         level = levels[call.depth]
         return outer == call.outer and level.file == call.file and call.span.contains(Span(*level.span))
 
-    def escaping(self, members: list[int], depth: int) -> list[tuple[Any, int, int]]:
+    def escaping(self, members: list[int], depth: int) -> list[Made]:
         """The variables that these equations make and others use: variable, equation, number among its results."""
         inside = set(members)
         found = []

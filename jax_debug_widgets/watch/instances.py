@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call
 
 
-def instances(body: Body, call: Call, members: list[int], *, repeats: bool) -> list[list[int]]:
+def instances(
+    body: Body, call: Call, members: list[int], *, repeats: bool, executions: int | None = None
+) -> list[list[int]]:
     """The equations of each execution of the statement at `call`, in the order in which they were traced.
 
     Args:
       members: its equations, of all executions, in order.
       repeats: whether the statement, or a call that leads to it, is in a loop.
+      executions: of transposed equations how many executions they are of at most, 0 where that is not known; None of others.
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
         return [members] if members else []
@@ -22,19 +27,31 @@ def instances(body: Body, call: Call, members: list[int], *, repeats: bool) -> l
         for statement in body.source(call.file).statements_at(call.span)
         for node in ast.walk(statement.value)
     )
+    signatures = [_signature(body, number) for number in members]
     parts: list[list[int]] = []
     first: Any = None
-    for number in members:
-        signature = _signature(body, number)
+    left = 0
+    for position, (number, signature) in enumerate(zip(members, signatures, strict=True)):
+        left -= signature == first
         if (
             not parts
             or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends)
-            or signature == first
+            or (signature == first and left <= 0)
         ):
             parts.append([])
-            first = signature
+            first, left = signature, _alike(signatures, position, executions)
         parts[-1].append(number)
     return parts
+
+
+def _alike(signatures: Sequence[Any], position: int, executions: int | None) -> int:
+    """How many equations like the one at `position` an execution has: `tanh` is transposed into two such products."""
+    if executions is None:
+        return 1
+    first = signatures[position]
+    if executions:
+        return -(-signatures.count(first) // executions)
+    return len(list(takewhile(lambda other: other == first, signatures[position:])))
 
 
 def _is_interrupted(body: Body, call: Call, before: int, number: int, *, comprehends: bool) -> bool:

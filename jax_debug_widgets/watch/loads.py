@@ -72,6 +72,17 @@ def field_of(
     return texts.pop() if len(texts) == 1 else None
 
 
+def is_taken_apart(statement: Statement, name: str) -> bool:
+    """Whether the source takes parts of what is assigned to a name: `out[0]`, `loss, aux = out`."""
+    if statement.function is None:
+        return False
+    unpacked = any(
+        ast.unparse(other.value) == name and any(target.parts for target in other.targets)
+        for other in statement.function.statements
+    )
+    return unpacked or not all(one.is_bare for one in _loads(statement.function, statement, name))
+
+
 def _takers(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterator[Taken]:
     for number in body.uses.consumers.get(variable, ()):
         if number in inside or body.is_backward(number, call.depth):
@@ -120,6 +131,7 @@ def _reassigned(function: Function, statement: Statement, name: str) -> tuple[in
         (other.span.end_line, other.span.end_column)
         for other in function.statements
         if other is not statement
+        and (other.whole or other.span) != (statement.whole or statement.span)
         and tuple(other.span[:2]) >= tuple(statement.span[2:])
         and any(name in _texts(target) for target in other.targets)
     ]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from jax_debug_widgets.watch.arguments import arguments
-from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.instances import instances
-from jax_debug_widgets.watch.parts import Made, assigned
+from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.source import Span, Statement, is_library
 
 Role = Literal["value", "gradient"]
@@ -67,16 +67,15 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
         if not wanted(call.file):
             continue
         for statement in body.source(call.file).statements_at(call.span):
+            if statement.whole and Call(call.outer, call.file, statement.whole) in calls:
+                continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             function = _function_name(body, members[0], call)
             repeats = statement.repeats or _is_repeated(body, members[0], call)
             forward = [one for one in members if not body.is_backward(one, call.depth)]
-            values = [
-                one
-                for part in instances(body, call, forward, repeats=repeats)
-                for one in assigned(body, call, statement, part, calls)
-            ]
+            parts = instances(body, call, forward, repeats=repeats)
+            values = [one for part in parts for one in assigned(body, call, statement, part, calls)]
             found += [_named(body, made[0], made[1], name, "value", call, function) for name, made in values]
-            found += _gradients(body, call, statement, values, function, repeats=repeats)
+            found += _gradients(body, call, statement, values, function, len(parts), repeats=repeats)
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
 
@@ -115,7 +114,14 @@ def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
 
 
 def _gradients(
-    body: Body, call: Call, statement: Statement, values: Sequence[tuple[str, Made]], function: str, *, repeats: bool
+    body: Body,
+    call: Call,
+    statement: Statement,
+    values: Sequence[tuple[str, Made]],
+    function: str,
+    executions: int,
+    *,
+    repeats: bool,
 ) -> Iterator[Named]:
     """The cotangent of what a statement assigns: the one that enters its transposed equations from outside."""
     if statement.is_return or len(statement.targets) != 1:
@@ -126,7 +132,7 @@ def _gradients(
         for number in range(len(body.equations))
         if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
     ]
-    for part in instances(body, call, within, repeats=repeats):
+    for part in instances(body, call, within, repeats=repeats, executions=executions):
         entering = _entering(body, part)
         if target.is_plain and len(entering) == 1:
             names = {target.text: next(iter(entering))}

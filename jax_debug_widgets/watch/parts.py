@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.loads import field_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
-
-Made = tuple[Any, int, int]
-"""A variable, the number of the equation that makes it, and which of its results it is."""
 
 
 def assigned(
@@ -55,14 +53,17 @@ def _taken_apart(
     count, inside = len(target.parts), set(members)
     if len({number for _, number, _ in escaping}) == 1:
         return _results_of(body, escaping, count)
-    found = _returned(body, call, members, count, calls) or [[] for _ in range(count)]
-    if any(found):
+    by = differentiating(body, members[0], call.depth)
+    found = None if by else _returned(body, call, members, count, calls)  # What differentiates gives other things.
+    if found and any(found):
         return found
-    forward = [one for one in escaping if not body.uses.transposed[one[1]]]
-    backward = [one for one in escaping if body.uses.transposed[one[1]]]
-    if count == len(("value", "gradient")) and backward:
-        # `jax.value_and_grad`: the value, or the value and what comes with it, then the gradient.
-        return [_in_order_of_use(body, forward, inside), _in_order_of_use(body, backward, inside)]
+    forward, backward = (
+        _in_order_of_use(body, [one for one in escaping if bool(body.uses.transposed[one[1]]) is is_backward], inside)
+        for is_backward in (False, True)
+    )
+    derived = parts_of_derivative(by, statement, target, forward, backward)
+    if derived:
+        return derived
     used = parts_by_use(body, call, statement, target, [one[0] for one in escaping], inside)
     if used:
         parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)]

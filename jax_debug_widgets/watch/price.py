@@ -17,8 +17,11 @@ from jax_debug_widgets.watch.statistics import native_target
 _FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
 """Nanoseconds of a multiplication or addition in a matrix product, of an element that another equation makes, and of an
 equation however small. Set by what training scans and the programs of `tests/watch/test_real_programs.py` took on two cores;
-what is told is mostly right within a factor of two, and too little for programs of some microseconds. It is the
-proportions that count."""
+what is told is mostly right within a factor of two. It is the proportions that count."""
+
+_CALL, _CALL_WATCHED = 20_000.0, 250_000.0
+"""Of a call of a program, and what more it is of one with effects, which JAX dispatches by Python: all that counts of programs
+of some microseconds."""
 
 _READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
 """Of an element whose statistics are taken, by XLA and with Numba, of a watched value however small, and of a body that hands
@@ -33,7 +36,7 @@ _MANY = 100
 class Work:
     """Nanoseconds, as estimated, of one call of a program, and of watching it."""
 
-    plain: float = 0.0
+    plain: float = _CALL
     watching: float = 0.0
 
     def add(self, jaxpr: Any, taken: Sequence[Any], times: int, every: int) -> None:
@@ -48,6 +51,7 @@ class Work:
         if taken:
             elements = sum(_size(variable.aval) for variable in taken)
             read = _READ_NATIVELY if native_target() else _READ
+            self.watching = self.watching or _CALL_WATCHED
             self.watching += times / every * (read * elements + _VALUE * len(taken) + _HANDED)
 
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.watch.source import Span
 
 
+UNCOMPILED = (
+    "Nothing is watched: no function was compiled here; what is un-jitted, or compiled ahead of time, has no names."
+)
+
+
 @dataclass
 class Seen:
     """What was found in the programs compiled for one `Watch`.
@@ -48,13 +53,15 @@ class Seen:
     def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
         """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
         numbers = {site.id for site in sites}
+        if not (self.functions or self.failures):
+            return [UNCOMPILED]
 
         def is_missing(name: str) -> bool:
             found = self.matched.get(name)
             is_elsewhere = bool(found) and numbers.isdisjoint(found) and name not in self.unasked
             return found is None or is_elsewhere
 
-        missing = [name for name in watch.names if is_missing(name)] if self.functions and not self.failures else []
+        missing = [name for name in watch.names if is_missing(name)] if not self.failures else []
         return [
             *(unmatched(name, self.names) for name in missing),
             *_of_condition(watch, self),

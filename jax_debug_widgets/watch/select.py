@@ -206,6 +206,8 @@ def unmatched(pattern: str, names: Iterable[str]) -> str:
     """A sentence for a pattern that found nothing, with the nearest names."""
     known = sorted(set(names))
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
+    if pattern in known:
+        return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was."
     near = difflib.get_close_matches(bare, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"Nothing to watch is called {pattern!r}.{hint} There are: {some_of(known)}."

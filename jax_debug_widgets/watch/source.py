@@ -52,6 +52,8 @@ class Statement:
       targets: what it is assigned to; none for what is returned.
       function: the function that it is in, None outside of all.
       repeats: whether it is in a loop or comprehension of its function.
+      whole: the range of the right side that the expression is a part of, where it is one: `f(x)` of `f(x)[0]`, a branch of
+        `a if c else b`, an element of `[a, b]`.
     """
 
     span: Span
@@ -59,6 +61,7 @@ class Statement:
     targets: tuple[Target, ...]
     function: Function | None
     repeats: bool
+    whole: Span | None = None
 
     @property
     def is_return(self) -> bool:
@@ -87,17 +90,22 @@ class Function:
     @property
     def returns(self) -> list[Statement]:
         """What it may return."""
-        return [statement for statement in self.statements if statement.is_return]
+        return [statement for statement in self.statements if statement.is_return and not statement.whole]
 
 
 class SourceFile:
-    """The names in one version of a file."""
+    """The names in one version of a file.
+
+    Attributes:
+      rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.functions: list[Function] = []
         self.statements: list[Statement] = []
         self.expressions: dict[Span, ast.expr] = {}
+        self.rules: set[str] = set()
         try:
             tree = ast.parse("".join(lines))
         except SyntaxError:  # A cell with magics, say; it has no names to give.
@@ -136,6 +144,8 @@ class SourceFile:
     def _visit(self, node: ast.AST, function: Function | None, scope: str, *, repeats: bool) -> None:
         if isinstance(node, ast.expr) and hasattr(node, "lineno"):
             self.expressions.setdefault(span_of(node), node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "defvjp":
+            self.rules |= {one.id for one in node.args if isinstance(one, ast.Name)}
         for statement in _statements(node, function, repeats=repeats):
             self.statements.append(statement)
             if function is not None:
@@ -170,9 +180,9 @@ class SourceFile:
             self._visit(outside, outer, scope, repeats=repeats)
         inner = f"{scope}{name}.<locals>."
         if isinstance(node, ast.Lambda):
-            returned = Statement(span_of(node.body), node.body, (), made, repeats=False)
-            self.statements.append(returned)
-            made.statements.append(returned)
+            returned = list(_returned(node.body, made, repeats=False))
+            self.statements += returned
+            made.statements += returned
             self._visit(node.body, made, inner, repeats=False)
             return
         for child in node.body:
@@ -184,7 +194,8 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 for part, own in _pairs(target, value):
-                    yield Statement(span_of(own), own, (_target(part),), function, repeats)
+                    whole = None if own is value else span_of(value)
+                    yield Statement(span_of(own), own, (_target(part),), function, repeats, whole)
         case ast.AugAssign(target=target, value=value):
             # The interpreter gives an augmented operation the range of its statement.
             combined = ast.BinOp(_loaded(target), node.op, value)
@@ -194,12 +205,26 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
         case ast.NamedExpr(target=target, value=value):
             yield Statement(span_of(value), value, (_target(target),), function, repeats)
         case ast.Return(value=ast.expr() as value):
-            yield Statement(span_of(value), value, (), function, repeats)
+            yield from _returned(value, function, repeats=repeats)
+
+
+def _returned(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
+    """What a function returns, and the parts of it that are computed there."""
+    yield Statement(span_of(value), value, (), function, repeats)
+    rest = [one for _, one in _items(value)]
+    while rest:
+        one = rest.pop(0)
+        rest += (inner := [part for _, part in _items(one)])
+        if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
+            yield Statement(span_of(one), one, (), function, repeats, span_of(value))
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """`a, (b, c) = x, (y, z)` is three assignments."""
-    if (
+    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two."""
+    if isinstance(value, ast.IfExp):
+        yield from _pairs(target, value.body)
+        yield from _pairs(target, value.orelse)
+    elif (
         isinstance(target, ast.Tuple | ast.List)
         and isinstance(value, ast.Tuple | ast.List)
         and len(target.elts) == len(value.elts)
@@ -207,8 +232,34 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
     ):
         for part, own in zip(target.elts, value.elts, strict=True):
             yield from _pairs(part, own)
+    elif isinstance(target, ast.Name) and (items := _items(value)):
+        for key, own in items:
+            yield from _pairs(ast.Subscript(target, key, ast.Store()), own)
     else:
         yield target, value
+        made = _taken_from(value)
+        if made is not None:
+            yield target, made
+
+
+def _items(value: ast.expr) -> list[tuple[ast.Constant, ast.expr]]:
+    """The elements of a list, tuple or dictionary as it is written, by their keys; none where not all can be told."""
+    if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
+        return [(ast.Constant(number), own) for number, own in enumerate(value.elts)]
+    if isinstance(value, ast.Dict) and all(isinstance(key, ast.Constant) for key in value.keys):
+        return [(key, own) for key, own in zip(value.keys, value.values, strict=True) if isinstance(key, ast.Constant)]
+    return []
+
+
+def _taken_from(value: ast.expr) -> ast.Call | None:
+    """The call of which an expression takes a part: `f(x)` of `f(x)[0]`, `f(x).mean`."""
+    node = value
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        is_part = isinstance(node.slice, ast.Constant) if isinstance(node, ast.Subscript) else True
+        if not is_part or (isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES):
+            return None
+        node = node.value
+    return node if isinstance(node, ast.Call) and node is not value else None
 
 
 def _target(node: ast.expr) -> Target:

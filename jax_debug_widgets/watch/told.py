@@ -16,7 +16,11 @@ NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
 NOT_COMPILED = "its function has not been traced for a compiled program here"
 WHILE_TRACING = "known while tracing: no array operation computes it"
 IS_KEY = "a PRNG key: there are no numbers in it"
-NOT_NEEDED = "no operation of the compiled program computes it: what it is used for needs no array, or nothing uses it"
+NOT_NEEDED = (
+    "no operation is known to compute it: it is no array, nothing uses it, or JAX says that it is computed elsewhere"
+)
+SEVERAL = "several values: each is told where it is computed"
+RULE = "in a rule for derivatives: JAX says that it is computed where the function is called"
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class NamedPlace:
 def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPlace]]:
     """The names in `file`, as far as the programs in `seen` have shown them."""
     source = source_of(file)
-    places = []
+    found: dict[tuple[str, Span], NamedPlace] = {}
     for statement in source.statements:
         span = Span(
             statement.span.line,
@@ -45,8 +49,13 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
             statement.span.end_line,
             source.character(statement.span.end_line, statement.span.end_column),
         )
-        places += [NamedPlace(name, span, _why(file, statement, name, seen)) for name in _names(source, statement)]
-    return source, places
+        for name in _names(source, statement):
+            why = _why(source, file, statement, name, seen)
+            told = name, statement.whole or statement.span
+            # Of `x = f(y)[0]` and `x = a if c else b` one place is what is computed, and the others need no excuse.
+            if not (why and told in found):
+                found[told] = NamedPlace(name, span, why)
+    return source, list(found.values())
 
 
 def _names(source: SourceFile, statement: Statement) -> Iterator[str]:
@@ -63,7 +72,7 @@ def _of_target(target: Target) -> Iterator[str]:
         yield from _of_target(part)
 
 
-def _why(file: str, statement: Statement, name: str, seen: Seen | None) -> str:
+def _why(source: SourceFile, file: str, statement: Statement, name: str, seen: Seen | None) -> str:
     if seen is None:
         return NOT_WATCHED
     found = [
@@ -78,7 +87,10 @@ def _why(file: str, statement: Statement, name: str, seen: Seen | None) -> str:
         return NOT_WATCHED
     function = statement.function
     if function is None or (file, function.name) not in seen.functions:
-        return NOT_COMPILED
+        is_rule = function is not None and function.name.rpartition(".")[2] in source.rules
+        return RULE if is_rule else NOT_COMPILED
+    if statement.is_return and isinstance(statement.value, ast.Tuple | ast.List | ast.Dict):
+        return SEVERAL
     return _why_not_computed(statement.value)
 
 
@@ -91,9 +103,11 @@ def _why_not_computed(value: ast.expr) -> str:
 
 
 def _is_alias(node: ast.expr) -> bool:
-    """Whether an expression only names what is there: `x`, `state.w`, `(h, c)`."""
+    """Whether an expression only names what is there: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
     if isinstance(node, ast.Tuple | ast.List):
         return all(map(_is_alias, node.elts))
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and _is_alias(node.value)
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and _is_alias(node.value))
 
 

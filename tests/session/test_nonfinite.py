@@ -74,3 +74,19 @@ def test_integers_and_keys_have_none():
         jax.debug.print("{i} {b}", i=jnp.arange(3), b=True)
         jax.debug.callback(lambda _: None, jax.random.key(0))
     assert not found(run)
+
+
+def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
+    @jax.jit
+    def f(x):
+        later = jnp.zeros(3) / (x[0] - x[0])  # all NaN: no element is finite, of which there could be a minimum
+        first = x.at[1].set(jnp.inf).at[2].set(jnp.nan)
+        return later, first, jnp.sqrt(x * 1e30) * 1e18
+
+    with jdw.capture(watch=True) as run:
+        f(jnp.ones(4))
+    told = [(one.site.label, one.message) for one in run.findings]
+    assert [label for label, _ in told] == [label for label in run.values if label in ("later", "first")], told
+    assert ("later", told[0][1]) == told[0] and "3 NaN among" in told[0][1], told
+    assert "1 NaN, 1 infinite among" in told[1][1], told
+    assert "1 NaN" in repr(run.findings) and "CallSite" not in repr(run.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
 from functools import partial
 from typing import NamedTuple
@@ -11,6 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.watch import named_places
+from jax_debug_widgets.watch.seen import UNCOMPILED
+from jax_debug_widgets.watch.told import RULE, SEVERAL
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.array([0.5, -0.25, 0.0], np.float32)
@@ -346,3 +352,107 @@ def test_what_is_known_while_tracing_is_no_field_of_a_value(watched, agrees):
     run = watched(f, X[None], X)
     assert "y.ndim" not in {value.site.watch.name for value in run.values.values()}
     agrees(run[next(name for name in run.values if name.startswith("y@"))], X * 2)
+
+
+def test_parts_of_what_is_called_branches_and_elements_of_literals_have_names(watched, agrees):
+    @jax.jit
+    def f(x, *, double=True):
+        total = lax.scan(lambda carry, one: (carry + one, one), 0.0, x)[0]
+        w = jax.grad(lambda tree: (tree["w"] ** 2).sum())({"w": x, "b": x})["w"]
+        first = jnp.sin(x)[0]
+        scaled = x * 2 if double else x
+        both = [x + 1, x + 2]
+        named = {"up": x + 3, "down": x - 3}
+        return total, w, first, scaled, both, named, x - 7
+
+    run = watched(f, jnp.asarray(X))
+    agrees(run["total"], X.sum())
+    agrees(run["w"], 2 * X)
+    agrees(run["first"], np.sin(X)[0])
+    agrees(run["scaled"], 2 * X)
+    agrees(run["both[1]"], X + 2)
+    agrees(run["named['down']"], X - 3)
+    agrees(run["x - 7"], X - 7)
+    _, places = named_places(__file__, run.watch_seen())
+    lines = range(f.__wrapped__.__code__.co_firstlineno, f.__wrapped__.__code__.co_firstlineno + 10)
+    why = [(place.name, place.why) for place in places if place.span.line in lines and place.why]
+    assert [name for name, reason in why if reason != SEVERAL] == ["(tree['w'] ** 2).sum()"], why
+
+
+def test_the_arguments_of_a_counted_loop_are_its_index_and_what_it_carries(watched):
+    def body(i, carry):
+        total, same = carry
+        total = total + same * i
+        return total, same
+
+    @jax.jit
+    def f(x, n):
+        return lax.fori_loop(0, 3, body, (x, x)), lax.fori_loop(0, n, lambda i, c: c * i, x)
+
+    run = watched(f, jnp.asarray(X), 4, watch="i,total,same,c")
+    assert {(value.site.watch.name, value.site.watch.shape) for value in run.values.values()} == {
+        ("i", ()), ("total", X.shape), ("same", X.shape), ("c", X.shape)
+    }  # fmt: skip
+    for value in run.values.values():
+        if value.site.watch.name == "i":
+            np.testing.assert_array_equal(value["value"], np.arange(len(value.steps)))
+
+
+def test_a_rule_for_derivatives_says_why_its_names_are_not_watched(watched):
+    @jax.custom_vjp
+    def double(x):
+        return x * 2
+
+    def backward(_, cotangent):
+        pulled_back = cotangent * 2
+        return (pulled_back,)
+
+    double.defvjp(lambda x: (double(x), None), backward)
+    run = watched(jax.jit(jax.grad(lambda x: double(x).sum())), jnp.asarray(X))
+    _, places = named_places(__file__, run.watch_seen())
+    assert [place.why for place in places if place.name == "pulled_back"] == [RULE]
+
+
+def test_a_value_that_a_function_and_its_caller_call_by_one_name_is_one(watched, agrees):
+    def loss_fn(w):
+        h = w * 2
+        loss = (h**2).sum()
+        return loss
+
+    @jax.jit
+    def step(w):
+        loss, g = jax.value_and_grad(loss_fn)(w)
+        h = g + 1
+        return loss, h
+
+    run = watched(step, jnp.asarray(X))
+    assert len([name for name in run.values if name.startswith("loss@")]) == 2
+    agrees(run["loss"], (4 * X**2).sum())
+    assert run.series("loss")[1].item() == run["loss"]["value"].item()
+    with pytest.raises(KeyError, match="several places"):  # Two values.
+        _ = run["h"]
+    with pytest.raises(KeyError, match=r"of 'g' there are g.min, .*--values"):
+        run.series("g")
+
+
+def test_a_module_that_was_edited_and_loaded_again_has_its_new_names(watched, agrees, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    source = "import jax\n@jax.jit\ndef f(x):\n    h = x * {}\n    return h\n"
+    (tmp_path / "edited_model.py").write_text(source.format(2))
+    model = importlib.import_module("edited_model")
+    agrees(watched(model.f, jnp.asarray(X), watch="h")["h"], 2 * X)
+    (tmp_path / "edited_model.py").write_text("# A line more.\n" + source.format(3))
+    run = watched(importlib.reload(model).f, jnp.asarray(X), watch="h")
+    agrees(run["h"], 3 * X)
+    assert run["h"].site.where.endswith(":5")
+
+
+def test_where_nothing_was_compiled_no_name_is_called_wrong():
+    with jdw.capture(watch="sine_of_nothing") as run:
+        sine_of_nothing = jnp.sin(X)
+        del sine_of_nothing
+    assert run.status().notes == (UNCOMPILED,)
+    with pytest.raises(TypeError, match="dot_general"), jdw.capture(watch="sine_of_all") as run:
+        jax.jit(lambda x: x @ jnp.ones(3))(X)
+    assert not run.status().notes
