@@ -68,17 +68,19 @@ def called_from_here() -> Iterator[None]:
         context.context = outer
 
 
-def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`.
-
-    Only those of the program: who calls a jitted function is no matter of what it contains.
-    """
-    callers = joined(frames_of(traceback) or (UNKNOWN_FRAME,), around)[1:]
+def frames_inside(traceback: Any) -> tuple[Frame, ...]:
+    """The same, of the program being lowered only: who calls a jitted function is no matter of what it contains."""
+    frames = frames_of(traceback)
     if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         outside = {(one.file, one.function) for one in frames_of(xla_client.Traceback.get_traceback())}
-        while callers and (callers[-1].file, callers[-1].function) in outside:
-            callers = callers[:-1]
-    return callers
+        while frames and (frames[-1].file, frames[-1].function) in outside:
+            frames = frames[:-1]
+    return frames
+
+
+def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`."""
+    return joined(frames_inside(traceback) or (UNKNOWN_FRAME,), around)[1:]
 
 
 def callers_now(traceback: Any) -> tuple[Frame, ...]:
@@ -109,6 +111,11 @@ class Level:
     code_line: int
     differentiates: bool = False
     maps: bool = False
+
+
+def levels_around_program() -> tuple[Level, ...]:
+    """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""
+    return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()
 
 
 _DIFFERENTIATING = ("value_and_grad_f", "grad_f", "vjp", "linearize", "jacfun", "_vjp", "hessian")

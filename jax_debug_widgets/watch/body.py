@@ -7,7 +7,7 @@ from typing import Any
 
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.frames import Level, levels_of
+from jax_debug_widgets._jax.frames import Level, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.watching import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
@@ -41,12 +41,13 @@ class Body:
         self.jaxpr, self.place, self.around = jaxpr, place, around
         self.equations = jaxpr.eqns
         self.uses = Uses(jaxpr, place, around)
+        outside = levels_around_program() if around.equation is None else levels_of(around.equation.source_info.traceback)
         chains: dict[Any, tuple[Level, ...]] = {}
         self.levels: list[tuple[Level, ...]] = []
         for equation in self.equations:
             traceback = equation.source_info.traceback
             if traceback not in chains:
-                chains[traceback] = self._inside(levels_of(traceback))
+                chains[traceback] = self._inside(levels_of(traceback), outside)
             self.levels.append(chains[traceback])
         self._sources: dict[str, SourceFile] = {}
 
@@ -114,12 +115,8 @@ class Body:
         """JAX's name stack of an equation, in its whole program."""
         return str(self.place.stack + self.equations[number].source_info.name_stack)
 
-    def _inside(self, levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
         """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
-        equation = self.around.equation
-        if equation is None or not levels:
-            return levels
-        outside = levels_of(equation.source_info.traceback)
         callers = tuple((one.file, one.span) for one in outside)
         for length in range(min(len(callers), len(levels)), 0, -1):
             if tuple((one.file, one.span) for one in levels[:length]) == callers[len(callers) - length :]:
