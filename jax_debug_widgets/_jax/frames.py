@@ -78,6 +78,21 @@ def frames_inside(traceback: Any) -> tuple[Frame, ...]:
     return frames
 
 
+def frames_in_body(traceback: Any, jaxpr: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames of an equation in a body that an equation with the frames `around` runs, without these.
+
+    Before JAX 0.9 they are on each equation, or those of another call for which the same function was traced: what a
+    function of JAX's has made for another call cannot be told from what it has called, and is taken to be JAX's.
+    """
+    frames = frames_of(traceback)
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not around:
+        return frames
+    if frames[-len(around) :] == around:
+        return frames[: -len(around)]
+    file = jaxpr.debug_info.func_filename
+    return frames if file is None or source_info_util.is_user_filename(file) else ()
+
+
 def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
     """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`."""
     return joined(frames_inside(traceback) or (UNKNOWN_FRAME,), around)[1:]
