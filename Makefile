@@ -3,7 +3,7 @@
 VENV := .venv
 VENV_OLDEST := .venv-oldest
 OLDEST_JAX := 0.8.0
-OLDEST_ARGS ?= tests/_jax tests/taps tests/store tests/session tests/callbacks
+OLDEST_ARGS ?= $(addprefix tests/,_jax breakpoints callbacks magics plots session store taps watch widgets)
 PYTHON ?= python3
 # The environment first: its tools, and its npm where the machine has none.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -43,9 +43,9 @@ else
 	python -m pytest $(PARALLEL) --dist loadfile tests/e2e
 endif
 
-test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of capturing on the oldest JAX that is supported
+test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of the kernel's side on the oldest JAX that is supported
 	@echo "Testing on jax $(OLDEST_JAX)"
-	$(VENV_OLDEST)/bin/python -m pytest $(OLDEST_ARGS)
+	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) --dist worksteal $(OLDEST_ARGS)
 
 lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
 	@echo "Checking style, types and imports"

@@ -32,7 +32,7 @@ def since(*version: int) -> pytest.MarkDecorator:
     return pytest.mark.skipif(jax.__version_info__ < version, reason=f"JAX has it since {'.'.join(map(str, version))}")
 
 
-CURRIED, LOG, UNPACKED_INT4 = since(0, 10), since(0, 9), since(0, 9)
+CURRIED, LOG, UNPACKED_INT4 = since(0, 10), since(0, 9), since(0, 10, 2)
 """`jax.debug.print(ordered=True)(...)`; `jax.debug.log`; four-bit integers that a compiled program hands over as they are."""
 
 Body = Callable[[Any], Any]

@@ -68,17 +68,34 @@ def called_from_here() -> Iterator[None]:
         context.context = outer
 
 
-def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`.
-
-    Only those of the program: who calls a jitted function is no matter of what it contains.
-    """
-    callers = joined(frames_of(traceback) or (UNKNOWN_FRAME,), around)[1:]
+def frames_inside(traceback: Any) -> tuple[Frame, ...]:
+    """The same, of the program being lowered only: who calls a jitted function is no matter of what it contains."""
+    frames = frames_of(traceback)
     if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         outside = {(one.file, one.function) for one in frames_of(xla_client.Traceback.get_traceback())}
-        while callers and (callers[-1].file, callers[-1].function) in outside:
-            callers = callers[:-1]
-    return callers
+        while frames and (frames[-1].file, frames[-1].function) in outside:
+            frames = frames[:-1]
+    return frames
+
+
+def frames_in_body(traceback: Any, jaxpr: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames of an equation in a body that an equation with the frames `around` runs, without these.
+
+    Before JAX 0.9 they are on each equation, or those of another call for which the same function was traced: what a
+    function of JAX's has made for another call cannot be told from what it has called, and is taken to be JAX's.
+    """
+    frames = frames_of(traceback)
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not around:
+        return frames
+    if frames[-len(around) :] == around:
+        return frames[: -len(around)]
+    file = jaxpr.debug_info.func_filename
+    return frames if file is None or source_info_util.is_user_filename(file) else ()
+
+
+def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`."""
+    return joined(frames_inside(traceback) or (UNKNOWN_FRAME,), around)[1:]
 
 
 def callers_now(traceback: Any) -> tuple[Frame, ...]:
@@ -109,6 +126,11 @@ class Level:
     code_line: int
     differentiates: str = ""
     maps: bool = False
+
+
+def levels_around_program() -> tuple[Level, ...]:
+    """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""
+    return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()
 
 
 GRADIENT_AND_AUX = "grad_f_aux"

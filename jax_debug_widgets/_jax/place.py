@@ -9,7 +9,7 @@ from typing import Any
 from jax._src import core
 
 from jax_debug_widgets._jax.equation import Loop
-from jax_debug_widgets._jax.frames import Frame, frames_of, joined
+from jax_debug_widgets._jax.frames import Frame, frames_inside, joined
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Place:
         stack = self.stack + equation.source_info.name_stack
         for scope in _scopes(equation, key):
             stack = stack.extend(scope)
-        callers = joined(frames_of(equation.source_info.traceback), self.callers)
+        callers = joined(frames_inside(equation.source_info.traceback), self.callers)
         place = replace(self, stack=stack, callers=callers)
         params = equation.params
         match equation.primitive.name:

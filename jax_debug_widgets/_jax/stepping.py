@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax._src import api_util, core
 
-from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame, frame_of
+from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class _Run:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._outer: tuple[Standing, ...] = ()
+        self._around: tuple[Frame, ...] = ()
 
     def body(
         self,
@@ -104,17 +105,20 @@ class _Run:
             inputs = [read(atom) for atom in equation.invars]
             inner: Any = _INTO.get(equation.primitive.name)
             shown = {names[variable]: value for variable, value in values.items() if variable in names}
-            standing = _standing(equation, path, shown, self._outer)
+            traceback = equation.source_info.traceback
+            own = next(iter(frames_in_body(traceback, jaxpr, self._around)), UNKNOWN_FRAME)
+            standing = _standing(equation, own, path, shown, self._outer)
             if is_whole and len(jaxpr.eqns) == 1 and inner is _into_jit:
                 results = inner(self, equation, inputs, path)
             elif self._ask(standing) and inner is not None:
-                self._outer = (standing, *self._outer)
+                outside = self._outer, self._around
+                self._outer, self._around = (standing, *self._outer), frames_of(traceback)
                 results = inner(self, equation, inputs, (*path, _name_of(equation)))
-                self._outer = self._outer[1:]
+                self._outer, self._around = outside
             else:
                 results = _bind(equation, inputs)
             values.update(zip(equation.outvars, results, strict=True))
-            name_results(equation, names)
+            _name_results(equation, own, names)
         return [read(atom) for atom in jaxpr.outvars]
 
     def closed(self, program: Any, operands: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
@@ -203,9 +207,8 @@ def _name_of(equation: core.JaxprEqn) -> str:
 
 
 def _standing(
-    equation: core.JaxprEqn, path: tuple[str, ...], variables: dict[str, Any], outer: tuple[Standing, ...]
+    equation: core.JaxprEqn, own: Frame, path: tuple[str, ...], variables: dict[str, Any], outer: tuple[Standing, ...]
 ) -> Standing:
-    own = _frame_of(equation)
     by_jax = own is UNKNOWN_FRAME
     outputs = ", ".join(f"{_letter(v)}:{v.aval.str_short(short_dtypes=True)}" for v in equation.outvars)
     inputs = " ".join(str(a.val) if isinstance(a, core.Literal) else _letter(a) for a in equation.invars)
@@ -229,11 +232,6 @@ def _letter(variable: Any) -> str:
     return "_" if isinstance(variable, core.DropVar) else str(core.pp_var(variable, _CONTEXT))
 
 
-def _frame_of(equation: core.JaxprEqn) -> Frame:
-    traceback = equation.source_info.traceback
-    return frame_of(traceback) if traceback is not None else UNKNOWN_FRAME
-
-
 def _argument_names(jaxpr: core.Jaxpr) -> dict[Any, str]:
     """The arguments of a body, as its function calls them."""
     info = getattr(jaxpr, "debug_info", None)
@@ -242,9 +240,8 @@ def _argument_names(jaxpr: core.Jaxpr) -> dict[Any, str]:
     return {variable: name for variable, name in named if name}
 
 
-def name_results(equation: core.JaxprEqn, names: dict[Any, str]) -> None:
+def _name_results(equation: core.JaxprEqn, frame: Frame, names: dict[Any, str]) -> None:
     """Name what an equation computes after the variable that its source line assigns, if it is the whole right-hand side."""
-    frame = _frame_of(equation)
     target = _assigned(frame.file, frame.line, frame.column, frame.end_line, frame.end_column)
     for number, variable in enumerate(equation.outvars):
         if isinstance(variable, core.DropVar):

@@ -16,6 +16,9 @@ from jax._src.interpreters import batching, mlir
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
 
+PMAP_FILES = ("pmap.py", "linear_util.py")
+"""Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""
+
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
     """Put `ours(theirs, operands, dims, **params)` in the place of the batching rule; answers with what undoes it.

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import pxla
 
-from jax_debug_widgets._jax import features, sampling
+from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
@@ -252,7 +252,7 @@ def _is_jaxs(jaxpr: core.Jaxpr) -> bool:
     what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
     """
     file = jaxpr.debug_info.func_filename or ""
-    return not (source_info_util.is_user_filename(file) or file.endswith(("api.py", "loops.py", "pmap.py")))
+    return not (source_info_util.is_user_filename(file) or file.endswith(("api.py", "loops.py", *versions.PMAP_FILES)))
 
 
 def _asking(equation: Any, condition: Any) -> Any:

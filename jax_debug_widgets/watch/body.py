@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.frames import Level, levels_of
+from jax_debug_widgets._jax.frames import Level, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.watching import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
@@ -45,12 +45,15 @@ class Body:
         self.jaxpr, self.place, self.around = jaxpr, place, around
         self.equations = jaxpr.eqns
         self.uses = Uses(jaxpr, place, around)
+        outside = (
+            levels_around_program() if around.equation is None else levels_of(around.equation.source_info.traceback)
+        )
         chains: dict[Any, tuple[Level, ...]] = {}
         self.levels: list[tuple[Level, ...]] = []
         for equation in self.equations:
             traceback = equation.source_info.traceback
             if traceback not in chains:
-                chains[traceback] = self._inside(levels_of(traceback))
+                chains[traceback] = self._inside(levels_of(traceback), outside)
             self.levels.append(chains[traceback])
         self._sources: dict[str, SourceFile] = {}
 
@@ -72,14 +75,12 @@ class Body:
     def calls(self) -> dict[Call, list[int]]:
         """Each place with the equations that come from it, in order.
 
-        Without what JAX has moved here out of a loop: its frames begin in that loop's function, and what it
-        computes of a statement is not what that assigns. (JAX 0.8 does not let it be told.)
+        Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns.
         """
         found: dict[Call, list[int]] = {}
-        own, loops = _function_of(self.jaxpr), self._loop_bodies()
+        loops = self._loop_bodies()
         for number, levels in enumerate(self.levels):
-            through = {(level.file, level.code_line) for level in levels}
-            if own not in through and through & loops:
+            if self._is_moved(levels, loops):
                 continue
             outer: Outer = ()
             for level in levels:
@@ -99,9 +100,12 @@ class Body:
         levels = self.levels[number]
         if len(levels) <= call.depth:
             return False
-        outer = tuple((level.file, level.span) for level in levels[: call.depth])
         level = levels[call.depth]
-        return outer == call.outer and level.file == call.file and call.span.contains(Span(*level.span))
+        return (
+            _places(levels[: call.depth]) == call.outer
+            and level.file == call.file
+            and call.span.contains(Span(*level.span))
+        )
 
     def escaping(self, members: list[int], depth: int) -> list[Made]:
         """The variables that these equations make and others use: variable, equation, number among its results."""
@@ -119,15 +123,11 @@ class Body:
         """JAX's name stack of an equation, in its whole program."""
         return str(self.place.stack + self.equations[number].source_info.name_stack)
 
-    def _inside(self, levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
         """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
-        equation = self.around.equation
-        if equation is None or not levels:
-            return levels
-        outside = levels_of(equation.source_info.traceback)
-        callers = tuple((one.file, one.span) for one in outside)
+        callers, places = _places(outside), _places(levels)
         for length in range(min(len(callers), len(levels)), 0, -1):
-            if tuple((one.file, one.span) for one in levels[:length]) == callers[len(callers) - length :]:
+            if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
         # Traced for another call of the same function: it begins where the function itself does.
         first = next((i for i, one in enumerate(levels) if self._is_own(one)), 0)
@@ -136,11 +136,26 @@ class Body:
     def _is_own(self, level: Level) -> bool:
         return _function_of(self.jaxpr) == (level.file, level.code_line)
 
-    def _loop_bodies(self) -> set[Any]:
-        """File and first line of the functions that the loops of this body run."""
-        loops = [one for one in self.equations if one.primitive.name in ("scan", "while")]
-        programs = [one.params["jaxpr" if one.primitive.name == "scan" else "body_jaxpr"] for one in loops]
-        return {_function_of(program.jaxpr) for program in programs}
+    def _loop_bodies(self) -> list[tuple[Any, Outer]]:
+        """File and first line of the functions that the loops of this body run, and the frames of each loop."""
+        keys = {"scan": "jaxpr", "while": "body_jaxpr"}
+        loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in keys]
+        programs = [(number, one.params[keys[one.primitive.name]]) for number, one in loops]
+        return [(_function_of(program.jaxpr), _places(self.levels[number])) for number, program in programs]
+
+    def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Outer]]) -> bool:
+        """Whether these are frames out of a loop: they begin in its function, or in JAX 0.8 with those of the loop."""
+        through = [(level.file, level.code_line) for level in levels]
+        if _function_of(self.jaxpr) not in through:
+            return any(function in through for function, _ in loops)
+        places = _places(levels)
+        return any(
+            places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
+        )
+
+
+def _places(levels: tuple[Level, ...]) -> Outer:
+    return tuple((level.file, level.span) for level in levels)
 
 
 def _function_of(jaxpr: Any) -> tuple[str | None, int | None]:

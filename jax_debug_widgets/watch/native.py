@@ -137,13 +137,15 @@ _KNOWN_BYTES = 40
 _BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
 _METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
 _NO_VERSION = np.uint64(0xFFFFFFFF)
+_FIRST_VERSION = np.uint64(1 << 32)
+"""0.1 (the minor number is the upper half). XLA before jax 0.9 knows no other, and asks without saying so."""
 
 
 @njit
 def _answer_version(frame: Any) -> None:
     """Say that this is made for XLA's own version, or for none that there is if its frame is not the one we know."""
     metadata = _words(_words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
-    own = _words(frame[_API], _API_VERSION + 1)[_API_VERSION]
+    own = _words(frame[_API], _API_VERSION + 1)[_API_VERSION] if frame[_API] else _FIRST_VERSION
     is_known = frame[_ARGUMENTS_BYTES] == _KNOWN_BYTES and frame[_RESULTS_BYTES] == _KNOWN_BYTES
     metadata[_METADATA_VERSION] = own if is_known else _NO_VERSION
 

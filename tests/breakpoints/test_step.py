@@ -81,6 +81,7 @@ def test_what_jax_has_made_stands_at_the_line_that_called_it():
         scaled = x * 2.0
         return jnp.linalg.norm(jax.nn.relu(scaled))
 
+    jax.make_jaxpr(jax.nn.relu)(jnp.asarray(XS))  # JAX keeps what it traces here, for another call.
     run_stepwise(norm, (XS,), {}, lambda standing: standings.append(standing) or True)
     first = inspect.getsourcelines(norm)[1]
     by_jax = {one.primitive: one.frame.line - first for one in standings if one.by_jax}

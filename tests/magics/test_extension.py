@@ -33,11 +33,12 @@ def of_the_shell(shell: Shell) -> dict[str, object]:
 
 def of_jax() -> dict[str, object]:
     primitives = (debugging.debug_print_p, debugging.debug_callback_p)
+    fancy = batching.fancy_primitive_batchers  # Before 0.10 the rules are in the other table.
     return {
         "lowering": mlir.lower_jaxpr_to_module,
         "execution": pxla.ExecuteReplicated.__call__,
         "primitives": [(p.impl, vars(p).get("bind")) for p in primitives],
-        "batching": [batching.fancy_primitive_batchers[p] for p in primitives],
+        "batching": [(fancy if p in fancy else batching.primitive_batchers)[p] for p in primitives],
         "attributes": [set(vars(p)) for p in primitives],
         "settings": _settings.value,
     }

@@ -86,6 +86,7 @@ def test_a_lane_is_shown_by_its_number():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "bool", "complex64"])
 @pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 3, 4, 5)], ids=str)
+@pytest.mark.filterwarnings("ignore:jax.(ArrayRef|array_ref) is deprecated")  # Treescope asks jax 0.8 for them.
 def test_treescope_shows_arrays_of_any_rank(shape, dtype):
     with jdw.capture() as run:
         jax.debug.callback(lambda _: None, a := jnp.ones(shape, dtype))

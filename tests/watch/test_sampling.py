@@ -146,6 +146,15 @@ def test_a_sampled_loop_gives_the_same_and_every_nth_of_its_values(name, same_bi
         assert statistics_of(ours) == pytest.approx(statistics_of(theirs), rel=1e-5, abs=1e-3)
 
 
+def test_a_print_in_a_sampled_loop_is_called_from_where_it_is_without():
+    with jdw.capture(watch="y") as full:
+        jax.jit(printing_scan)(X)
+    with jdw.capture(watch="y", every=EVERY) as run:
+        jax.jit(printing_scan)(X)
+    callers = [{site.callers for site in one.sites if not site.watch} for one in (full, run)]
+    assert callers[0] == callers[1] and len(callers[0]) == 1
+
+
 def test_a_loop_that_never_runs():
     program = jax.jit(lambda x, n: lax.fori_loop(0, n, lambda i, c: advance(c, i), x))
     with jdw.capture(watch="y", every=EVERY) as run:
