@@ -285,7 +285,9 @@ class Uses:
             count = 0 if "rematted_computation" in path else path.count("transpose(")
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
-            if count and (not variables or any(atom in self.cotangents for atom in variables)):
+            if count and (
+                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(_is_one, equation.invars))
+            ):
                 self.cotangents.update(equation.outvars)
         for position, atom in enumerate(jaxpr.outvars):
             is_primal = around.primal is None or position in around.primal
@@ -307,6 +309,8 @@ class Uses:
         elif name == "while":
             used = set(range(len(results)))
         cotangents = frozenset(i for i, atom in enumerate(operands) if self.is_cotangent(atom))
+        if not cotangents and self.transposed[number]:
+            cotangents = frozenset(i for i, atom in enumerate(operands) if _is_one(atom))
         return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents)
 
     def is_cotangent(self, atom: Any) -> bool:
@@ -318,3 +322,9 @@ class Uses:
         level = self.transposed[number]
         used = any(self.transposed[consumer] <= level for consumer in self.consumers.get(variable, ()))
         return used or variable in self.results
+
+
+def _is_one(atom: Any) -> bool:
+    """Whether an operand is the constant 1: in a transposed program what a gradient begins with."""
+    aval: Any = atom.aval
+    return isinstance(atom, core.Literal) and aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)

@@ -84,7 +84,9 @@ def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.nda
     for kind in [*(_with_callers(choices, names[index]) for index in (0, 2) if names), *names]:
         found = [choice for choice, called in zip(choices, kind, strict=True) if plain and called == plain]
         forward = [choice for choice in found if choice.site.phase == "forward"]
-        chosen = forward or found
+        # Of executions of one line the gradient of the last is computed first.
+        is_gradient = bool(found) and all(one.site.watch and one.site.watch.role == "gradient" for one in found)
+        chosen = found[::-1] if is_gradient else forward or found
         if number.isdecimal() and 0 < int(number) <= len(chosen):
             return chosen[int(number) - 1]
         # An expression that one call passes twice is one value.

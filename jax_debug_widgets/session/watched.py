@@ -61,7 +61,9 @@ class WatchedValue(Mapping[str, np.ndarray]):
         Raises:
           KeyError: the program does not differentiate it.
         """
-        return self._run[f"grad/{self.site.label}"]
+        sites = self._run.values.sites()
+        name = next((name for name, site in sites.items() if site.id == self.site.id), self.site.label)
+        return self._run[f"grad/{name}"]
 
     @property
     def histogram(self) -> np.ndarray:
@@ -123,16 +125,22 @@ class WatchedValue(Mapping[str, np.ndarray]):
 class WatchedValues(Mapping[str, WatchedValue]):
     """The watched values of a run: by name where that is at one place, `logits@model.py:12` where at several.
 
-    Of a line that Python's loops run several times in one program each execution is a value: `x@model.py:12#2`.
+    Of a line that Python's loops run several times in one program each execution is a value: `x@model.py:12#2`, whose
+    gradient is `grad/x@model.py:12#2`.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def _sites(self) -> dict[str, CallSite]:
-        """Each site by its shortest name that is its own; the forward pass comes first."""
+    def sites(self) -> dict[str, CallSite]:
+        """Each site by its shortest name that is its own; the forward pass comes first.
+
+        Gradients come backwards: what a loop in Python unrolled has that of its last execution first.
+        """
         sites = [site for site in self._run.sites if site.watch is not None]
-        sites.sort(key=lambda site: site.phase != "forward")
+        gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
+        values = [site for site in sites if site.watch and site.watch.role == "value"]
+        sites = [*sorted(values, key=lambda site: site.phase != "forward"), *reversed(gradients)]
         labels = Counter(site.label for site in sites)
         places = Counter(f"{site.label}@{site.where}" for site in sites)
         found: dict[str, CallSite] = {}
@@ -144,7 +152,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
         return found
 
     def __getitem__(self, name: str) -> WatchedValue:
-        sites = self._sites()
+        sites = self.sites()
         found = {own: site for own, site in sites.items() if name in (own, site.label, f"{site.label}@{site.where}")}
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
@@ -158,10 +166,10 @@ class WatchedValues(Mapping[str, WatchedValue]):
         raise KeyError(f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._sites())
+        return iter(self.sites())
 
     def __len__(self) -> int:
-        return len(self._sites())
+        return len(self.sites())
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {value!r}" for name, value in self.items()) or "<no watched values>"

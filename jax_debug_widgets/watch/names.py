@@ -146,13 +146,22 @@ def _entering(body: Body, part: list[int]) -> dict[Any, int]:
     """The cotangents that these equations take from others, each with the first equation that takes it."""
     made = {variable for number in part for variable in body.equations[number].outvars}
     entering: dict[Any, int] = {}
+    spread: dict[Any, int] = {}
     for number in part:
         if body.equations[number].primitive.name == "add_any":
             continue  # It sums this cotangent with that of another use of the same value, further up.
         for atom in body.equations[number].invars:
             if body.uses.is_cotangent(atom) and atom not in made and is_array(atom):
-                entering.setdefault(atom, number)
-    return entering
+                (spread if _is_only_added(body, number) else entering).setdefault(atom, number)
+    return entering or spread
+
+
+def _is_only_added(body: Body, number: int) -> bool:
+    """Whether an equation makes a cotangent as large as another use's, to add them: `vmap` does so."""
+    equation = body.equations[number]
+    users = [user for variable in equation.outvars for user in body.uses.consumers.get(variable, ())]
+    is_added = all(body.equations[user].primitive.name == "add_any" for user in users)
+    return equation.primitive.name == "broadcast_in_dim" and bool(users) and is_added
 
 
 def _by_type(values: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:

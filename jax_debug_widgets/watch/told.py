@@ -20,6 +20,7 @@ NOT_NEEDED = (
     "no operation is known to compute it: it is no array, nothing uses it, or JAX says that it is computed elsewhere"
 )
 SEVERAL = "several values: each is told where it is computed"
+RETURNED = "told where it is assigned"
 RULE = "in a rule for derivatives: JAX says that it is computed where the function is called"
 
 
@@ -89,9 +90,13 @@ def _why(source: SourceFile, file: str, statement: Statement, name: str, seen: S
     if function is None or (file, function.name) not in seen.functions:
         is_rule = function is not None and function.name.rpartition(".")[2] in source.rules
         return RULE if is_rule else NOT_COMPILED
-    if statement.is_return and isinstance(statement.value, ast.Tuple | ast.List | ast.Dict):
+    return (_why_returned(statement.value) if statement.is_return else "") or _why_not_computed(statement.value)
+
+
+def _why_returned(value: ast.expr) -> str:
+    if isinstance(value, ast.Tuple | ast.List | ast.Dict):
         return SEVERAL
-    return _why_not_computed(statement.value)
+    return RETURNED if _is_alias(value) else ""
 
 
 def _why_not_computed(value: ast.expr) -> str:

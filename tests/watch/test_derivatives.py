@@ -91,4 +91,41 @@ def test_each_layer_of_a_python_loop_has_one_gradient(is_inside_a_scan, watched)
     run = watched(jax.jit(jax.grad(looped if is_inside_a_scan else loss)), X, watch="grad/x")
     wanted = jax.grad(forward, argnums=1)(X, [jnp.zeros(4)] * 3)
     found = [value["l2"].item() for name, value in run.values.items()]
-    np.testing.assert_allclose(found, [jnp.linalg.norm(one) for one in reversed(wanted)], rtol=1e-4)
+    norms = [jnp.linalg.norm(one) for one in wanted]
+    np.testing.assert_allclose(found, norms, rtol=1e-4)
+    np.testing.assert_allclose(
+        [run.series(f"grad_norm/x#{number}")[1].item() for number in (1, 2, 3)], norms, rtol=1e-4
+    )
+
+
+def test_each_execution_of_a_line_has_its_own_gradient(watched, agrees):
+    @jax.jit
+    def loss(x):
+        y = x
+        for scale in (2.0, 3.0):
+            y = jnp.sin(y) * scale
+        return y.sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X)
+    first, second = (name for name in run.values if name.startswith("y@"))
+    agrees(run[first].gradient, 3 * jnp.cos(2 * jnp.sin(X)))
+    agrees(run[second].gradient, jnp.ones(4))
+
+
+def test_a_jitted_function_and_one_of_single_numbers_have_gradients_too(watched, agrees):
+    @jax.jit
+    def loss(x):
+        y = jnp.sin(x)
+        return (y**2).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X)
+    agrees(run["grad/y"], 2 * jnp.sin(X))
+
+    def single(x):
+        y = jnp.sin(x)
+        z = jnp.exp(y)
+        return z * z
+
+    run = watched(jax.jit(jax.value_and_grad(single)), 0.5)
+    agrees(run["grad/z"], 2 * jnp.exp(jnp.sin(0.5)))
+    agrees(run["grad/y"], 2 * jnp.exp(jnp.sin(0.5)) ** 2)
