@@ -94,9 +94,8 @@ class Watch:
                 raise shown from None
             # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
             effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
-            if outputs and _is_ready(
-                outputs[-1]
-            ):  # A program's outputs are ready together, when it has run to its end.
+            # A program's outputs are ready together, when it has run to its end.
+            if outputs and _is_ready(outputs[-1]):
                 executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
             else:
                 executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))

@@ -8,6 +8,7 @@ The bodies of a program stay as they are: what reads the watched values is appen
 from __future__ import annotations
 
 import operator
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -53,6 +54,10 @@ class Watcher(Protocol):
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """Nothing is taken in this condition of a loop, though `body` might have chosen something."""
+        ...
+
+    def prepared(self, program: str, seconds: float) -> None:
+        """A program has its taps: how long that took, before JAX lowered it."""
         ...
 
     def failed(self, program: str, error: Exception) -> None:
@@ -118,7 +123,9 @@ class WatchHooks(Replacing):
         key = settings, replicas
         try:
             if key not in known:
+                began = time.perf_counter()
                 known[key] = self._with_taps(program, name, replicas, watcher)
+                watcher.prepared(name, time.perf_counter() - began)
             if known[key] is not None:
                 return theirs(known[key], name, *args, **options)
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.

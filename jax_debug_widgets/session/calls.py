@@ -140,7 +140,7 @@ class CallLog:
 
     def executing(self, name: str, ordered: bool, taps: Sequence[Tap]) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library."""
-        function = name.removeprefix("jit(").removeprefix("jit_").removesuffix(")")
+        function = _function_of(name)
         opened = self._opened()
         record = opened[-1] if opened else None
         if record is None or record.executed or record.function not in ("", function):
@@ -157,9 +157,13 @@ class CallLog:
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
         """Remember how long a stage took until the call that it was for is known."""
-        function = name.removeprefix("jit(").removesuffix(")")
         with self._up_to_date():
-            self._preparations.compiled(stage, function, seconds)
+            self._preparations.compiled(stage, _function_of(name), seconds)
+
+    def prepared(self, name: str, seconds: float) -> None:
+        """Count what was done to a program before it was lowered as part of that."""
+        with self._up_to_date():
+            self._preparations.prepared(_function_of(name), seconds)
 
     def traced(self, printed: Traced) -> None:
         """A function that this thread traces has printed."""
@@ -347,6 +351,11 @@ class CallSpan:
     def raised(self, error: BaseException | None) -> None:
         """It has raised `error`; None where the cell caught it."""
         self.log.abandon(self.record, error)
+
+
+def _function_of(name: str) -> str:
+    """`f`, of a program that JAX calls `jit(f)`, `jit_f` or `f`."""
+    return name.removeprefix("jit(").removeprefix("jit_").removesuffix(")")
 
 
 def brief(error: BaseException) -> str:

@@ -70,6 +70,12 @@ class Observer:
         if run is not None and is_capturing():
             run.call_log.compiled(stage, name, seconds)
 
+    def prepared(self, name: str, seconds: float) -> None:
+        """A program has got the taps of what is watched in it."""
+        run = self._session.active
+        if run is not None and is_capturing():
+            run.call_log.prepared(name, seconds)
+
     def printed(self, printed: Printed) -> None:
         """A function that this thread traces has called Python's `print`."""
         run = self._session.active

@@ -11,15 +11,20 @@ if TYPE_CHECKING:
 
 
 class Preparations:
-    """Function -> how long the stages of its compilation took, and what it printed while it was traced. Not locked."""
+    """Function -> how long we and each stage of its compilation took, and what it printed while it was traced. Not locked."""
 
     def __init__(self) -> None:
         self._compiled: dict[str, dict[Stage, float]] = {}
+        self._prepared: dict[str, float] = {}
         self._printed: dict[str, list[Traced]] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
         """A stage has ended. Of functions traced inside others the outermost is told last, and includes them."""
         self._compiled.setdefault(function, {})[stage] = seconds
+
+    def prepared(self, function: str, seconds: float) -> None:
+        """We have changed its program; JAX lowers it next."""
+        self._prepared[function] = seconds
 
     def printed(self, traced: Traced) -> None:
         """A function has printed while it was traced, outside all calls of the cell."""
@@ -27,7 +32,10 @@ class Preparations:
 
     def hand_over(self, record: Record) -> None:
         """What was done to the function of this call was for it."""
-        record.stages.update(self._compiled.pop(record.function, {}))
+        stages = self._compiled.pop(record.function, {})
+        if "lower" in stages:
+            stages["lower"] += self._prepared.pop(record.function, 0.0)
+        record.stages.update(stages)
         for traced in self._printed.pop(record.function, ()):
             record.take_print(traced)
 

@@ -7,6 +7,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 _MAX_RUNS = 50
 """Ended runs that stay available to their panels; the oldest is let go of."""
 
+_UNREAD = -2
+"""The box of what is captured for nobody."""
+
 _TIME_TO_END = 1.0
 """Seconds in which a program that is interrupted at a breakpoint has ended."""
 
@@ -58,6 +62,7 @@ class Session:
         self.capture.threads.inherit = self._inherited
         self._thread = threading.local()
         self.watching = Watching(self.capture)
+        self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
@@ -312,7 +317,15 @@ class Session:
         if run is None:
             raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
         run.is_measured = True
-        return verify(run, self.capture.explaining, function, args, kwargs)
+
+        @contextmanager
+        def unwatched() -> Iterator[None]:
+            settings = replace(run.options, watch=None).settings(_UNREAD)
+            with self.capture.explaining(), self.capture.on(settings):
+                yield
+            self.capture.take(_UNREAD)
+
+        return verify(run, self.capture.explaining, unwatched, function, args, kwargs)
 
     def step(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.

@@ -96,15 +96,18 @@ class Verification:
 
 def verify(
     run: Run,
+    uncaptured: Callable[[], AbstractContextManager[None]],
     unwatched: Callable[[], AbstractContextManager[None]],
     function: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Verification:
-    """Call `function` three times in the capture of `run`, and three times outside it, with the same inputs.
+    """Call `function` three times in the capture of `run`, and as often unwatched, with the same inputs.
 
     Args:
-      unwatched: a context in which programs are compiled as without us.
+      uncaptured: a context in which programs are compiled as without us: what the results are compared with.
+      unwatched: one in which they are captured without watching: what the times are compared with, for a print takes JAX
+        forty times as long as a capture.
     """
 
     def call() -> tuple[Any, float]:
@@ -113,15 +116,14 @@ def verify(
         result = jax.block_until_ready(function(*own_args, **own_kwargs))
         return result, time.perf_counter() - start
 
-    with unwatched():
-        plain, _ = call()
-    call()
-
-    def again() -> tuple[Any, float]:
-        with unwatched():
+    def within(context: Callable[[], AbstractContextManager[None]]) -> tuple[Any, float]:
+        with context():
             return call()
 
-    rounds = [(again(), call()) for _ in range(_MEASURED)]
+    plain, _ = within(uncaptured)
+    within(unwatched)
+    call()
+    rounds = [(within(unwatched), call()) for _ in range(_MEASURED)]
     plain_seconds, watched_seconds = (min(seconds for _, seconds in side) for side in zip(*rounds, strict=True))
     (repeated, _), (result, _) = rounds[-1]
     differences = differences_of(result, plain)

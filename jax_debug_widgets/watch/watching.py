@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,17 @@ if TYPE_CHECKING:
 
 
 class Watching:
-    """What watches the programs of this process."""
+    """What watches the programs of this process.
+
+    Attributes:
+      prepared: called with the name of a program that has got its taps, and the seconds that it took.
+    """
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
         self._lock = threading.Lock()
         self._seen: dict[Watch, Seen] = {}
+        self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
         capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
 
@@ -49,14 +54,14 @@ class Watching:
             return self._seen.setdefault(watch, Seen())
 
     def _watcher(self, _name: str, watch: Any) -> ProgramWatcher:
-        seen = self.seen(watch)
-        return ProgramWatcher(self._capture, watch, seen)
+        return ProgramWatcher(self._capture, watch, self.seen(watch), self.prepared)
 
 
 class ProgramWatcher:
     """Watches one program: see `_jax.watching.Watcher`."""
 
-    def __init__(self, capture: Capture, watch: Watch, seen: Seen) -> None:
+    def __init__(self, capture: Capture, watch: Watch, seen: Seen, prepared: Callable[[str, float], None]) -> None:
+        self._tell_prepared = prepared
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
         self._added = [Pattern(name, capture.sites.name_file) for name in watch.added]
@@ -68,6 +73,10 @@ class ProgramWatcher:
         self._count: dict[object, int] = {}
         self._order = 0
         self._work = Work()
+
+    def prepared(self, program: str, seconds: float) -> None:
+        """See `_jax.watching.Watcher`."""
+        self._tell_prepared(program, seconds)
 
     def failed(self, program: str, error: Exception) -> None:
         """See `_jax.watching.Watcher`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import threading
 import types
 import weakref
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import watching
 from jax_debug_widgets._jax.dispatch import Execution
 from jax_debug_widgets.breakpoints import Policy
 from jax_debug_widgets.session import current_session
@@ -46,6 +48,15 @@ def test_a_first_call_was_traced_lowered_and_compiled(ours):
     assert (first.state, first.events, first.error) == ("drained", 1, "")
     (second,) = calls_of(ours, "h(2.)")
     assert (second.trace, second.lower, second.compile) == (None, None, None)
+
+
+def test_what_watching_does_to_a_program_is_part_of_lowering_it(monkeypatch):
+    clock = itertools.count(step=100.0)
+    monkeypatch.setattr(watching, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+    with jdw.capture(watch=True) as run:
+        fresh(printing=False)(1.0)
+    (call,) = run.calls
+    assert 100 < call.lower < 200
 
 
 def test_a_call_is_dispatched_then_ready_then_drained(ours):
