@@ -11,7 +11,7 @@ import operator
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from jax._src import core, debugging, source_info_util
@@ -24,6 +24,7 @@ from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import scope_of_module
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
+from jax_debug_widgets._jax.uses import Around, Uses
 from jax_debug_widgets._jax.watch_tap import Taken, tap_equations
 
 _ENTERED = {
@@ -71,26 +72,6 @@ class Watcher(Protocol):
     def every(self) -> int:
         """Only each so-manieth iteration of the outermost loop, or call, is watched."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Around:
-    """What a body cannot know by itself.
-
-    Attributes:
-      equation: what runs the body; None for the whole program.
-      primal: the results that the program itself uses, as opposed to what differentiation keeps for its backward pass.
-      cotangents: the operands that are cotangents.
-      every, sampled_loop: of which loop around it only every how manieth iteration is watched.
-      replicas: how many devices run the program.
-    """
-
-    equation: Any = None
-    primal: frozenset[int] | None = None
-    cotangents: frozenset[int] = frozenset()
-    every: int = 1
-    sampled_loop: int = 0
-    replicas: int = 1
 
 
 _NUM_DEVICES = 7
@@ -267,71 +248,3 @@ def _asking(equation: Any, condition: Any) -> Any:
     plain = equation.params["cond_jaxpr"]
     asked = equation.replace(params={**equation.params, "cond_jaxpr": condition})
     return told_apart(asked, plain.jaxpr) if plain.out_avals[0].shape else asked
-
-
-class Uses:
-    """Who uses what in a body, as far as differentiation is concerned.
-
-    Attributes:
-      backward: for each equation whether it is part of a transposed program.
-      cotangents: the variables that are cotangents.
-    """
-
-    def __init__(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> None:
-        self._around = around
-        self.consumers: dict[Any, list[int]] = {}
-        self.results: dict[Any, list[int]] = {}
-        self.transposed: list[int] = []
-        self.cotangents = {jaxpr.invars[i] for i in around.cotangents if i < len(jaxpr.invars)}
-        stack = str(place.stack)
-        for number, equation in enumerate(jaxpr.eqns):
-            for atom in equation.invars:
-                if not isinstance(atom, core.Literal):
-                    self.consumers.setdefault(atom, []).append(number)
-            path = f"{stack}/{equation.source_info.name_stack}"
-            count = 0 if "rematted_computation" in path else path.count("transpose(")
-            self.transposed.append(count)
-            variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
-            if count and (
-                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(_is_one, equation.invars))
-            ):
-                self.cotangents.update(equation.outvars)
-        for position, atom in enumerate(jaxpr.outvars):
-            is_primal = around.primal is None or position in around.primal
-            if is_primal and not isinstance(atom, core.Literal):
-                self.results.setdefault(atom, []).append(position)
-
-    def around(self, number: int, equation: Any, key: str) -> Around:
-        """What is around the body that an equation runs, which it has as its parameter `key`."""
-        operands, results = list(equation.invars), list(equation.outvars)
-        name = equation.primitive.name
-        if name == "cond":
-            operands = operands[1:]
-        elif name == "while":
-            first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-            operands = [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else operands[first:]
-        used = {i for i, out in enumerate(results) if self.is_used(out, number)}
-        if name == "scan":
-            used |= set(range(equation.params["num_carry"]))
-        elif name == "while":
-            used = set(range(len(results)))
-        cotangents = frozenset(i for i, atom in enumerate(operands) if self.is_cotangent(atom))
-        if not cotangents and self.transposed[number]:
-            cotangents = frozenset(i for i, atom in enumerate(operands) if _is_one(atom))
-        return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents)
-
-    def is_cotangent(self, atom: Any) -> bool:
-        """Whether this operand is a cotangent."""
-        return not isinstance(atom, core.Literal) and atom in self.cotangents
-
-    def is_used(self, variable: Any, number: int) -> bool:
-        """Whether the program itself uses this result of equation `number`."""
-        level = self.transposed[number]
-        used = any(self.transposed[consumer] <= level for consumer in self.consumers.get(variable, ()))
-        return used or variable in self.results
-
-
-def _is_one(atom: Any) -> bool:
-    """Whether an operand is the constant 1: in a transposed program what a gradient begins with."""
-    aval: Any = atom.aval
-    return isinstance(atom, core.Literal) and aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)

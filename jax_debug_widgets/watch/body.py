@@ -10,7 +10,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.frames import Level, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.watching import Around, Uses
+from jax_debug_widgets._jax.uses import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
 Made = tuple[Any, int, int]

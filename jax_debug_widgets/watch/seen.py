@@ -28,7 +28,8 @@ class Seen:
     """What was found in the programs compiled for one `Watch`.
 
     Attributes:
-      names: all that has a name there.
+      names: all that has a name there; `scopes`, `primitives`: the named scopes and primitives of all values, where some
+        pattern was no name.
       places: file, range and name of each value that has one there, and whether it is watched.
       functions: file and name of each function that was traced for them.
       matched: pattern -> the sites of the values that it has found; none where all are untaken.
@@ -40,6 +41,8 @@ class Seen:
     """
 
     names: dict[str, None] = field(default_factory=dict)
+    scopes: dict[str, None] = field(default_factory=dict)
+    primitives: dict[str, None] = field(default_factory=dict)
     places: dict[tuple[str, Span, str], bool] = field(default_factory=dict)
     functions: set[tuple[str, str]] = field(default_factory=set)
     matched: dict[str, set[int]] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Seen:
 
         missing = [name for name in watch.names if is_missing(name)] if not self.failures else []
         return [
-            *(unmatched(name, self.names) for name in missing),
+            *(unmatched(name, self.names, self.scopes, self.primitives) for name in missing),
             *_of_condition(watch, self),
             *_of_loops(self, sites),
             *lanes.note(self.laneless, sites),

@@ -202,14 +202,16 @@ _STRUCTURE = frozenset({
 })  # fmt: skip
 
 
-def unmatched(pattern: str, names: Iterable[str]) -> str:
-    """A sentence for a pattern that found nothing, with the nearest names."""
-    known = sorted(set(names))
+def unmatched(pattern: str, names: Iterable[str], scopes: Iterable[str] = (), primitives: Iterable[str] = ()) -> str:
+    """A sentence for a pattern that found nothing, with the nearest names, scopes and primitives."""
+    known, scopes = sorted(set(names)), sorted(set(scopes))
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
         return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was."
-    near = difflib.get_close_matches(bare, known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(bare, {*known, *scopes, *primitives}, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if "/" in bare and scopes:
+        return f"Nothing to watch is in the scope {pattern!r}.{hint} There are the scopes {some_of(scopes)}."
     return f"Nothing to watch is called {pattern!r}.{hint} There are: {some_of(known)}."
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.program import device_names
+from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets._jax.watch_tap import Taken
-from jax_debug_widgets._jax.watching import Around
 from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
@@ -146,6 +146,8 @@ class ProgramWatcher:
         chosen = [one for one in candidates if self._is_asked_for(one) or self._is_added(one)]
         left = [one for one in self._patterns if one not in self._names]
         for one in every_value(body, named) if left else ():
+            self._seen.primitives[one.primitive] = None
+            self._seen.scopes.update({scope: None} if (scope := scope_of(one.stack)) else {})
             if one not in chosen and any(pattern.matches_value(one) for pattern in left):
                 chosen.append(one)
         return sorted(chosen, key=lambda one: one.equation)

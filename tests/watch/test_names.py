@@ -456,3 +456,25 @@ def test_where_nothing_was_compiled_no_name_is_called_wrong():
     with pytest.raises(TypeError, match="dot_general"), jdw.capture(watch="sine_of_all") as run:
         jax.jit(lambda x: x @ jnp.ones(3))(X)
     assert not run.status().notes
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("hiden", "is called 'hiden'. Did you mean 'hidden'"),
+        ("dot_generl", "is called 'dot_generl'. Did you mean 'dot_general'?"),
+        ("layer9/mlp", "is in the scope 'layer9/mlp'. Did you mean 'layer0/mlp'? There are the scopes layer0/mlp."),
+        ("zzz", "is called 'zzz'. There are: hidden"),
+    ],
+)
+def test_what_is_not_to_be_found_is_answered_with_the_nearest_of_its_kind(asked, told):
+    @jax.jit
+    def f(x):
+        with jax.named_scope("layer0"), jax.named_scope("mlp"):
+            hidden = jnp.exp(x @ x)
+        return hidden + 1
+
+    with jdw.capture(watch=asked) as run:
+        f(jnp.ones((3, 3)))
+    (note,) = run.status().notes
+    assert note.startswith(f"Nothing to watch {told}")

@@ -119,6 +119,8 @@ describe("the streams", () => {
     expect(find(".empty").textContent).toContain("Nothing has fired yet");
     show(goldenBatch("empty"));
     expect(find(".empty").textContent).toContain("Nothing fired in this run");
+    showTab("streams", goldenBatch("watch"));
+    expect(find(".empty").textContent).toContain("What this run watches is in Source");
   });
 
   it("can be one, by arrival", () => {

@@ -15,7 +15,8 @@ interface Props {
 
 export function Streams({ run, ui, status, dark }: Props) {
   run.watch();
-  if (run.merged.positions.length === 0 && run.streamSites.length === 0) return <NothingYet state={status.state} />;
+  if (run.merged.positions.length === 0 && run.streamSites.length === 0)
+    return <NothingYet run={run} state={status.state} />;
   const sites = run.streamSites;
   const anyOrdered = sites.some((site) => site.ordered);
   const anyUnordered = sites.some((site) => !site.ordered);
@@ -53,7 +54,15 @@ export function Streams({ run, ui, status, dark }: Props) {
   );
 }
 
-function NothingYet({ state }: { state: string }) {
+function NothingYet({ run, state }: { run: RunStore; state: string }) {
+  if (run.watched.tables.size > 0) {
+    return (
+      <div class="empty">
+        <strong>Nothing printed or called back</strong>
+        <span>What this run watches is in Source and Plots.</span>
+      </div>
+    );
+  }
   if (state === "running" || state === "waiting") {
     return (
       <div class="empty">
