@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.columns import unpack, unpack_texts
 
 
 class RecordingComm:
@@ -65,9 +66,9 @@ class Browser:
     def receive(self, content: dict[str, Any], buffer: bytes) -> bool:
         """Take in a message; False if events before it are missing and must be asked for."""
         assert content["version"] == wire.VERSION
-        columns = wire.unpack(content["columns"], buffer)
+        columns = unpack(content["columns"], buffer)
         if content["type"] == "rows":
-            self.texts |= {content["first"] + row: text for row, text in wire.unpack_texts(columns).items()}
+            self.texts |= {content["first"] + row: text for row, text in unpack_texts(columns).items()}
             return True
         self.sites |= {site["id"]: site for site in content["sites"]}
         self.calls |= {call["id"]: call for call in content["calls"]}
@@ -80,6 +81,6 @@ class Browser:
         self.events |= {first + row: values for row, values in enumerate(rows)}
         points = (columns[name].tolist() for name in ("point_row", "point_value", "point_y"))
         self.points |= {(first + row, value): y for row, value, y in zip(*points, strict=True)}
-        self.texts |= {first + row: text for row, text in wire.unpack_texts(columns).items()}
+        self.texts |= {first + row: text for row, text in unpack_texts(columns).items()}
         self.next = max(self.next, first + content["count"])
         return True

@@ -211,14 +211,13 @@ class Segment:
             for value in tap.inexact:
                 for rows, column in _pieces(self._columns[number][value]):
                     nan, inf = _odd(tap, value, column)
-                    odd = (nan + inf).reshape(len(column), -1).any(axis=1)
-                    if not odd.any():
+                    odd = np.flatnonzero(nan + inf)
+                    if not len(odd):
                         continue
-                    first = self.first + int(self._starts[firings[rows.start + int(np.flatnonzero(odd)[0])]])
+                    first = self.first + int(self._starts[firings[rows.start + int(odd[0])]])
                     before = found.get(tap.site.id, (0, 0, first))
-                    found[tap.site.id] = (
-                        before[0] + int(nan.sum()), before[1] + int(inf.sum()), min(before[2], first)
-                    )  # fmt: skip
+                    more = int(nan.sum()), int(inf.sum())
+                    found[tap.site.id] = (before[0] + more[0], before[1] + more[1], min(before[2], first))
         return found
 
     def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:
@@ -297,9 +296,15 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
 
 def _odd(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many numbers in each element of a column are NaN, and how many infinite: the statistics of an array count them."""
+    none = np.zeros(len(column))
     if tap.site.watch is None or len(tap.site.values) == 1:
-        return np.isnan(column), np.isinf(column)
-    name, none = tap.site.values[value], np.zeros(len(column))
+        if np.isfinite(
+            column
+        ).all():  # As nearly always: counting takes longer, while large arrays wait to be taken in.
+            return none, none
+        rows = column.reshape(len(column), -1)
+        return np.isnan(rows).sum(axis=1), np.isinf(rows).sum(axis=1)
+    name = tap.site.values[value]
     return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
 
 

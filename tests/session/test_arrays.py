@@ -9,8 +9,8 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session.arrays import array_message
-from jax_debug_widgets.transport import wire
 from jax_debug_widgets.transport.arrays import MAX_SIDE
+from jax_debug_widgets.transport.columns import unpack
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def run():
 
 def asked(run, **request):  # noqa: ANN003 - a request's fields
     content, buffer = array_message(run, 7, {"event": 0, **request})
-    columns = wire.unpack(content["data"], buffer)
+    columns = unpack(content["data"], buffer)
     shape = (content["rows"], content["columns"], *([content["channels"]] if "channels" in content else []))
     return content, columns["data"].reshape(shape), columns["histogram"]
 

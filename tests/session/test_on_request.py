@@ -15,7 +15,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session, files, tables
 from jax_debug_widgets.session.histograms import BINS, MAX_EVENTS
 from jax_debug_widgets.session.requests import answer
-from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.columns import unpack
 
 STEPS = 500
 
@@ -36,7 +36,7 @@ def run():
 def asked(run, **request):  # noqa: ANN003 - a request's fields
     ((content, buffer),) = answer(current_session(), {"run": run.key, "id": 3, **request})
     assert content["id"] == 3
-    return content, wire.unpack(content.get("data", ()), buffer)
+    return content, unpack(content.get("data", ()), buffer)
 
 
 @pytest.mark.parametrize("start", [(0, 0), (5, 3), (39, 24), (100, -2)])

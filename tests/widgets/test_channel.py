@@ -12,7 +12,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport.columns import unpack, unpack_texts
 from jax_debug_widgets.widgets import Channel, Panel
 from jax_debug_widgets.widgets.channel import PanelModel, front_end
 from tests.fakes import Browser
@@ -128,9 +128,9 @@ def test_the_browser_can_ask_for_all_of_it_again(comms):
     comm.ask({"type": "rows", "run": run.key, "id": 2, "first": 0, "count": 5})
     (batch, batch_buffer), (rows, rows_buffer) = comm.messages
     assert (batch["type"], batch["count"], len(batch["sites"])) == ("batch", 1, 1)
-    assert wire.unpack(batch["columns"], batch_buffer)["site"].tolist() == [run.sites[0].id]
+    assert unpack(batch["columns"], batch_buffer)["site"].tolist() == [run.sites[0].id]
     assert (rows["type"], rows["id"]) == ("rows", 2)
-    assert wire.unpack_texts(wire.unpack(rows["columns"], rows_buffer)) == {0: "x 1.0"}
+    assert unpack_texts(unpack(rows["columns"], rows_buffer)) == {0: "x 1.0"}
 
 
 @pytest.mark.usefixtures("session")
