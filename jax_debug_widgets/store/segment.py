@@ -297,15 +297,16 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
 def _odd(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many numbers in each element of a column are NaN, and how many infinite: the statistics of an array count them."""
     none = np.zeros(len(column))
-    if tap.site.watch is None or len(tap.site.values) == 1:
+    if tap.site.watch is not None and len(tap.site.values) > 1:
+        name = tap.site.values[value]
+        return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
+    with np.errstate(all="ignore"):
         if np.isfinite(
-            column
-        ).all():  # As nearly always: counting takes longer, while large arrays wait to be taken in.
+            column.sum()
+        ):  # Then all is, as nearly always; and a large array is read without making another.
             return none, none
-        rows = column.reshape(len(column), -1)
-        return np.isnan(rows).sum(axis=1), np.isinf(rows).sum(axis=1)
-    name = tap.site.values[value]
-    return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
+    rows = column.reshape(len(column), -1)
+    return np.isnan(rows).sum(axis=1), np.isinf(rows).sum(axis=1)
 
 
 def _pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:

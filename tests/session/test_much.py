@@ -67,8 +67,9 @@ def test_arrays_of_64_mb_do_not_pin_more_than_the_budget(say, steps):
         jax.block_until_ready(program(zeros))
         jax.effects_barrier()
         run.collect()
-    # Besides what is kept: the loop's two copies, the one that XLA is handing over, and the one made for the callback.
-    assert memory.peak <= (BUDGET_MB << 20) + 5 * NBYTES, memory.peak >> 20
+    # Besides what is kept: the loop's two copies, the one that XLA is handing over, the one made for the callback, the one
+    # whose place it takes, and what the allocator has not given back yet.
+    assert memory.peak <= (BUDGET_MB << 20) + 6 * NBYTES, memory.peak >> 20
     large, small = (next(site for site in run.sites if bool(site.label == "i") == is_step) for is_step in (False, True))
     seen, dropped = run.store.seen_by_site(), run.store.dropped_by_site()
     assert seen == {large.id: steps, small.id: steps}
