@@ -158,7 +158,7 @@ class CallLog:
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
         """Remember how long a stage took until the call that it was for is known."""
         with self._up_to_date():
-            self._preparations.compiled(stage, _function_of(name), seconds)
+            self._preparations.compiled(stage, name.removeprefix("jit(").removesuffix(")"), seconds)
 
     def prepared(self, name: str, seconds: float) -> None:
         """Count what was done to a program before it was lowered as part of that."""
@@ -353,9 +353,10 @@ class CallSpan:
         self.log.abandon(self.record, error)
 
 
-def _function_of(name: str) -> str:
-    """`f`, of a program that JAX calls `jit(f)`, `jit_f` or `f`."""
-    return name.removeprefix("jit(").removeprefix("jit_").removesuffix(")")
+def _function_of(program: str) -> str:
+    """`f`, of a program that JAX calls `jit(f)`, or `jit_f` in some versions."""
+    inside = program.removeprefix("jit(")
+    return program.removeprefix("jit_") if inside == program else inside.removesuffix(")")
 
 
 def brief(error: BaseException) -> str:

@@ -32,9 +32,9 @@ class Preparations:
 
     def hand_over(self, record: Record) -> None:
         """What was done to the function of this call was for it."""
-        stages = self._compiled.pop(record.function, {})
+        stages, prepared = self._compiled.pop(record.function, {}), self._prepared.pop(record.function, 0.0)
         if "lower" in stages:
-            stages["lower"] += self._prepared.pop(record.function, 0.0)
+            stages["lower"] += prepared
         record.stages.update(stages)
         for traced in self._printed.pop(record.function, ()):
             record.take_print(traced)

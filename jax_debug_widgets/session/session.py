@@ -321,9 +321,11 @@ class Session:
         @contextmanager
         def unwatched() -> Iterator[None]:
             settings = replace(run.options, watch=None).settings(_UNREAD)
-            with self.capture.explaining(), self.capture.on(settings):
-                yield
-            self.capture.take(_UNREAD)
+            try:
+                with self.capture.explaining(), self.capture.on(settings):
+                    yield
+            finally:
+                self.capture.discard(_UNREAD)
 
         return verify(run, self.capture.explaining, unwatched, function, args, kwargs)
 

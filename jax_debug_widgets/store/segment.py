@@ -301,9 +301,8 @@ def _odd(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarr
         name = tap.site.values[value]
         return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
     with np.errstate(all="ignore"):
-        if np.isfinite(
-            column.sum()
-        ):  # Then all is, as nearly always; and a large array is read without making another.
+        # A sum is finite only where all is, as nearly always; and a large array is read without making another.
+        if np.isfinite(column.sum()):
             return none, none
     rows = column.reshape(len(column), -1)
     return np.isnan(rows).sum(axis=1), np.isinf(rows).sum(axis=1)

@@ -112,6 +112,13 @@ class Capture:
             chosen[firings] = [switch.takes(1) for _ in firings]
         return lot.where(chosen)
 
+    def discard(self, box: int) -> None:
+        """Let go of what has fired there: nobody reads this box."""
+        let_go = self.box(box)
+        let_go.firings.take()
+        for kept in (let_go.outcomes.inbox, let_go.outcomes.staged, let_go.outcomes.notes):
+            kept.clear()
+
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:
         """Capture what the current thread dispatches. May be nested; the inner settings hold."""

@@ -59,6 +59,17 @@ def test_what_watching_does_to_a_program_is_part_of_lowering_it(monkeypatch):
     assert 100 < call.lower < 200
 
 
+def test_a_function_may_be_called_as_programs_are(ours):
+    def jit_step(x):
+        jax.debug.print("x {}", x)
+        return x + 1
+
+    ours.ip.push({"jit_step": jax.jit(jit_step)})
+    (call,) = calls_of(ours, "jit_step(1.)")
+    assert (call.name, call.origin, call.events) == ("jit_step(1.0)", "cell", 1)
+    assert call.trace > 0 and call.lower > 0 and call.compile > 0
+
+
 def test_a_call_is_dispatched_then_ready_then_drained(ours):
     ours.ip.push({"h": fresh()})
     (call,) = calls_of(ours, "h(1.)")

@@ -11,6 +11,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.verification import differences_of
 from jax_debug_widgets.watch.price import expected_slowdown
 
@@ -47,6 +48,25 @@ def test_prints_are_captured_on_both_sides_of_the_comparison_of_times(capsys):
     assert capsys.readouterr().out.count("y ") == 1  # JAX's own: the program whose result is compared with.
     assert [event.kind for event in found.run.events].count("print") == 3
     assert len(found.run.calls) == 3
+
+
+def test_nothing_is_kept_of_what_nobody_reads():
+    @jax.jit
+    def f(x):
+        y = jax.pure_callback(np.sin, x, x)
+        jax.debug.print("y {y}", y=y)
+        return y
+
+    assert jdw.verify(f, X[0]).equal
+    with pytest.raises(RuntimeError, match="not now"):
+        jdw.verify(lambda x: (f(x), jax.effects_barrier(), _refuse()), X[0])
+    capture = current_session().capture
+    for box in (capture.box(number) for number in capture.boxes if number < 0):
+        assert not box.firings and not box.outcomes.inbox and not box.outcomes.staged
+
+
+def _refuse():
+    raise RuntimeError("not now")
 
 
 def test_donated_arguments_and_keys_stay():
