@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from jax_debug_widgets._jax.dispatch import execution_of
 from jax_debug_widgets.events import Call, Lot, Origin, Tap
 from jax_debug_widgets.session.in_flight import InFlight
 from jax_debug_widgets.session.preparations import Preparations
@@ -114,16 +115,14 @@ class CallLog:
         return CallSpan(self, record)
 
     def end(self, record: Record, result: object) -> None:
-        """The call has returned; wait for its outputs, unless its program is being waited for already."""
+        """The call has returned; wait for its outputs, unless they are there or its program is being waited for already."""
         self._close(record)
         if record.executed:
             return
         with self._up_to_date():
             self._preparations.hand_over(record)
-            record.dispatched_ns = self._now()
-            outputs = tuple(leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array))
-            self._wait_for(record, outputs, ())
-            self._touch(record)
+            outputs = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
+            self._dispatched(record, execution_of(outputs), self._now())
 
     def abandon(self, record: Record, error: BaseException | None) -> None:
         """The call has raised: `error`, if it is known (an exception that the cell caught is not)."""

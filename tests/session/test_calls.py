@@ -50,6 +50,14 @@ def test_a_first_call_was_traced_lowered_and_compiled(ours):
     assert (second.trace, second.lower, second.compile) == (None, None, None)
 
 
+def test_a_call_whose_outputs_are_there_is_over_at_once(ours, monkeypatch):
+    """The summary of a cell must not depend on how soon another thread is told."""
+    monkeypatch.setattr(Waiter, "when_ready", lambda *_: pytest.fail("another thread is to wait for it"))
+    ours.ip.push({"h": fresh(printing=False)})
+    (call,) = calls_of(ours, "h(1.)")
+    assert call.state == "drained" and call.ready_ns == call.dispatched_ns
+
+
 def test_what_watching_does_to_a_program_is_part_of_lowering_it(monkeypatch):
     clock = itertools.count(step=100.0)
     monkeypatch.setattr(watching, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
