@@ -106,6 +106,7 @@ class Equation:
       vmap_method: that of a `pure_callback`.
       stop: of a breakpoint that a debugger of ours may open.
       replicas: how many devices run the program.
+      in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
       text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
@@ -143,11 +144,12 @@ class Equation:
     vmap_method: str | None = None
     stop: StopPoint | None = None
     replicas: int = 1
+    in_parts: bool = False
 
     @property
     def counted(self) -> bool:
         """Whether each firing hands over the iteration of each loop, because counting firings would not tell it."""
-        told = not self.conditional and None not in (loop.length for loop in self.loops[1:])
+        told = not (self.conditional or self.in_parts) and None not in (loop.length for loop in self.loops[1:])
         return self.countable and not told
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:

@@ -7,7 +7,7 @@ that starts anew.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from jax_debug_widgets._jax.operands import (
 from jax_debug_widgets._jax.phantoms import nowhere
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop, with_recorder
-from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging
+from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging, in_order
 
 DESCRIBE = {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
 """JAX's debugging primitives, and how each is read."""
@@ -93,7 +93,7 @@ def scope_of_module(name: str) -> str:
 
 def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> core.Jaxpr:
     equations: list[core.JaxprEqn] = []
-    for equation in map(untapped, jaxpr.eqns):
+    for equation in itertools.chain.from_iterable(_by_lane(untapped(one), place) for one in jaxpr.eqns):
         if equation.primitive in (*DESCRIBE, *DESCRIBE_CALLBACK, debug_tap_p, debug_stop_p):
             equations += _tapped(equation, place, make_recorder)
         elif any(map(_has_taps, core.jaxprs_in_params(equation.params))):
@@ -147,6 +147,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
         hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
         axes=place.axes,
         devices=device_names(place),
+        in_parts=_is_in_parts(dict(params), place),
     )
     record = make_recorder(described)
     every = record_every(record)
@@ -166,6 +167,27 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     if every is not None and every > 1:
         return [*coordinates, *_sampled(tapped, place, every)]
     return [*coordinates, tapped]
+
+
+def _is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
+    return bool(params.get("partitioned")) and not place.axes
+
+
+def _by_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
+    """What JAX makes of it, an equation a lane, where the compiler may cut the values between their lanes; itself elsewhere."""
+    if equation.primitive is not debug_tap_p or not _is_in_parts(dict(equation.params["params"]), place):
+        return [equation]
+    lanes, equations = equation.params["lanes"], []
+    params = {**equation.params, "lanes": Lanes((), ((),) * len(equation.invars))}
+    for lane in in_order(lanes):
+        operands = []
+        for operand, axes in zip(equation.invars, lanes.mapped, strict=True):
+            index = tuple(i for i, present in zip(lane, axes, strict=True) if present)
+            taken, one = computed(lambda value, index=index: value[index], [operand]) if index else ([], operand)
+            equations += taken
+            operands.append(one)
+        equations.append(equation.replace(invars=operands, params=params))
+    return equations
 
 
 def _without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn, Guard | None]:

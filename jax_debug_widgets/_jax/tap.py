@@ -97,14 +97,18 @@ def _abstract_eval(*_avals: Any, params: Any, **_rest: Any) -> tuple[list[Any], 
 def unroll(*operands: Any, inner: Any, params: Any, lanes: Lanes, guards: tuple[str, ...], **_rest: Any) -> list[Any]:
     """What JAX does: one equation a lane, the innermost axis unrolled first."""
     values = operands[:-1] if guards else operands
-    for reversed_lane in np.ndindex(*reversed(lanes.sizes)):
-        lane = reversed_lane[::-1]
+    for lane in in_order(lanes):
         one = [
             operand[tuple(i for i, present in zip(lane, axes, strict=True) if present)]
             for operand, axes in zip(values, lanes.mapped, strict=False)
         ]
         inner.bind(*one, **dict(params))
     return []
+
+
+def in_order(lanes: Lanes) -> list[tuple[int, ...]]:
+    """The lanes in JAX's order: the innermost axis is unrolled first."""
+    return [reversed_lane[::-1] for reversed_lane in np.ndindex(*reversed(lanes.sizes))]
 
 
 def _batch(

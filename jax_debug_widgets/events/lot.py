@@ -35,7 +35,11 @@ class Share:
         """The same in the order of time, a share a tap."""
         if (self.times_ns[1:] < self.times_ns[:-1]).any():  # The threads of several devices put in one tray.
             return self._rows(np.argsort(self.times_ns, kind="stable")).by_tap()
-        return list(self._unbundled(self.tap)) if isinstance(self.tap, Bundle) else [self]
+        if isinstance(self.tap, Bundle):
+            return list(self._unbundled(self.tap))
+        if self.tap.nesting.in_parts:
+            self.tap.learn_shapes([column[0] for column in self.columns])
+        return [self]
 
     def _unbundled(self, bundle: Bundle) -> Iterator[Share]:
         table = joined(self.columns[0])

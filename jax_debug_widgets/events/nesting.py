@@ -30,6 +30,8 @@ class Nesting:
       reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
         the start all the same, so that forward and backward of one iteration have one step.
       replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
+      in_parts: whether all of them fire nevertheless, each with its own part of the values (`partitioned=True`); which
+        device it is, and how large its part, the program's text does not say.
     """
 
     loops: tuple[int | None, ...] = ()
@@ -46,6 +48,7 @@ class Nesting:
     strided: int = 0
     reverse: tuple[bool, ...] = ()
     replicas: int = 1
+    in_parts: bool = False
 
     @property
     def expected(self) -> int | None:
@@ -148,6 +151,7 @@ class Nesting:
             self.loops
             and not self.conditional
             and self.one_of == 1
+            and not self.in_parts
             and len(lengths) == len(self.loops) - 1
             and 0 not in lengths
         )

@@ -74,6 +74,11 @@ class Tap:
         names = enumerate(self.dtypes)
         return tuple(i for i, dtype in names if np.issubdtype(dtype, np.inexact) or "float" in dtype.name)
 
+    def learn_shapes(self, arrays: Sequence[np.ndarray | None]) -> None:
+        """Of values `in_parts`: how large a part is, the compiler decides, and the first firing tells; None is unknown."""
+        seen = zip(self.shapes, arrays, strict=False)
+        object.__setattr__(self, "shapes", tuple(told if one is None else one.shape for told, one in seen))
+
     def values_of(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         """The values of one event out of the arrays of one firing."""
         values = arrays[: len(self.shapes)]

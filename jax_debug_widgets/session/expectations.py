@@ -75,7 +75,7 @@ def _expected(tap: Tap) -> int:
     nesting = tap.nesting
     if nesting.in_condition and not nesting.conditional and len(nesting.loops) == 1:
         return 1
-    devices = math.prod(np.shape(nesting.devices)) if nesting.devices is not None else 1
+    devices = nesting.replicas if nesting.in_parts else math.prod(np.shape(nesting.devices))
     return (nesting.expected or 0) * devices
 
 

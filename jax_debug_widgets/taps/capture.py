@@ -216,6 +216,7 @@ class Capture:
         site = self.sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
         key = (
+            object() if equation.in_parts else None,  # How it is cut, each program has for itself.
             site.id,
             equation.shapes,
             equation.dtypes,
@@ -270,6 +271,7 @@ def nesting_of(equation: Equation) -> Nesting:
         axes=equation.axes,
         devices=equation.devices,
         replicas=equation.replicas,
+        in_parts=equation.in_parts,
     )
 
 

@@ -67,7 +67,8 @@ class Renderer:
         """The texts of many events; NumPy's options are set once."""
         equation, unflatten = self._equation, self._unflatten
         if equation.text is None:
-            return [_call_text(equation.format, *unflatten(values)) for values in rows]
+            # Columns give scalars as NumPy's own, events as arrays.
+            return [_call_text(equation.format, *unflatten([*map(np.asarray, values)])) for values in rows]
         with np.printoptions(**dict(equation.text_options)):
             return [self._printed(equation.text, values) for values in rows]
 

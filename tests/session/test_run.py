@@ -193,6 +193,7 @@ def test_a_frame_says_of_every_kind_of_event_what_the_event_says(max_events):
         jax.vmap(lambda x: jax.debug.print("lane {x} {} {}", x.sum(), jnp.ones(20_000), x=x))(xs)
         jax.debug.print("nothing"), jax.debug.print("{b!r} {}", {"c": xs}, b=xs.astype(jnp.bfloat16))
         jax.debug.callback(lambda *_, **__: None, xs, key=jax.random.key_data(jax.random.key(0)))
+        jax.debug.callback(lambda *_, **__: None, xs[0, 0], {"half": xs[0, 1].astype(jnp.bfloat16)})
         jax.vmap(jax.vmap(lambda x, y: jax.debug.print("{:.2f} {y}", x, y=y)), (0, None))(xs, xs[0])
         return xs.sum()
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
@@ -113,6 +113,42 @@ def test_a_partitioned_print_shows_each_shard(printed):
     assert len(run.events) == len(devices)
     assert Counter(event.text for event in run.events) == Counter(written.splitlines())
     assert leaked == ""
+
+
+@pytest.mark.behaviour("P5")
+def test_parts_that_devices_hand_over_have_their_own_shape_step_and_series():
+    def body(carry, row):
+        step, x = row
+        jax.debug.print("{step} {x}", step=step, x=x + carry, partitioned=True)
+        return carry + 1, None
+
+    count = len(jax.devices())
+    spread = NamedSharding(Mesh(np.array(jax.devices()), ("d",)), P(None, "d"))
+    xs = jax.device_put(np.arange(6.0 * count, dtype=np.float32).reshape(3, -1), spread)
+    with jdw.capture() as run:
+        jax.jit(lambda xs: jax.lax.scan(body, 0.0, (jnp.arange(3), xs))[0])(xs)
+    assert [event.step for event in run.events] == [(int(event.kwargs["step"]),) for event in run.events]
+    assert Counter(event.step for event in run.events) == {(step,): count for step in range(3)}
+    assert {event.values[1].shape for event in run.events} == {(2,)}
+    assert run.series("x")[1].shape == (3 * count, 2)
+    assert run.to_pandas()["text"].tolist() == [event.text for event in run.events]
+    assert not run.findings
+
+
+@pytest.mark.behaviour("P5")
+def test_lanes_of_which_devices_hand_over_parts_print_as_ever(printed):
+    def lane(row):
+        jax.debug.print("{row} {}", row.sum(), row=row, partitioned=True)
+        jax.lax.cond(row[0] > 0, lambda: jax.debug.print("cond {row}", row=row, partitioned=True), lambda: None)
+        return row
+
+    f, mesh = jax.jit(jax.vmap(lane)), Mesh(np.array(jax.devices()), ("d",))
+    xs = jax.device_put(np.arange(4.0 * mesh.size).reshape(-1, 2), NamedSharding(mesh, P("d")))
+    _, written = printed(lambda: f(xs))
+    with jdw.capture() as run:
+        f(xs)
+    assert Counter(event.text for event in run.events) == Counter(written.splitlines())
+    assert sum(event.phantom for event in run.events) == mesh.size
 
 
 @pytest.mark.behaviour("P5")
