@@ -45,6 +45,9 @@ DESCRIBE = {debugging.debug_print_p: describe_print, debugging.debug_callback_p:
 PURE = frozenset({jax_callback.pure_callback_p})
 """What XLA may merge with its like."""
 
+_NEVER_RUN = {("custom_linear_solve", f"branch_{part}_fun") for part in (0, 1, 3)}
+"""Programs that an equation has for its derivatives alone: `matvec`, `vecmat` and `transpose_solve` beside `solve`."""
+
 MakeRecorder = Callable[[Equation], Recorder]
 
 
@@ -110,7 +113,7 @@ def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder)
     known = place.counters if can_close(equation, in_mesh=True) else ()
 
     def rewrite(key: str, program: core.Jaxpr, **differing: Any) -> core.Jaxpr:
-        if not _has_taps(program):
+        if not _has_taps(program) or (equation.primitive.name, key) in _NEVER_RUN:
             return program
         counters = (*known, *([counter] if counter else ()))
         inside = replace(place.inside(equation, key, program), counters=counters, **differing)

@@ -82,6 +82,19 @@ def test_what_fires_as_often_as_the_program_says_is_not_told():
 
 
 @pytest.mark.behaviour("P11")
+def test_what_a_linear_solve_keeps_for_its_derivatives_is_not_missed():
+    def times(v):
+        jax.debug.print("A {}", v.sum())
+        return jax.pure_callback(lambda v: 2 * v, v, v)
+
+    f = jax.jit(lambda b: jax.scipy.sparse.linalg.cg(times, b)[0])
+    with jdw.capture() as run:
+        f(jnp.arange(3.0))
+    assert [event.text for event in run.events if event.kind == "print"] == ["A 0.0", "A 3.0"]
+    assert run.findings == []
+    assert [one.calls for one in run.callbacks] == [1, 1], "before the loop, and in it"
+
+
 @pytest.mark.parametrize(("steady", "kind"), [(True, "hoisted"), (False, "missing")])
 def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
