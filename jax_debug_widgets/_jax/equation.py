@@ -40,10 +40,17 @@ class OperandType:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop around an equation: how often it runs its body, None where only run time tells; `reverse`: from the end."""
+    """A loop around an equation.
+
+    Attributes:
+      length: how often it runs its body; None where only run time tells.
+      reverse: whether it runs from the end.
+      unrolled: whether several iterations stand beside each other in its body, so that XLA may run them in any order.
+    """
 
     length: int | None
     reverse: bool = False
+    unrolled: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,8 +156,13 @@ class Equation:
     @property
     def counted(self) -> bool:
         """Whether each firing hands over the iteration of each loop, because counting firings would not tell it."""
-        told = not (self.conditional or self.in_parts) and None not in (loop.length for loop in self.loops[1:])
+        told = not (self.conditional or self.shuffled) and None not in (loop.length for loop in self.loops[1:])
         return self.countable and not told
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether it may fire for a later iteration before an earlier one, or on several devices that do not say which."""
+        return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:
         """The same equation, its operands of these types again before the user's code sees them."""

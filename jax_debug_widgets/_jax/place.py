@@ -61,9 +61,8 @@ class Place:
         match equation.primitive.name:
             case "scan":
                 steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: params["num_consts"]]))
-                return replace(
-                    place, loops=(*self.loops, Loop(params["length"], params["reverse"])), steady=steady, pinned=False
-                )
+                loop = Loop(params["length"], params["reverse"], unrolled=params["unroll"] > 1)
+                return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False)
             case "while":
                 consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
                 return replace(

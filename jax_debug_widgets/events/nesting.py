@@ -30,6 +30,7 @@ class Nesting:
       reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
         the start all the same, so that forward and backward of one iteration have one step.
       replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
+      shuffled: whether counting does not tell the iteration: firings of several of them come in any order.
       in_parts: whether all of them fire nevertheless, each with its own part of the values (`partitioned=True`); which
         device it is, and how large its part, the program's text does not say.
     """
@@ -48,6 +49,7 @@ class Nesting:
     strided: int = 0
     reverse: tuple[bool, ...] = ()
     replicas: int = 1
+    shuffled: bool = False
     in_parts: bool = False
 
     @property
@@ -151,7 +153,7 @@ class Nesting:
             self.loops
             and not self.conditional
             and self.one_of == 1
-            and not self.in_parts
+            and not self.shuffled
             and len(lengths) == len(self.loops) - 1
             and 0 not in lengths
         )

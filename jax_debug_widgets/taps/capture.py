@@ -271,6 +271,7 @@ def nesting_of(equation: Equation) -> Nesting:
         axes=equation.axes,
         devices=equation.devices,
         replicas=equation.replicas,
+        shuffled=equation.shuffled,
         in_parts=equation.in_parts,
     )
 

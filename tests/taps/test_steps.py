@@ -97,6 +97,28 @@ def test_forward_and_backward_of_an_iteration_have_one_step(outer):
     assert {event.site.phase for event in run.events} == {"forward", "backward"}
 
 
+@pytest.mark.parametrize("outer", [1, 2])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_in_an_unrolled_loop_whatever_order_xla_takes(outer, reverse):
+    def inner(carry, j):
+        i, x = carry
+        jax.debug.print("{at} {x}", at=jnp.stack([i, j]), x=x)
+        jax.debug.print("ordered {at}", at=jnp.stack([i, j]), ordered=True)
+        jax.debug.print("the same {}", 1.5)
+        return (i, x + 1), None
+
+    def program(x):
+        body = lambda x, i: (lax.scan(inner, (i, x), jnp.arange(5), unroll=2)[0][1], None)  # noqa: E731
+        return lax.scan(body, x, jnp.arange(3), reverse=reverse, unroll=outer)[0]
+
+    with jdw.capture() as run:
+        jax.jit(program)(0.0)
+    told = [event for event in run.events if "at" in event.kwargs]
+    assert [event.step for event in told] == [tuple(event.kwargs["at"].tolist()) for event in told]
+    assert len(told) == 30
+    assert {event.step for event in run.events if "at" not in event.kwargs} == {()}
+
+
 def test_in_a_branch_of_nested_loops():
     def program(x):
         return lax.fori_loop(
