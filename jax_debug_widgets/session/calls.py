@@ -61,7 +61,7 @@ class CallLog:
         self._drained: deque[Record] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
         self._leading: Record | None = None
-        self._has_effects = self._has_failed = False
+        self._has_effects = self._has_failed = self._effects_have_failed = False
 
     @property
     def dropped(self) -> int:
@@ -92,6 +92,12 @@ class CallLog:
         """Whether a call has failed, other than by its user's will."""
         with self._up_to_date():
             return self._has_failed
+
+    @property
+    def effects_have_failed(self) -> bool:
+        """Whether one of these was of a program with effects that had been dispatched, not one that JAX refused before."""
+        with self._up_to_date():
+            return self._effects_have_failed
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
         """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
@@ -305,6 +311,7 @@ class CallLog:
         else:
             record.error = brief(error) if error else "raised an exception"
             self._has_failed = True
+            self._effects_have_failed |= record.effects
 
     def _close(self, record: Record) -> None:
         opened = self._opened()

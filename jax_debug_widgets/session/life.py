@@ -104,7 +104,7 @@ class Life:
             return "timeout" if self._gave_up else "pending"
         if not calls.has_effects:
             return "idle" if self._options.barrier else "off"
-        return "failed" if calls.has_failed else "drained"
+        return "failed" if calls.effects_have_failed else "drained"
 
     def rate(self, count: int) -> float:
         """Events a second, of `count` that have come: over the last second, or over all of its time when it is over."""

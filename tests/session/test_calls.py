@@ -214,6 +214,7 @@ def test_a_call_that_raises_and_is_caught_has_failed_and_the_rest_has_not(ours):
         ("f(1.0)", "drained"),
         ("f(2.0)", "drained"),
     ]
+    assert current_session().current.status().barrier.state == "drained", "what failed had not been dispatched"
 
 
 def test_a_raise_between_begin_and_call_is_no_call(ours):
