@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,12 +30,16 @@ class Expectations:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._short: dict[Tap, _Tally] = {}
+        self._ahead: Counter[Tap] = Counter()
+        """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
 
     def compare(self, records: Iterable[Record]) -> None:
         """Take in calls that have drained."""
         for record in records:
             for tap in (one for one in record.taps if one.site.watch is None):
                 expected, seen = _expected(tap), record.fired[tap]
+                if tap.nesting.expected is not None:
+                    seen += self._from_others(tap, seen - expected)
                 if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
                     tally = self._short.setdefault(tap, _Tally())
                     tally.expected, tally.seen, tally.calls = (
@@ -43,6 +48,19 @@ class Expectations:
                         tally.calls + 1,
                     )
             record.fired.clear()
+
+    def _from_others(self, tap: Tap, ahead: int) -> int:
+        """Firings of a call that was given `ahead` more than it has, or fewer if negative, that others have been given."""
+        self._ahead[tap] += max(ahead, 0)
+        given = min(max(-ahead, 0), self._ahead[tap])
+        self._ahead[tap] -= given
+        if (tally := self._short.get(tap)) is not None:
+            late = min(self._ahead[tap], tally.expected - tally.seen)
+            self._ahead[tap] -= late
+            tally.seen += late
+            if tally.seen == tally.expected:
+                del self._short[tap]
+        return given
 
     def findings(self) -> list[Finding]:
         """What to tell about them, one a call site."""

@@ -112,6 +112,22 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     assert "expected 6, saw 2" in finding.message
 
 
+def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
+    place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
+    site = CallSite(0, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
+    tap = Tap(
+        site, (), ((),), ((),), (jnp.dtype("float32"),), Nesting(loops=(3,)), 4, lambda values: (tuple(values), {}), str
+    )
+    expectations = Expectations(Store(Budget(), 0))
+    for fired in (2, 8, 0, 1, 3):
+        record = Record("f", "f", "cell", 0, "main")
+        record.taps = [tap]
+        record.fired[tap] = fired
+        expectations.compare([record])
+    [finding] = expectations.findings()
+    assert (finding.expected, finding.seen, finding.calls) == (3, 2, 1), "14 of 15: one is missing"
+
+
 def test_a_program_compiled_before_the_capture_is_told():
     compiled = jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()
     with jdw.capture() as run:
