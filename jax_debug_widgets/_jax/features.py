@@ -91,6 +91,7 @@ _NEEDED = {
     "the life of calls and the effects barrier": (
         "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
         "jax._src.dispatch.runtime_tokens.output_runtime_tokens",
+        "jax._src.pjit._get_fastpath_data",
     ),
     "showing where the program waits": (
         "jax._src.dispatch.RuntimeTokenSet.block_until_ready",

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax._src import core, debugging, shard_map, source_info_util
+from jax._src import core, debugging, pjit, shard_map, source_info_util
 from jax._src.interpreters import ad, batching, mlir
 from jax._src.interpreters import partial_eval as pe
 
@@ -80,6 +80,8 @@ class Hooks(Replacing):
             replace.attribute(primitive, "bind", self._bind)
             replace.batcher(primitive, partial(self._batch, primitive))
             replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
+        if features.available(features.CALLS):
+            replace.attribute(pjit, "_get_fastpath_data", _fast_path)
         if features.available(features.HOISTING):
             for table in (pe.custom_partial_eval_rules, ad.primitive_linearizations):
                 replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
@@ -174,6 +176,12 @@ class Hooks(Replacing):
         there = () if guard is None else (np.asarray(guard.operand),)
         self._tapper(equation, _settings.value)(*arrays, *there)
         return []
+
+
+def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
+    """What JAX's C++ needs to dispatch a program from its second call on; nothing if it calls Python: we would not see it."""
+    calls = getattr(getattr(executable, "unsafe_call", None), "has_host_callbacks", False)
+    return None if calls and is_capturing() else theirs(executable, *args, **options)
 
 
 def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:

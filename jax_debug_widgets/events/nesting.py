@@ -61,6 +61,12 @@ class Nesting:
         return math.prod(length for length in around if length is not None)
 
     @property
+    def firings(self) -> int | None:
+        """The same on all devices together."""
+        devices = self.replicas if self.in_parts else math.prod(np.shape(self.devices))
+        return None if self.expected is None else self.expected * devices
+
+    @property
     def counters(self) -> int:
         """How many iterations each firing hands over."""
         return len(self.loops) if self.counted else 0

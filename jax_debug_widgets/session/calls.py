@@ -180,10 +180,12 @@ class CallLog:
             else:
                 self._preparations.printed(printed)
 
-    def attribute(self, times_ns: np.ndarray) -> np.ndarray:
-        """See `InFlight`."""
+    def attribute(self, times_ns: np.ndarray, lot: Lot) -> tuple[np.ndarray, dict[int, int]]:
+        """See `InFlight`, and `mixed` there."""
         with self._up_to_date():
-            return self._in_flight.attribute(times_ns)
+            calls = self._in_flight.attribute(times_ns, lot)
+            mixed, self._in_flight.mixed = self._in_flight.mixed, {}
+            return calls, mixed
 
     def count(self, calls: np.ndarray, lot: Lot) -> None:
         """Add firings to their calls (int64, one a firing)."""

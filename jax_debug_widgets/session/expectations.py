@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from jax_debug_widgets.events import Finding, Tap
 from jax_debug_widgets.store import Store
@@ -93,8 +90,7 @@ def _expected(tap: Tap) -> int:
     nesting = tap.nesting
     if nesting.in_condition and not nesting.conditional and len(nesting.loops) == 1:
         return 1
-    devices = nesting.replicas if nesting.in_parts else math.prod(np.shape(nesting.devices))
-    return (nesting.expected or 0) * devices
+    return nesting.firings or 0
 
 
 def _finding(tap: Tap, tally: _Tally) -> Finding:

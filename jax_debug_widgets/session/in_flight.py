@@ -3,44 +3,89 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.events import Lot, Tap
     from jax_debug_widgets.session.record import Record
 
 _NEVER = np.iinfo(np.int64).max
 
 
 class InFlight:
-    """Calls with effects whose events may not have been taken in yet, oldest first. Not locked."""
+    """Calls with effects whose events may not have been taken in yet, oldest first. Not locked.
+
+    Attributes:
+      mixed: site id -> the newest call whose events of the site came among those of another thread's call: how often each
+        of them has fired nobody knows. For whoever reads it to take.
+    """
 
     def __init__(self) -> None:
         self._records: deque[Record] = deque()
+        self.mixed: dict[int, int] = {}
 
     def add(self, record: Record) -> None:
         """It is being dispatched."""
         self._records.append(record)
 
-    def attribute(self, times_ns: np.ndarray) -> np.ndarray:
-        """For each time, the id of the call that was executing: the oldest with effects, if there are several; else -1.
+    def attribute(self, times_ns: np.ndarray, lot: Lot) -> np.ndarray:
+        """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
 
-        A device runs its programs one after the other, so with several in flight the oldest is the one at work.
+        A device runs its programs one after the other, so with several in flight the oldest is the one at work; but when it
+        ended another thread notes, and that may be late. So no call is given more firings than its program has.
 
         Args:
           times_ns: int64[n], since the run started; none much before those of the last time.
+          lot: what has fired then.
         """
         records, earliest = self._records, times_ns.min(initial=_NEVER)
         while records and (records[0].over_ns or _NEVER) < earliest:
             records.popleft()
-        if not records:
-            return np.full(len(times_ns), -1)
-        starts = np.array([record.started_ns for record in records], np.int64)
-        ends = np.array([record.over_ns or _NEVER for record in records], np.int64)
-        ids = np.array([record.id for record in records], np.int64)
-        # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
-        first = np.searchsorted(np.maximum.accumulate(ends), times_ns, side="left")
-        inside = np.minimum(first, len(records) - 1)
-        found = (first < len(records)) & (starts[inside] <= times_ns)
-        return np.where(found, ids[inside], -1)
+        together = list(records)
+        calls = _by_time(together, times_ns)
+        if _overlap(together):
+            for number, tap in enumerate(lot.taps):
+                if not tap.site.watch:
+                    own = [record for record in together if tap in record.taps]
+                    chosen = lot.firings_of(number)
+                    calls[chosen] = self._by_count(own, tap, times_ns[chosen])
+        return calls
+
+    def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
+        """The same of one tap, among the calls of programs that have it."""
+        calls, quota, position = _by_time(records, times), tap.nesting.firings, 0
+        if quota is None:
+            return calls
+        if tap.nesting.loops and len({record.thread for record in records}) > 1:
+            self.mixed[tap.site.id] = max(record.id for record in records)
+        for record in records:
+            first = max(position, int(np.searchsorted(times, record.started_ns)))
+            last = int(np.searchsorted(times, record.over_ns or _NEVER, side="right"))
+            last = min(last, first + max(quota - record.fired[tap], 0))
+            if last > first:
+                calls[first:last] = record.id
+                position = last
+        return calls
+
+
+def _by_time(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
+    if not records:
+        return np.full(len(times), -1)
+    starts = np.array([record.started_ns for record in records], np.int64)
+    ends = np.array([record.over_ns or _NEVER for record in records], np.int64)
+    ids = np.array([record.id for record in records], np.int64)
+    # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
+    first = np.searchsorted(np.maximum.accumulate(ends), times, side="left")
+    inside = np.minimum(first, len(records) - 1)
+    found = (first < len(records)) & (starts[inside] <= times)
+    return np.where(found, ids[inside], -1)
+
+
+def _overlap(records: Sequence[Record]) -> bool:
+    """Whether one of them began before an older one was over."""
+    ends = np.array([record.over_ns or _NEVER for record in records[:-1]], np.int64)
+    starts = np.array([record.started_ns for record in records[1:]], np.int64)
+    return bool((starts < np.maximum.accumulate(ends)).any())

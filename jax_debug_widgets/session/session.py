@@ -254,7 +254,10 @@ class Session:
             self._own.remove(run)
 
     def _ingest(self, run: Run, lot: Lot) -> None:
-        calls = run.call_log.attribute(lot.times_ns - run.life.origin_ns)
+        calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)
+        for site_id, last_call in mixed.items():
+            if not run.store.is_doubtful(site_id, last_call):
+                run.store.doubt(site_id, last_call)
         run.store.ingest(lot, calls)
         run.call_log.count(calls, lot)
 

@@ -217,6 +217,18 @@ def test_a_failure_on_many_devices_does_not_fail_the_runs_after_it(caplog):
 
 
 @pytest.mark.behaviour("P9")
+def test_each_call_of_a_program_with_nothing_but_a_pure_callback_is_seen():
+    f = jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))
+    for _ in range(2):
+        with jdw.capture() as run:
+            for number in range(3):
+                f(jnp.float32(number))
+        assert [(call.name, call.events, call.state) for call in run.calls] == [("<lambda>", 1, "drained")] * 3
+        assert [event.call for event in run.events] == [0, 1, 2]
+        assert run.status().barrier.state == "drained"
+
+
+@pytest.mark.behaviour("P9")
 def test_a_program_with_nothing_but_a_pure_callback_is_waited_for():
     entered, go_on = threading.Event(), threading.Event()
 

@@ -1,0 +1,81 @@
+"""Events are given to the calls that they are of, also where several are in flight and their ends are noted late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jax_debug_widgets.events import CallSite, Lot, Nesting, Tap
+from jax_debug_widgets.events.lot import Share
+from jax_debug_widgets.session.in_flight import InFlight
+from jax_debug_widgets.session.record import Record
+
+
+def tap_of(number, **nesting: Any):
+    place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
+    site = CallSite(number, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
+    return Tap(
+        site, (), ((),), ((),), (np.dtype("float32"),), Nesting(**nesting), 4, lambda values: (tuple(values), {}), str
+    )
+
+
+def call(number, started, over, *taps: Tap, thread="main"):
+    record = Record("f", "f", "cell", started, thread)
+    record.id, record.over_ns, record.taps = number, over, taps
+    return record
+
+
+def attributed(in_flight, **times: Any):
+    """Tap -> times at which it fires; -> for each tap the calls of its firings."""
+    shares = [Share(tap, np.array(at), [np.zeros(len(at))], None) for tap, at in times.values()]
+    lot = Lot.of(shares)
+    calls = in_flight.attribute(lot.times_ns, lot)
+    return [calls[lot.firings_of(number)].tolist() for number in range(len(shares))]
+
+
+@pytest.fixture
+def in_flight():
+    return InFlight()
+
+
+def test_no_call_is_given_more_than_its_program_has_though_it_seems_to_be_the_oldest(in_flight):
+    three, one = tap_of(0, loops=(3,)), tap_of(1)
+    for number in range(3):
+        in_flight.add(call(number, 10 * number, 500, three, one))
+    calls = attributed(in_flight, three=(three, range(100, 109)), one=(one, [103, 106, 109]))
+    assert calls == [[0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2]]
+
+
+def test_what_a_call_has_had_before_counts(in_flight):
+    three = tap_of(0, loops=(3,))
+    first = call(0, 0, None, three)
+    in_flight.add(first)
+    assert attributed(in_flight, three=(three, [1, 2])) == [[0, 0]]
+    first.fired[three] += 2
+    in_flight.add(call(1, 3, None, three))
+    assert attributed(in_flight, three=(three, [5, 6, 7])) == [[0, 1, 1]]
+
+
+def test_a_call_that_is_over_or_has_not_begun_has_none(in_flight):
+    three = tap_of(0, loops=(3,), steady=True)
+    in_flight.add(call(0, 0, 20, three))
+    in_flight.add(call(1, 10, 40, three))
+    assert attributed(in_flight, three=(three, [5, 30])) == [[0, 1]], "XLA has hoisted it: one firing a call"
+
+
+def test_an_event_is_of_a_program_that_has_its_site(in_flight):
+    mine, others, branch = tap_of(0), tap_of(1), tap_of(2, conditional=True)
+    in_flight.add(call(0, 0, None, others))
+    in_flight.add(call(1, 1, None, mine, branch))
+    assert attributed(in_flight, mine=(mine, [5]), branch=(branch, [6]), others=(others, [7])) == [[1], [1], [0]]
+    assert in_flight.mixed == {}
+
+
+def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
+    three, one = tap_of(0, loops=(3,)), tap_of(1)
+    in_flight.add(call(0, 0, None, three, one))
+    in_flight.add(call(1, 1, None, three, one, thread="other"))
+    attributed(in_flight, three=(three, [5, 6]), one=(one, [7]))
+    assert in_flight.mixed == {0: 1}
