@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 from jax._src import callback as jax_callback
 from jax._src import core, debugging, source_info_util
+from jax._src import mesh as mesh_lib
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, has_callbacks, tapped_callback, untapped
@@ -244,7 +245,11 @@ def coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.Jaxpr
 
 def device_names(place: Place) -> Any:
     """The name of the device at each coordinate of the mesh, nested lists; None where they are not all known."""
-    devices = getattr(place.mesh, "devices", None)
+    mesh = place.mesh
+    if isinstance(mesh, jax.sharding.AbstractMesh):  # That of `jax.set_mesh`, which has the devices.
+        current = mesh_lib.get_concrete_mesh()
+        mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
+    devices = getattr(mesh, "devices", None)
     if devices is None or len(place.axes) != devices.ndim:
         return None
     return np.vectorize(lambda device: f"{device.platform}:{device.id}", otypes=[object])(devices).tolist()

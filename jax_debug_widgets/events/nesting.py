@@ -63,7 +63,9 @@ class Nesting:
     @property
     def firings(self) -> int | None:
         """The same on all devices together."""
-        devices = self.replicas if self.in_parts else math.prod(np.shape(self.devices))
+        devices = self.replicas if self.in_parts or self.axes else 1
+        if self.devices is not None:
+            devices = math.prod(np.shape(self.devices))
         return None if self.expected is None else self.expected * devices
 
     @property

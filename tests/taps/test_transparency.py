@@ -136,6 +136,24 @@ def test_parts_that_devices_hand_over_have_their_own_shape_step_and_series():
 
 
 @pytest.mark.behaviour("P5")
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_the_mesh_of_shard_map_may_be_the_one_that_is_set(kind):
+    mesh = jax.make_mesh((len(jax.devices()),), ("d",), axis_types=(kind,))
+
+    def each(x):
+        jax.debug.print("{d}", d=jax.lax.axis_index("d"))
+        return x
+
+    with jax.set_mesh(mesh), jdw.capture() as run:
+        x = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("d")))
+        jax.jit(jax.shard_map(each, in_specs=P("d"), out_specs=P("d")))(x)
+    assert Counter(int(event.text) for event in run.events) == dict.fromkeys(range(mesh.size), 1)
+    assert all(event.mesh_coords == {"d": int(event.text)} for event in run.events)
+    assert {event.device for event in run.events} == {f"cpu:{number}" for number in range(mesh.size)}
+    assert run.findings == []
+
+
+@pytest.mark.behaviour("P5")
 def test_lanes_of_which_devices_hand_over_parts_print_as_ever(printed):
     def lane(row):
         jax.debug.print("{row} {}", row.sum(), row=row, partitioned=True)
