@@ -18,6 +18,9 @@ Made = tuple[Any, int, int]
 
 Outer = tuple[tuple[str, tuple[int, int, int, int]], ...]
 
+LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
+"""Primitive -> the parameter that holds what it runs in each iteration."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -138,9 +141,8 @@ class Body:
 
     def _loop_bodies(self) -> list[tuple[Any, Outer]]:
         """File and first line of the functions that the loops of this body run, and the frames of each loop."""
-        keys = {"scan": "jaxpr", "while": "body_jaxpr"}
-        loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in keys]
-        programs = [(number, one.params[keys[one.primitive.name]]) for number, one in loops]
+        loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in LOOPS]
+        programs = [(number, one.params[LOOPS[one.primitive.name]]) for number, one in loops]
         return [(_function_of(program.jaxpr), _places(self.levels[number])) for number, program in programs]
 
     def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Outer]]) -> bool:
