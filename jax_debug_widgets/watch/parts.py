@@ -27,21 +27,36 @@ def assigned(
         yield body.source(call.file).text(call.span), escaping[0]
     for target in statement.targets:
         if target.is_plain:
-            parts = [(target, _whole(body, escaping, set(members)))]
+            parts = [(target, _whole(body, call, statement, escaping, members, calls))]
         elif any(part.text.startswith("*") for part in target.parts):
             continue
         else:
             made = _taken_apart(body, call, statement, target, escaping, members, calls)
+            if differentiating(body, members[0], call.depth) in ("vjp", "linearize"):
+                made[1:2] = [[]]  # The second is a function.
             parts = list(zip(target.parts, made, strict=False))
         for part, made in parts:
             yield from _leaves(body, call, statement, part, made, set(members), calls)
 
 
-def _whole(body: Body, escaping: list[Made], inside: set[int]) -> list[Made]:
+def _whole(
+    body: Body,
+    call: Call,
+    statement: Statement,
+    escaping: list[Made],
+    members: list[int],
+    calls: dict[Call, list[int]],
+) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
-    if len({number for _, number, _ in escaping}) == 1:
-        return escaping
-    return _in_order_of_use(body, _without_tangents(body, escaping), inside)
+    found = _without_tangents(body, escaping)
+    if len({number for _, number, _ in escaping}) == 1 or isinstance(statement.value, ast.ListComp):
+        return found  # In the order in which they are made.
+    if len(found) > 1 and not differentiating(body, members[0], call.depth):
+        returned = _returned(body, call, members, len(found), calls) or []
+        elements = [one for part in returned for one in part]
+        if all(len(part) == 1 for part in returned) and set(elements) == set(found):
+            return elements
+    return _in_order_of_use(body, found, set(members))
 
 
 def _taken_apart(
@@ -167,7 +182,7 @@ def _size(target: Target) -> int:
 def _without_tangents(body: Body, escaping: list[Made]) -> list[Made]:
     """Of a value and its tangent (`jax.jvp`) the value, which JAX computes first."""
     first, *rest = escaping
-    if len(rest) == 1 and "jvp" in body.stack_of(first[1]) and str(first[0].aval) == str(rest[0][0].aval):
+    if len(rest) == 1 and str(first[0].aval) == str(rest[0][0].aval) and body.is_pushed(first[1]):
         return [first]
     return escaping
 
