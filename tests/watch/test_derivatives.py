@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+from jax_debug_widgets._jax import versions
+
 X = jnp.arange(1.0, 5.0)
 
 
@@ -84,6 +86,9 @@ def test_what_linearize_gives_second_is_a_function(watched, agrees):
     assert not [name for name in run.values if name.startswith("push")]
 
 
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="JAX 0.8 says that both calls come from the first one's line"
+)
 def test_each_call_of_a_checkpointed_function_has_its_values(watched, agrees):
     @jax.checkpoint
     def block(h, w):
