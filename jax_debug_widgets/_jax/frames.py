@@ -159,3 +159,9 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
             levels.append(Level(file, span, frame.function_name, code.co_firstlineno, differentiates, maps))
         differentiates, maps = "", False
     return tuple(reversed(levels))
+
+
+def is_pushed_forward(traceback: Any) -> bool:
+    """Whether `jax.jvp` or `jacfwd` has asked for an equation: then tangents are computed beside the values."""
+    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
+    return any(code.co_name == "_jvp" and code.co_filename.endswith("api.py") for code in codes)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jax._src import core
 
+from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.place import Place
 
 
@@ -20,6 +21,8 @@ class Around:
       cotangents: the operands that are cotangents.
       every, sampled_loop: of which loop around it only every how manieth iteration is watched.
       replicas: how many devices run the program.
+      pushed: whether it is run by what computes tangents beside the values.
+      derived: whether the whole program is a derivative's: of its results JAX does not say which the program itself uses.
     """
 
     equation: Any = None
@@ -28,6 +31,8 @@ class Around:
     every: int = 1
     sampled_loop: int = 0
     replicas: int = 1
+    pushed: bool = False
+    derived: bool = False
 
 
 class Uses:
@@ -80,7 +85,8 @@ class Uses:
         cotangents = frozenset(i for i, atom in enumerate(operands) if self.is_cotangent(atom))
         if not cotangents and self.transposed[number]:
             cotangents = frozenset(i for i, atom in enumerate(operands) if _is_one(atom))
-        return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents)
+        pushed = self._around.pushed or is_pushed_forward(equation.source_info.traceback)
+        return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents, pushed=pushed)
 
     def is_cotangent(self, atom: Any) -> bool:
         """Whether this operand is a cotangent."""
@@ -91,6 +97,27 @@ class Uses:
         level = self.transposed[number]
         used = any(self.transposed[consumer] <= level for consumer in self.consumers.get(variable, ()))
         return used or variable in self.results
+
+
+def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool) -> Around:
+    """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one."""
+    stack = str(place.stack)
+    cotangents = _cotangents(jaxpr) if is_jitted and "transpose(" in stack else frozenset()
+    derived = "jvp(" in stack
+    # Of the results of what it differentiates in reverse JAX has no more names.
+    pushed = derived and jaxpr.debug_info.result_paths is not None
+    return Around(cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
+
+
+def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
+    """Those operands of a transposed jitted function that are cotangents: the last ones, as many as its results hang on."""
+    last: dict[Any, int] = {variable: number for number, variable in enumerate(jaxpr.invars)}
+    for equation in jaxpr.eqns:
+        operands = [last.get(atom, -1) for atom in equation.invars if not isinstance(atom, core.Literal)]
+        last.update(dict.fromkeys(equation.outvars, max(operands, default=-1)))
+    hang_on = [last.get(atom, -1) for atom in jaxpr.outvars if not isinstance(atom, core.Literal)]
+    first = min((one for one in hang_on if one >= 0), default=len(jaxpr.invars))
+    return frozenset(range(first, len(jaxpr.invars)))
 
 
 def _is_one(atom: Any) -> bool:

@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import scope_of_module
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
-from jax_debug_widgets._jax.uses import Around, Uses
+from jax_debug_widgets._jax.uses import Around, Uses, around_program
 from jax_debug_widgets._jax.watch_tap import Taken, tap_equations
 
 _ENTERED = {
@@ -140,7 +140,8 @@ class _Pass:
         by_call = self._every > 1 and not has_loop
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
         self._samples_loops = has_loop and not self._counts
-        jaxpr = self.body(program.jaxpr, place, Around(replicas=replicas))
+        around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own)
+        jaxpr = self.body(program.jaxpr, place, around)
         if jaxpr is program.jaxpr:
             return None
         watched = program.replace(jaxpr=jaxpr)

@@ -62,7 +62,9 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
     told = body.jaxpr.debug_info.arg_names
-    if body.jaxpr.debug_info.traced_for == "fori_loop":  # A `scan` or a `while` of JAX's own: JAX tells which is which.
+    is_loop = primitive in ("scan", "while")
+    if body.jaxpr.debug_info.traced_for == "fori_loop" or (is_loop and told and len(told) == len(variables)):
+        # JAX tells which is which, also where it has left out what nothing uses.
         yield from ((_part(function, name), one) for name, one in zip(told or (), variables, strict=False) if name)
     elif primitive == "scan" and len(arguments) == len(("carry", "x")):
         first, carried = params["num_consts"], params["num_carry"]

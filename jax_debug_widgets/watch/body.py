@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.frames import Level, levels_around_program, levels_of
+from jax_debug_widgets._jax.frames import Level, is_pushed_forward, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.uses import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
@@ -17,6 +17,9 @@ Made = tuple[Any, int, int]
 """A variable, the number of the equation that makes it, and which of its results it is."""
 
 Outer = tuple[tuple[str, tuple[int, int, int, int]], ...]
+
+LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
+"""Primitive -> the parameter that holds what it runs in each iteration."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Body:
                 chains[traceback] = self._inside(levels_of(traceback), outside)
             self.levels.append(chains[traceback])
         self._sources: dict[str, SourceFile] = {}
+        self._operations: dict[Any, list[int]] = {}
 
     def source(self, file: str) -> SourceFile:
         """The source of a file."""
@@ -95,6 +99,10 @@ class Body:
             return False
         return transposed > sum(bool(level.differentiates) for level in self.levels[number][depth:])
 
+    def is_pushed(self, number: int) -> bool:
+        """Whether tangents are computed beside what an equation computes."""
+        return self.around.pushed or is_pushed_forward(self.equations[number].source_info.traceback)
+
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
         levels = self.levels[number]
@@ -113,11 +121,47 @@ class Body:
         found = []
         for number in members:
             for position, variable in enumerate(self.equations[number].outvars):
-                consumers = self.uses.consumers.get(variable, ())
-                outside = (one for one in consumers if one not in inside)
-                if variable in self.uses.results or any(not self.is_backward(one, depth) for one in outside):
+                is_result = variable in self.uses.results and not self._is_kept(number, position, inside, depth)
+                if is_result or self._is_taken(variable, inside, depth):
                     found.append((variable, number, position))
         return found
+
+    def _is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
+        """Whether the forward pass uses a variable outside of these equations."""
+        outside = (one for one in self.uses.consumers.get(variable, ()) if one not in inside)
+        return any(not self.is_backward(one, depth) for one in outside)
+
+    def _is_kept(self, number: int, position: int, inside: set[int], depth: int) -> bool:
+        """Whether a result of a program that is differentiated from outside is what only its transposed one needs.
+
+        JAX gives these after the program's own. They are what an operation has taken in, or what is computed beside it: of
+        the results of one operation the first is its own.
+        """
+        if not self.around.derived:
+            return False
+        equation = self.equations[number]
+        own = equation.params["num_carry"] if equation.primitive.name == "scan" else 0
+        if equation.primitive.name in ("jit", "pjit", "scan", "cond") and position > own:
+            return True
+        variable, results = equation.outvars[position], self.uses.results
+        same = [one for one in self._of_one_operation(equation) if one in inside]
+        beside = [one for other in same if other != number for one in self.equations[other].outvars]
+        return self._is_taken_in(variable, inside.difference(same)) or any(
+            self._is_taken(one, inside, depth)
+            or self._is_taken_in(one, inside.difference(same))
+            or (one in results and results[one] < results[variable])
+            for one in beside
+        )
+
+    def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
+        return not equations.isdisjoint(self.uses.consumers.get(variable, ()))
+
+    def _of_one_operation(self, equation: Any) -> list[int]:
+        """The equations with the place of this one, JAX's own lines included."""
+        if not self._operations:
+            for number, one in enumerate(self.equations):
+                self._operations.setdefault(one.source_info.traceback, []).append(number)
+        return self._operations[equation.source_info.traceback]
 
     def stack_of(self, number: int) -> str:
         """JAX's name stack of an equation, in its whole program."""
@@ -130,17 +174,17 @@ class Body:
             if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
         # Traced for another call of the same function: it begins where the function itself does.
-        first = next((i for i, one in enumerate(levels) if self._is_own(one)), 0)
+        first = next((i for i, one in enumerate(levels) if self.is_own(one)), 0)
         return levels[first:]
 
-    def _is_own(self, level: Level) -> bool:
+    def is_own(self, level: Level) -> bool:
+        """Whether it is a frame of the function that the body is the program of."""
         return _function_of(self.jaxpr) == (level.file, level.code_line)
 
     def _loop_bodies(self) -> list[tuple[Any, Outer]]:
         """File and first line of the functions that the loops of this body run, and the frames of each loop."""
-        keys = {"scan": "jaxpr", "while": "body_jaxpr"}
-        loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in keys]
-        programs = [(number, one.params[keys[one.primitive.name]]) for number, one in loops]
+        loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in LOOPS]
+        programs = [(number, one.params[LOOPS[one.primitive.name]]) for number, one in loops]
         return [(_function_of(program.jaxpr), _places(self.levels[number])) for number, program in programs]
 
     def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Outer]]) -> bool:

@@ -44,6 +44,15 @@ def instances(
     return parts
 
 
+def has_twins(body: Body, members: Sequence[int]) -> bool:
+    """Whether the first of these equations of the forward pass comes again.
+
+    What `jax.checkpoint` has traced and differentiation has inlined does not say who called it.
+    """
+    forward = [number for number in members if not body.uses.transposed[number]]
+    return len(forward) > 1 and _signature(body, forward[0]) in {_signature(body, number) for number in forward[1:]}
+
+
 def _alike(signatures: Sequence[Any], position: int, executions: int | None) -> int:
     """How many equations like the one at `position` an execution has: `tanh` is transposed into two such products."""
     if executions is None:

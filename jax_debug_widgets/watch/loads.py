@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets.watch.body import Body, Call
-from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, Function, Span, Statement, Target, span_of
+from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, Function, Span, Statement, Target, items_of, span_of
+
+_STEP = re.compile(r"\[(\d+|'[^']*')\]")
 
 
 class Load(NamedTuple):
@@ -40,7 +43,9 @@ def parts_by_use(
     """
     if statement.function is None:
         return {}
-    loads = [_loads(statement.function, statement, part.text) for part in target.parts]
+    loads = [
+        [one for text in _texts(part) for one in _loads(statement.function, statement, text)] for part in target.parts
+    ]
     returned = [_is_returned(statement.function, own) for own in loads]
     found: dict[Any, int] = {}
     for variable in variables:
@@ -101,6 +106,9 @@ def _returned_at(body: Body, call: Call, position: int) -> Span | None:
     if call.depth or function is None or len(function.returns) != 1:
         return None
     node, count = function.returns[0].value, len(body.jaxpr.outvars)
+    about = body.jaxpr.debug_info
+    if about.result_paths and len(about.result_paths) == count and about.traced_for != "fori_loop":
+        return span_of(_at_path(node, about.result_paths[position].removeprefix("result")))
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
         carried = equation.params["num_carry"]
@@ -112,6 +120,16 @@ def _returned_at(body: Body, call: Call, position: int) -> Span | None:
     if isinstance(node, ast.Tuple) and len(node.elts) == count:
         node = node.elts[position]
     return span_of(node)
+
+
+def _at_path(node: ast.expr, path: str) -> ast.expr:
+    """The part of a literal at `[1]['loss']`, as far as it is one."""
+    while step := _STEP.match(path):
+        elements = {key.value: own for key, own in items_of(node)}
+        if (key := ast.literal_eval(step[1])) not in elements:
+            break
+        node, path = elements[key], path[step.end() :]
+    return node
 
 
 def _loads(function: Function, statement: Statement, name: str) -> list[Load]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
-from jax_debug_widgets.watch.instances import instances
+from jax_debug_widgets.watch.instances import has_twins, instances
 from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.source import Span, Statement, is_library
 
@@ -70,7 +70,7 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
             if statement.whole and Call(call.outer, call.file, statement.whole) in calls:
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             function = _function_name(body, members[0], call)
-            repeats = statement.repeats or _is_repeated(body, members[0], call)
+            repeats = statement.repeats or _is_repeated(body, members, call)
             forward = [one for one in members if not body.is_backward(one, call.depth)]
             parts = instances(body, call, forward, repeats=repeats)
             values = [one for part in parts for one in assigned(body, call, statement, part, calls)]
@@ -134,7 +134,7 @@ def _gradients(
     ]
     for part in instances(body, call, within, repeats=repeats, executions=executions):
         entering = _entering(body, part)
-        if target.is_plain and len(entering) == 1:
+        if target.is_plain and len(entering) == 1 and len({name for name, _ in values}) <= 1:
             names = {target.text: next(iter(entering))}
         else:
             names = _by_type({name: made[0] for name, made in values}, list(entering))
@@ -187,12 +187,14 @@ def _function_name(body: Body, number: int, call: Call) -> str:
     return body.levels[number][call.depth].function
 
 
-def _is_repeated(body: Body, number: int, call: Call) -> bool:
-    """Whether the way to this place leads through a loop of Python's."""
-    return any(
+def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
+    """Whether the way to this place leads through a loop of Python's, or is cut off and leads to it several times."""
+    levels = body.levels[members[0]]
+    loops = any(
         level.maps or any(one.repeats for one in body.source(level.file).statements_at(Span(*level.span)))
-        for level in body.levels[number][: call.depth]
+        for level in levels[: call.depth]
     )
+    return loops or (not body.is_own(levels[0]) and has_twins(body, members))
 
 
 def _distinct(found: list[Named]) -> list[Named]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.loads import field_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
+
+_INDEX = re.compile(r"\[(\d+)\]")
 
 
 def assigned(
@@ -23,21 +27,36 @@ def assigned(
         yield body.source(call.file).text(call.span), escaping[0]
     for target in statement.targets:
         if target.is_plain:
-            parts = [(target, _whole(body, escaping, set(members)))]
+            parts = [(target, _whole(body, call, statement, escaping, members, calls))]
         elif any(part.text.startswith("*") for part in target.parts):
             continue
         else:
             made = _taken_apart(body, call, statement, target, escaping, members, calls)
+            if differentiating(body, members[0], call.depth) in ("vjp", "linearize"):
+                made[1:2] = [[]]  # The second is a function.
             parts = list(zip(target.parts, made, strict=False))
         for part, made in parts:
             yield from _leaves(body, call, statement, part, made, set(members), calls)
 
 
-def _whole(body: Body, escaping: list[Made], inside: set[int]) -> list[Made]:
+def _whole(
+    body: Body,
+    call: Call,
+    statement: Statement,
+    escaping: list[Made],
+    members: list[int],
+    calls: dict[Call, list[int]],
+) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
-    if len({number for _, number, _ in escaping}) == 1:
-        return escaping
-    return _in_order_of_use(body, _without_tangents(body, escaping), inside)
+    found = _without_tangents(body, escaping)
+    if len({number for _, number, _ in escaping}) == 1 or isinstance(statement.value, ast.ListComp):
+        return found  # In the order in which they are made.
+    if len(found) > 1 and not differentiating(body, members[0], call.depth):
+        returned = _returned(body, call, members, len(found), calls) or []
+        elements = [one for part in returned for one in part]
+        if all(len(part) == 1 for part in returned) and set(elements) == set(found):
+            return elements
+    return _in_order_of_use(body, found, set(members))
 
 
 def _taken_apart(
@@ -51,24 +70,31 @@ def _taken_apart(
 ) -> list[list[Made]]:
     """What each part of a tuple target stands for; nothing where the parts cannot be told."""
     count, inside = len(target.parts), set(members)
+    is_loop = False
     if len({number for _, number, _ in escaping}) == 1:
-        return _results_of(body, escaping, count)
-    by = differentiating(body, members[0], call.depth)
-    found = None if by else _returned(body, call, members, count, calls)  # What differentiates gives other things.
-    if found and any(found):
-        return found
-    forward, backward = (
-        _in_order_of_use(body, [one for one in escaping if bool(body.uses.transposed[one[1]]) is is_backward], inside)
-        for is_backward in (False, True)
-    )
-    derived = parts_of_derivative(by, statement, target, forward, backward)
-    if derived:
-        return derived
+        is_loop = body.equations[escaping[0][1]].primitive.name in LOOPS
+        found = _results_of(body, escaping, target)
+        if found:
+            return found
+    else:
+        by = differentiating(body, members[0], call.depth)
+        found = None if by else _returned(body, call, members, count, calls)  # What differentiates gives other things.
+        if found and any(found):
+            return found
+        forward, backward = (
+            _in_order_of_use(
+                body, [one for one in escaping if bool(body.uses.transposed[one[1]]) is is_backward], inside
+            )
+            for is_backward in (False, True)
+        )
+        derived = parts_of_derivative(by, statement, target, forward, backward)
+        if derived:
+            return derived
     used = parts_by_use(body, call, statement, target, [one[0] for one in escaping], inside)
     if used:
         parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)]
         return [_in_order_of_use(body, part, inside) for part in parts]
-    return [[one] for one in escaping] if count == len(escaping) else []
+    return [[one] for one in escaping] if count == len(escaping) and not is_loop else []
 
 
 def _leaves(
@@ -84,8 +110,9 @@ def _leaves(
     variables = [variable for variable, _, _ in made]
     if target.parts:
         used = parts_by_use(body, call, statement, target, variables, inside)
-        if len(used) < len(made):
-            used = dict(zip(variables, range(len(made)), strict=True)) if len(target.parts) == len(made) else {}
+        if len(used) < len(made) == len(target.parts):
+            in_order = dict(zip(variables, range(len(made)), strict=True))
+            used = in_order if used.items() <= in_order.items() else used
         for number, part in enumerate(target.parts):
             own = [one for one in made if used.get(one[0]) == number]
             yield from _leaves(body, call, statement, part, own, inside, calls)
@@ -98,28 +125,64 @@ def _leaves(
             yield target.text if len(made) == 1 else f"{target.text}[{index}]", one
 
 
-def _results_of(body: Body, escaping: Sequence[Made], count: int) -> list[list[Made]]:
-    """The results of one equation for each of `count` parts of a target."""
+def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[list[Made]]:
+    """The results of one equation for each part of a target; nothing where the parts cannot be told."""
     equation = body.equations[escaping[0][1]]
-    escapes = {position: one for one in escaping for position in [one[2]]}
-    results = len(equation.outvars)
-    if equation.primitive.name == "scan" and count == len(("carry", "ys")):
-        carried = equation.params["num_carry"]
-        return [
-            [escapes[i] for i in range(start, stop) if i in escapes]
-            for start, stop in ((0, carried), (carried, results))
-        ]
-    # What JAX carries itself, the counter of a `fori_loop`, comes first.
-    first = results - count if equation.primitive.name == "while" else 0
-    if count == results - first:
-        return [[escapes[i]] if i in escapes else [] for i in range(first, results)]
-    return [[one] for one in escaping] if count == len(escaping) else []
+    name, count, results = equation.primitive.name, len(target.parts), len(equation.outvars)
+    told = _parts_by_path(equation)
+    if told:
+        return [[one for one in escaping if told[one[2]] == part] for part in range(count)]
+    escapes = {one[2]: one for one in escaping}
+    carried = equation.params["num_carry"] if name == "scan" else results
+    if name == "scan" and not _is_counted(equation):
+        ends = [0, carried, results] if count == len(("carry", "ys")) else []
+    else:
+        ends = list(accumulate(map(_size, target.parts), initial=_counters(equation)))
+        ends = ends if ends[-1] == carried else []
+    return [[escapes[i] for i in range(start, stop) if i in escapes] for start, stop in pairwise(ends)]
+
+
+def _parts_by_path(equation: Any) -> list[int]:
+    """For each result of an equation which part of a tuple it is in, -1 for none; nothing where JAX does not say.
+
+    JAX says it of what is not differentiated or mapped: `result[0]['w']`; in a counted loop its own counters come first.
+    """
+    name = equation.primitive.name
+    key = LOOPS.get(name, "jaxpr" if name in ("jit", "pjit") else "")
+    paths = equation.params[key].jaxpr.debug_info.result_paths if key else None
+    if not paths or len(paths) != len(equation.outvars):
+        return []
+    carry = "" if not _is_counted(equation) else "[0][1]" if name == "scan" else "[2]"
+    within = [path.removeprefix("result") for path in paths]
+    indices = [_INDEX.match(path.removeprefix(carry)) if path.startswith(carry) else None for path in within]
+    is_tuple = all(index for index, path in zip(indices, within, strict=True) if path.startswith(carry))
+    return [int(index[1]) if index else -1 for index in indices] if is_tuple else []
+
+
+def _is_counted(equation: Any) -> bool:
+    """Whether it is the loop that `fori_loop` makes."""
+    name = equation.primitive.name
+    return name in LOOPS and equation.params[LOOPS[name]].jaxpr.debug_info.traced_for == "fori_loop"
+
+
+def _counters(equation: Any) -> int:
+    """How many results of a loop are counters of JAX's own, which come first; an unused one it leaves out."""
+    if not _is_counted(equation):
+        return 0
+    if equation.primitive.name == "while":
+        return len(("i", "end"))
+    counter = equation.outvars[0].aval
+    return int(counter.shape == () and counter.dtype.kind == "i")
+
+
+def _size(target: Target) -> int:
+    return sum(map(_size, target.parts)) if target.parts else 1
 
 
 def _without_tangents(body: Body, escaping: list[Made]) -> list[Made]:
     """Of a value and its tangent (`jax.jvp`) the value, which JAX computes first."""
     first, *rest = escaping
-    if len(rest) == 1 and "jvp" in body.stack_of(first[1]) and str(first[0].aval) == str(rest[0][0].aval):
+    if len(rest) == 1 and str(first[0].aval) == str(rest[0][0].aval) and body.is_pushed(first[1]):
         return [first]
     return escaping
 

@@ -211,10 +211,10 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
 def _returned(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
     """What a function returns, and the parts of it that are computed there."""
     yield Statement(span_of(value), value, (), function, repeats)
-    rest = [one for _, one in _items(value)]
+    rest = [one for _, one in items_of(value)]
     while rest:
         one = rest.pop(0)
-        rest += (inner := [part for _, part in _items(one)])
+        rest += (inner := [part for _, part in items_of(one)])
         if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
             yield Statement(span_of(one), one, (), function, repeats, span_of(value))
 
@@ -232,7 +232,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
     ):
         for part, own in zip(target.elts, value.elts, strict=True):
             yield from _pairs(part, own)
-    elif isinstance(target, ast.Name) and (items := _items(value)):
+    elif isinstance(target, ast.Name) and (items := items_of(value)):
         for key, own in items:
             yield from _pairs(ast.Subscript(target, key, ast.Store()), own)
     else:
@@ -242,7 +242,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
             yield target, made
 
 
-def _items(value: ast.expr) -> list[tuple[ast.Constant, ast.expr]]:
+def items_of(value: ast.expr) -> list[tuple[ast.Constant, ast.expr]]:
     """The elements of a list, tuple or dictionary as it is written, by their keys; none where not all can be told."""
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
         return [(ast.Constant(number), own) for number, own in enumerate(value.elts)]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import equinox
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+
+from jax_debug_widgets._jax import versions
 
 X = jnp.arange(1.0, 5.0)
 
@@ -64,6 +69,40 @@ def test_what_vjp_gives_first_is_a_value_and_then_a_function(watched, agrees):
     run = watched(f, X)
     agrees(run["value"], jnp.sin(X))
     assert not [name for name in run.values if name.startswith("pull")]
+
+
+def test_what_linearize_gives_second_is_a_function(watched, agrees):
+    def double(x):
+        inner = x * 2
+        return jnp.sin(inner)
+
+    @jax.jit
+    def f(x):
+        value, push = jax.linearize(double, x)
+        return value + push(x)
+
+    run = watched(f, X)
+    agrees(run["value"], jnp.sin(X * 2))
+    assert not [name for name in run.values if name.startswith("push")]
+
+
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="JAX 0.8 says that both calls come from the first one's line"
+)
+def test_each_call_of_a_checkpointed_function_has_its_values(watched, agrees):
+    @jax.checkpoint
+    def block(h, w):
+        inner = h * w
+        return jnp.tanh(inner)
+
+    def loss(x):
+        return (block(block(x, 0.5), 0.3) ** 2).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X)
+    names = [name for name, value in run.values.items() if name.startswith("inner@") and value.site.phase == "forward"]
+    agrees(run[names[0]], X * 0.5)
+    agrees(run[names[1]], jnp.tanh(X * 0.5) * 0.3)
+    assert not [name for name in run.values if "[" in name]
 
 
 @pytest.mark.parametrize("is_inside_a_scan", [False, True])
@@ -129,3 +168,62 @@ def test_a_jitted_function_and_one_of_single_numbers_have_gradients_too(watched,
     run = watched(jax.jit(jax.value_and_grad(single)), 0.5)
     agrees(run["grad/z"], 2 * jnp.exp(jnp.sin(0.5)))
     agrees(run["grad/y"], 2 * jnp.exp(jnp.sin(0.5)) ** 2)
+
+
+def test_a_tree_of_two_alike_is_two_values_where_it_is_differentiated(watched, agrees):
+    def cell(state, x):
+        h, c = state
+        c = jnp.tanh(c + x)
+        return h * c, c
+
+    def loss(x, fixed):
+        both = [jnp.sin(one) for one in (x, fixed)]
+        state = cell(both, x)
+        state = cell(state, x)
+        return jnp.stack(state).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X, X + 1)
+    both = [jnp.sin(X), jnp.sin(X + 1)]
+    agrees(run["both[0]"], both[0])
+    agrees(run["both[1]"], both[1])
+    for number, value in enumerate(cell(cell(both, X), X)):
+        agrees(run[[name for name in run.values if name.startswith(f"state[{number}]@")][-1]], value)
+    assert "state" not in {value.site.watch.name for value in run.values.values() if value.site.watch.role == "value"}
+    assert "grad/both" not in run.values
+
+
+@jax.jit
+def jitted_loss(x):
+    def step(carry, one):
+        carry = jnp.tanh(carry + one)
+        return carry, carry**2
+
+    n = jnp.linalg.norm(x)
+    y = (x / n).at[2].set(9.0)
+    low = y.min()
+    z = y * jnp.sin(y)
+    last, squares = lax.scan(step, low, z)
+    return squares.sum() + last, (z, low)
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_a_jitted_function_that_is_differentiated_un_jitted_has_its_values_and_their_gradients(lanes, watched, agrees):
+    x = jnp.stack([X, X * 2]) if lanes else X
+    n = jnp.linalg.norm(x, axis=-1, keepdims=True)
+    y = (x / n).at[..., 2].set(9.0)
+    z = y * jnp.sin(y)
+    derive = jax.value_and_grad(jitted_loss, has_aux=True)
+
+    run = watched(jax.vmap(derive) if lanes else derive, x)
+
+    agrees(run["n"], n.squeeze(-1))
+    agrees(run["low"], y.min(-1))
+    agrees(run["z"], z)
+    assert not [name for name in run.values if re.search(r"\[\d\]", name)], list(run.values)
+
+    def rest(z, low):
+        last, squares = lax.scan(lambda c, one: ((d := jnp.tanh(c + one)), d**2), low, z)
+        return squares.sum() + last
+
+    wanted = jax.vmap(jax.grad(rest))(z, y.min(-1)) if lanes else jax.grad(rest)(z, y.min())
+    agrees(run["z"].gradient, wanted)

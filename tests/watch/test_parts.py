@@ -1,0 +1,84 @@
+"""Which part of a tuple or tree a name stands for: of loops, of functions jitted before, of what comes with a gradient."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+X = jnp.arange(1.0, 5.0)
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+@pytest.mark.parametrize("steps", [3, jnp.int32(3)])
+def test_the_parts_of_what_a_counted_loop_gives(watched, agrees, differentiated, steps):
+    def f(x):
+        up, doubled = lax.fori_loop(0, steps, lambda i, c: (c[0] + i, c[1] * 2), (x, x))
+        pair, tripled = lax.fori_loop(
+            0, steps, lambda _, c: ({k: v + 1 for k, v in c[0].items()}, c[1] * 3), ({"u": x}, x)
+        )
+        return (up * doubled).sum() + pair["u"].sum() + tripled.sum()
+
+    program = jax.value_and_grad(f) if differentiated and isinstance(steps, int) else f
+    run = watched(jax.jit(program), X)
+    agrees(run["up"], X + 3)
+    agrees(run["doubled"], X * 8)
+    agrees(run["tripled"], X * 27)
+
+
+def test_what_a_loop_or_a_jitted_function_gives_beside_what_nothing_uses(watched, agrees):
+    @jax.jit
+    def halves(tree):
+        return {"a": tree["a"] / 2, "b": tree["b"] / 4}, tree["a"].sum()
+
+    @jax.jit
+    def f(x):
+        _up, doubled = lax.fori_loop(0, 3, lambda _, c: (c[0] + 1, c[1] * 2), (x, x))
+        tree, _total = halves({"a": x, "b": doubled})
+        tree, count = lax.while_loop(lambda c: c[1] < 2, lambda c: (jax.tree.map(jnp.sin, c[0]), c[1] + 1), (tree, 0))
+        return tree["a"] + 1, tree["b"] + count
+
+    run = watched(f, X, watch="*")
+    agrees(run["doubled"], X * 8)
+    agrees(run["count"], 2)
+    assert "_total" not in run.values
+    last = [name for name in run.values if name.startswith("tree['a']@")][-1]
+    agrees(run[last], np.sin(np.sin(X / 2)))
+
+
+def test_what_a_loop_carries_is_called_by_its_own_name_where_another_part_is_left_out(watched):
+    @jax.jit
+    def f(x):
+        def step(carry, t):
+            left, kept = carry
+            return (left + t, kept * 2), t
+
+        (_, kept), _ = lax.scan(step, (x, x), x)
+        return kept
+
+    run = watched(f, X, watch="carry,left,kept")
+    names = {value.site.watch.name for value in run.values.values()}
+    assert names == {"kept"}
+
+
+def test_the_parts_of_what_comes_with_a_gradient_by_what_is_returned(watched, agrees):
+    def loss_fn(w, x, state):
+        h = jnp.tanh(x * w)
+        new = {"mean": state["mean"] * 0.9 + h.mean(), "max": state["max"] * 0.9 + h.max()}
+        return (h**2).mean(), (new, (h > 0).mean())
+
+    @jax.jit
+    def step(w, x, state):
+        (loss, (state, accuracy)), g = jax.value_and_grad(loss_fn, has_aux=True)(w, x, state)
+        return w - g, state, {"loss": loss, "accuracy": accuracy}
+
+    run = watched(step, X / 9, X, {"mean": X[0], "max": X[1]}, watch="loss,accuracy,state,g")
+    _, state, told = step(X / 9, X, {"mean": X[0], "max": X[1]})
+    agrees(run["loss"], told["loss"])
+    agrees(run["accuracy"], told["accuracy"])
+    leaves = {
+        value["value"].item() for name, value in run.values.items() if name.startswith("state[") and "'" not in name
+    }
+    assert leaves == {state["mean"].item(), state["max"].item()}
