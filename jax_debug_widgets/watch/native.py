@@ -1,7 +1,8 @@
 """The statistics of an array in one pass, compiled by Numba, as a custom call of XLA's CPU backend.
 
 XLA takes five passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
-to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk.
+to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk. All of it is in
+this file, because Numba looks at no other to see whether what it has kept is still right.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.chains import FILL, LOAD, OPERATIONS, POWER, SPREAD
+from jax_debug_widgets.watch.chain import FILL, LOAD, OPERATIONS, POWER, SPREAD
 from jax_debug_widgets.watch.statistics import CHAIN, SMALL, STATISTICS, TABLE
 
 TARGET = "jax_debug_widgets_statistics"
@@ -228,52 +229,71 @@ _FIRST_SOURCE = 3
 _PART = 1024
 """Elements of an array that a chain makes at a time: some ten results of them stay in the first cache."""
 
+
+def _of_two(operation: Any) -> Any:
+    """Of two numbers -> of parts of two arrays."""
+    operate = njit(error_model="numpy")(operation)
+
+    @njit
+    def run(x: Any, y: Any, out: Any, count: Any) -> None:
+        for i in range(count):
+            out[np.uint64(i)] = operate(x[np.uint64(i)], y[np.uint64(i)])
+
+    return run
+
+
+def _of_one(operation: Any) -> Any:
+    """Of a number -> of a part of an array."""
+    operate = njit(error_model="numpy")(operation)
+
+    @njit
+    def run(x: Any, out: Any, count: Any) -> None:
+        for i in range(count):
+            out[np.uint64(i)] = operate(x[np.uint64(i)])
+
+    return run
+
+
+_add, _sub = _of_two(lambda one, other: one + other), _of_two(lambda one, other: one - other)
+_mul, _div = _of_two(lambda one, other: one * other), _of_two(lambda one, other: one / other)
+_max = _of_two(lambda one, other: one if one > other or math.isnan(one) else other)
+_min = _of_two(lambda one, other: one if one < other or math.isnan(one) else other)
+_neg = _of_one(lambda one: -one)
+_abs = _of_one(lambda one: abs(one))  # noqa: PLW0108 - Numba compiles functions of Python only.
+_sqrt = _of_one(lambda one: math.sqrt(one))  # noqa: PLW0108
+_rsqrt = _of_one(lambda one: np.float32(1) / math.sqrt(one))
+
 _LOAD, _SPREAD, _FILL, _POWER = map(OPERATIONS.index, (LOAD, SPREAD, FILL, POWER))
 _ADD, _SUB, _MUL, _DIV, _MAX, _MIN = map(OPERATIONS.index, ("add", "sub", "mul", "div", "max", "min"))
 _NEG, _ABS, _SQRT, _RSQRT = map(OPERATIONS.index, ("neg", "abs", "sqrt", "rsqrt"))
-_ONE = np.float32(1)
 
 
-@njit(error_model="numpy")
-def _of_two(number: int, x: Any, y: Any, out: Any, count: Any) -> None:  # noqa: C901 - a loop for each.
-    """An operation on parts of two arrays."""
+@njit
+def _operate_on_two(number: int, x: Any, y: Any, out: Any, count: Any) -> None:
     if number == _ADD:
-        for i in range(count):
-            out[np.uint64(i)] = x[np.uint64(i)] + y[np.uint64(i)]
+        _add(x, y, out, count)
     elif number == _SUB:
-        for i in range(count):
-            out[np.uint64(i)] = x[np.uint64(i)] - y[np.uint64(i)]
+        _sub(x, y, out, count)
     elif number == _MUL:
-        for i in range(count):
-            out[np.uint64(i)] = x[np.uint64(i)] * y[np.uint64(i)]
+        _mul(x, y, out, count)
     elif number == _DIV:
-        for i in range(count):
-            out[np.uint64(i)] = x[np.uint64(i)] / y[np.uint64(i)]
+        _div(x, y, out, count)
     elif number == _MAX:
-        for i in range(count):
-            one, other = x[np.uint64(i)], y[np.uint64(i)]
-            out[np.uint64(i)] = one if one > other or math.isnan(one) else other
+        _max(x, y, out, count)
     elif number == _MIN:
-        for i in range(count):
-            one, other = x[np.uint64(i)], y[np.uint64(i)]
-            out[np.uint64(i)] = one if one < other or math.isnan(one) else other
+        _min(x, y, out, count)
 
 
-@njit(error_model="numpy")
-def _of_one(number: int, x: Any, out: Any, count: Any) -> None:
-    """An operation on a part of an array."""
+@njit
+def _operate_on_one(number: int, x: Any, out: Any, count: Any) -> None:
     if number == _NEG:
-        for i in range(count):
-            out[np.uint64(i)] = -x[np.uint64(i)]
+        _neg(x, out, count)
     elif number == _ABS:
-        for i in range(count):
-            out[np.uint64(i)] = abs(x[np.uint64(i)])
+        _abs(x, out, count)
     elif number == _SQRT:
-        for i in range(count):
-            out[np.uint64(i)] = math.sqrt(x[np.uint64(i)])
+        _sqrt(x, out, count)
     elif number == _RSQRT:
-        for i in range(count):
-            out[np.uint64(i)] = _ONE / math.sqrt(x[np.uint64(i)])
+        _rsqrt(x, out, count)
 
 
 @njit
@@ -325,9 +345,9 @@ def _make(code: Any, row: int, numbers: Any, sources: Any, start: int, count: in
     elif number == _POWER:
         _power(registers[a], b, out, registers[-1], count)
     elif b < 0:
-        _of_one(number, registers[a], out, count)
+        _operate_on_one(number, registers[a], out, count)
     else:
-        _of_two(number, registers[a], registers[b], out, count)
+        _operate_on_two(number, registers[a], registers[b], out, count)
 
 
 @njit

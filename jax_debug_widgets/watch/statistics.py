@@ -17,7 +17,8 @@ from jax import lax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.native import computed_natively
-from jax_debug_widgets.watch.chains import Chain, shows_all
+from jax_debug_widgets.watch.chain import Chain
+from jax_debug_widgets.watch.chaining import shows_all
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
 """Of an array: `min` to `std` of its finite elements, the norm of all, and counts."""
@@ -37,6 +38,9 @@ _TOGETHER = 1 << 24
 
 _ROW = 1024
 """Elements of which a row is made there, so that arrays of any sizes make one table."""
+
+_SCALES = 2.0**-126, 2.0**126
+"""What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
 
 SMALL = 1e-16
 """A square of this is still far from where float32 ends."""
@@ -212,7 +216,7 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
 
     finite = jnp.isfinite(table)
     high, negative = folded([jnp.where(finite, one, -jnp.inf) for one in (table, -table)], lax.max, -np.inf)
-    scale = jnp.maximum(jnp.maximum(high, negative), jnp.finfo(jnp.float32).tiny)
+    scale = jnp.clip(jnp.maximum(high, negative), *_SCALES)
     scaled = jnp.where(finite, table, 0) / scale[owner][:, None]
     kinds = [kind.astype(jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)]
     total, squares, zeros, nan, above, below = folded([scaled, scaled * scaled, *kinds], lax.add, 0)
@@ -226,7 +230,7 @@ def of_rows(table: jax.Array) -> jax.Array:
     """float32[n, 9] of the rows of float32[n, m]."""
     finite = jnp.isfinite(table)
     low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
-    scale = jnp.maximum(jnp.maximum(high, -low), jnp.finfo(jnp.float32).tiny)
+    scale = jnp.clip(jnp.maximum(high, -low), *_SCALES)
     scaled = jnp.where(finite, table, 0) / scale[:, None]
     squares = (scaled * scaled).sum(1)
     zeros, nan, above, below = (

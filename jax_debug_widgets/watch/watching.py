@@ -18,7 +18,8 @@ from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.body import Body
-from jax_debug_widgets.watch.chains import Chain, chains_of
+from jax_debug_widgets.watch.chain import Chain
+from jax_debug_widgets.watch.chaining import chains_of
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.lanes import by_lane
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
