@@ -11,16 +11,17 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jax_core
 
-LOAD, SPREAD, FILL, POWER = "load", "spread", "fill", "integer_pow"
-"""The operations that take in an operand (a part of an array, of a smaller one that is broadcast, a single number), and the
-one whose second operand is no array."""
+LOAD, SPREAD, FILL = "load", "spread", "fill"
+"""The operations that take in an operand: a part of an array, of a smaller one that is broadcast, a single number."""
 
-OPERATIONS = (LOAD, SPREAD, FILL, POWER, "add", "sub", "mul", "div", "max", "min", "neg", "abs", "sqrt", "rsqrt")
-"""What `native` can do, by number. Those after `fill` are JAX's."""
+OPERATIONS = (LOAD, SPREAD, FILL, "add", "sub", "mul", "div", "max", "min", "sqrt")
+"""What `native` can do, by number; few, because each takes long to compile there. Those after `fill` are JAX's."""
 
-OTHER_NAMES: dict[str, str] = {"add_any": "add", "square": POWER, "broadcast_in_dim": SPREAD}
-
-POWERS = range(1, 9)
+EQUATIONS = frozenset({
+    "abs", "add", "add_any", "broadcast_in_dim", "div", "integer_pow", "max", "min", "mul", "neg", "rsqrt", "sqrt", "square",
+    "sub",
+})  # fmt: skip
+"""The primitives that can be written with them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,9 @@ class Chain:
       watched: the variables whose statistics it takes, in the order of their results.
       numbers: float32[m], the literals among its operands.
       code: int32[n, 5]: for each operation its number in `OPERATIONS`, its two operands, its result, and which of `watched`
-        that is, or -1. Operands and results are registers, of which few are needed. But `load`, `spread` and `fill` take
-        one of `sources`: `spread` repeats each element as often as the second says, and all of them as often as they go
-        into the size, `fill` takes one of `numbers` instead if the first is -1. And the second of a power is itself.
+        that is, or -1. Operands and results are registers, of which few are needed. But what takes in an operand says
+        which: 0 for `numbers`, then the sources; then `spread` says how often it repeats each element (and all of them as
+        often as they go into the size), `fill` which element it takes. `sqrt` has its operand twice.
       size: of the arrays.
     """
 
@@ -45,7 +46,7 @@ class Chain:
     size: int
 
     def evaluate(self, *arrays: Any) -> list[Any]:
-        """What is watched, flat, by JAX: where `native` is not to be had."""
+        """What is watched, flat, by JAX, of the numbers and the sources: where `native` is not to be had."""
         registers: dict[int, Any] = {}
         results: dict[int, Any] = {}
         for number, a, b, out, watched in self.code.tolist():
@@ -56,11 +57,9 @@ class Chain:
                 repeated = jnp.repeat(arrays[a].ravel(), b)
                 result = jnp.tile(repeated, self.size // repeated.size)
             elif name == FILL:
-                result = jnp.full(self.size, self.numbers[b] if a < 0 else arrays[a].reshape(()), np.float32)
-            elif name == POWER:
-                result = lax.integer_pow(registers[a], b)
+                result = jnp.full(self.size, arrays[a].ravel()[b])
             else:
-                result = getattr(lax, name)(*(registers[one] for one in (a, b) if one >= 0))
+                result = lax.sqrt(registers[a]) if name == "sqrt" else getattr(lax, name)(registers[a], registers[b])
             registers[out] = results[watched] = result
         return [results[row] for row in range(len(self.watched))]
 
@@ -98,17 +97,6 @@ class Step:
     operands: Sequence[Operand]
 
     @property
-    def name(self) -> str:
-        """That of its operation; `SPREAD` for all that is only broadcast."""
-        name: str = self.equation.primitive.name
-        return OTHER_NAMES.get(name, name)
-
-    @property
-    def power(self) -> int:
-        """The second operand of a power; of others -1."""
-        return 2 if self.equation.primitive.name == "square" else self.equation.params.get("y", -1)
-
-    @property
     def result(self) -> Any:
         """Its variable."""
         return self.equation.outvars[0]
@@ -140,52 +128,75 @@ class _Writer:
 
     def write(self, step: Step) -> None:
         """Compute an equation."""
-        if step.name == SPREAD:
-            self._take_in(step.result, step.operands[0])
+        if step.equation.primitive.name == "broadcast_in_dim":
+            self._results[step.result] = self._take_in(step.operands[0])
         else:
-            a, b = (*map(self.result_of, step.operands), step.power)[:2]
-            self._add(step.result, step.name, a, b)
+            self._results[step.result] = self._compute(step.equation, *map(self.result_of, step.operands))
+
+    def _compute(self, equation: Any, x: int, *others: int) -> int:
+        name = equation.primitive.name
+        match name:
+            case "integer_pow" | "square":
+                return self._power(x, equation.params.get("y", 2))
+            case "neg" | "abs":
+                negative = self._add("mul", x, self._number(-1))
+                return negative if name == "neg" else self._add("max", x, negative)
+            case "sqrt" | "rsqrt":
+                root = self._add("sqrt", x, x)
+                return root if name == "sqrt" else self._add("div", self._number(1), root)
+        return self._add("add" if name == "add_any" else name, x, *others)
+
+    def _power(self, x: int, power: int) -> int:
+        """Multiplied in JAX's order."""
+        result = None
+        while power:
+            if power & 1:
+                result = x if result is None else self._add("mul", result, x)
+            power >>= 1
+            x = self._add("mul", x, x) if power else x
+        assert result is not None
+        return result
 
     def result_of(self, operand: Operand) -> int:
         """The row that computes it, or takes it in."""
-        origin = operand.origin
-        key = (origin, operand.repeated) if operand.repeated else origin if operand.is_variable else _bytes(origin)
-        return self._results[key] if key in self._results else self._take_in(key, operand)
-
-    def _take_in(self, key: Any, operand: Operand) -> int:
         if not operand.is_variable:
-            return self._add(key, FILL, -1, self.numbers.setdefault(_bytes(operand.origin), len(self.numbers)))
-        source = self.sources.setdefault(operand.origin, len(self.sources))
-        if operand.repeated:
-            return self._add(key, SPREAD, source, operand.repeated)
-        return self._add(key, LOAD if operand.is_array else FILL, source, -1)
-
-    def _add(self, key: Any, name: str, a: int, b: int) -> int:
-        self.rows.append((name, a, b))
-        self._results[key] = len(self.rows) - 1
+            return self._number(operand.origin.val)
+        key = (operand.origin, operand.repeated) if operand.repeated else operand.origin
+        if key not in self._results:
+            self._results[key] = self._take_in(operand)
         return self._results[key]
 
+    def _number(self, value: Any) -> int:
+        key = np.float32(value).tobytes()  # Minus zero is not zero, and NaN is itself.
+        if key not in self._results:
+            self._results[key] = self._add(FILL, 0, self.numbers.setdefault(key, len(self.numbers)))
+        return self._results[key]
 
-def _bytes(literal: Any) -> bytes:
-    """A number to be looked up: minus zero is not zero, and NaN is itself."""
-    return np.float32(literal.val).tobytes()
+    def _take_in(self, operand: Operand) -> int:
+        if not operand.is_variable:
+            key = np.float32(operand.origin.val).tobytes()
+            return self._add(FILL, 0, self.numbers.setdefault(key, len(self.numbers)))
+        source = 1 + self.sources.setdefault(operand.origin, len(self.sources))
+        if operand.repeated:
+            return self._add(SPREAD, source, operand.repeated)
+        return self._add(LOAD if operand.is_array else FILL, source, 0)
+
+    def _add(self, name: str, a: int, b: int) -> int:
+        self.rows.append((name, a, b))
+        return len(self.rows) - 1
 
 
 def _in_registers(rows: Sequence[tuple[str, int, int]], row_of: Mapping[int, int]) -> np.ndarray:
     """The code with each result in a register that is free: so few that all stay in the cache."""
-
-    def operands(name: str, a: int, b: int) -> list[int]:
-        return [] if name in (LOAD, SPREAD, FILL) else [a] if name == POWER or b < 0 else [a, b]
-
-    last = {one: number for number, row in enumerate(rows) for one in operands(*row)}
+    operands = [() if name in (LOAD, SPREAD, FILL) else (a, b) for name, a, b in rows]
+    last = {one: number for number, used in enumerate(operands) for one in used}
     free: list[int] = []
     where: list[int] = []
-    code = np.full((len(rows), 5), -1, np.int32)
+    code = np.empty((len(rows), 5), np.int32)
     for number, (name, a, b) in enumerate(rows):
-        used = operands(name, a, b)
         where.append(free.pop() if free else max(where, default=-1) + 1)
-        code[number] = OPERATIONS.index(name), a, b, where[number], row_of.get(number, -1)
-        code[number, 1 : 1 + len(used)] = [where[one] for one in used]
+        used = [where[one] for one in operands[number]] or [a, b]
+        code[number] = OPERATIONS.index(name), *used, where[number], row_of.get(number, -1)
         # Only now: what is put in the place of an operand cannot be computed by vector instructions.
-        free += [where[one] for one in dict.fromkeys((*used, number)) if last.get(one, number) == number]
+        free += [where[one] for one in {*operands[number], number} if last.get(one, number) == number]
     return code

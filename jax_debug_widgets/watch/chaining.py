@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.watch.chain import OPERATIONS, OTHER_NAMES, POWERS, Chain, Operand, Step, written
+from jax_debug_widgets.watch.chain import EQUATIONS, Chain, Operand, Step, written
 
 _SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "transpose"})
 """What only shows the same elements in another way; all but the last in the same order."""
@@ -28,6 +28,8 @@ _WRITTEN = frozenset({
     "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "scan", "scatter", "scatter-add", "sort", "while",
 })  # fmt: skip
 """What XLA does in kernels that no others are fused into: their results are in memory anyway."""
+
+_POWERS = range(2, 9)
 
 _READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
 """And whose operands are."""
@@ -128,10 +130,10 @@ def shows_all(equation: Any) -> bool:
 
 def _can_do(equation: Any) -> bool:
     name, results = equation.primitive.name, equation.outvars
-    if OTHER_NAMES.get(name, name) not in OPERATIONS:
+    if name not in EQUATIONS:
         return False
     is_array = results[0].aval.size > 1 and all(map(_is_float, (*equation.invars, *results)))
-    is_power = equation.params.get("y", 1) in POWERS
+    is_power = equation.params.get("y", 2) in _POWERS
     return (
         is_array
         and is_power

@@ -17,7 +17,7 @@ from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.chain import FILL, LOAD, OPERATIONS, POWER, SPREAD
+from jax_debug_widgets.watch.chain import FILL, LOAD, OPERATIONS, SPREAD
 from jax_debug_widgets.watch.statistics import CHAIN, SMALL, STATISTICS, TABLE
 
 TARGET = "jax_debug_widgets_statistics"
@@ -42,6 +42,26 @@ def _sums(x: Any, start: int, count: int) -> Any:
         total += value
         squares += value * value
     return total, squares
+
+
+def _address_as_pointer(_typing: Any, _address: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.uint64), emit
+
+
+_pointer: Any = intrinsic(_address_as_pointer)
+
+
+def _bits_as_float(_typing: Any, _bits: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), emit
+
+
+_float: Any = intrinsic(_bits_as_float)
 
 
 @njit
@@ -87,12 +107,12 @@ def _see(x: Any, bits: Any, start: int, count: int, ends: Any, sums: Any) -> Non
 @njit
 def _write_plain(out: Any, size: int, ends: Any, sums: Any) -> bool:
     """Write the statistics of what was seen; false if it is odd: not finite, or squared too large or too small for float32."""
-    extremes = np.array([_key(np.int32(ends[_LOW])), _key(np.int32(ends[_HIGH]))], np.int32).view(np.float32)
-    largest = max(-extremes[0], extremes[1])
+    least, greatest = _float(_key(np.int32(ends[_LOW]))), _float(_key(np.int32(ends[_HIGH])))
+    largest = max(-least, greatest)
     is_finite = ends[_LOW] > _key(np.int32(~_MAGNITUDE | _INFINITY)) and ends[_HIGH] < _INFINITY
     if not (is_finite and math.isfinite(sums[_SQUARES]) and (largest > SMALL or largest == 0)):
         return False
-    _write(out, extremes[0], extremes[1], sums[_TOTAL], sums[_SQUARES], size, math.sqrt(sums[_SQUARES]), ends[_ZEROS])
+    _write(out, least, greatest, sums[_TOTAL], sums[_SQUARES], size, math.sqrt(sums[_SQUARES]), ends[_ZEROS])
     return True
 
 
@@ -102,7 +122,8 @@ _ODD = 9
 
 @njit
 def _begin_odd(seen: Any) -> None:
-    seen[:] = 0
+    for kind in range(2, _ODD):
+        seen[kind] = 0
     seen[0], seen[1] = math.inf, -math.inf
 
 
@@ -145,26 +166,16 @@ def _write(
 @njit
 def write_statistics(x: Any, out: Any) -> None:
     """Write the statistics of float32[n] into float32[9]."""
-    bits = x.view(np.int32)
+    size, bits = x.size, carray(_pointer(np.uint64(x.ctypes.data)), (x.size,), np.int32)
     ends, sums = np.empty(3, np.int64), np.empty(2)
     _begin(ends, sums)
-    for start in range(0, x.size, _BLOCK):
-        _see(x, bits, start, min(x.size - start, _BLOCK), ends, sums)
-    if not _write_plain(out, x.size, ends, sums):
+    for start in range(0, size, _BLOCK):
+        _see(x, bits, start, min(size - start, _BLOCK), ends, sums)
+    if not _write_plain(out, size, ends, sums):
         seen = np.empty(_ODD)
         _begin_odd(seen)
-        _see_odd(x, x.size, seen)
+        _see_odd(x, size, seen)
         _write_odd(out, seen)
-
-
-def _address_as_pointer(_typing: Any, _address: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.uint64), emit
-
-
-_pointer: Any = intrinsic(_address_as_pointer)
 
 
 @njit
@@ -223,168 +234,107 @@ def _integers(buffers: Any, number: Any) -> Any:
     return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.int32)
 
 
-_FIRST_SOURCE = 3
-"""Before it come the code, the numbers, and the size."""
+_FIRST_OPERAND = 2
+"""Before it come the code and the size."""
 
 _PART = 1024
 """Elements of an array that a chain makes at a time: some ten results of them stay in the first cache."""
 
 
-def _of_two(operation: Any) -> Any:
-    """Of two numbers -> of parts of two arrays."""
-    operate = njit(error_model="numpy")(operation)
-
-    @njit
-    def run(x: Any, y: Any, out: Any, count: Any) -> None:
-        for i in range(count):
-            out[np.uint64(i)] = operate(x[np.uint64(i)], y[np.uint64(i)])
-
-    return run
+_LOAD, _SPREAD, _FILL = map(OPERATIONS.index, (LOAD, SPREAD, FILL))
+_ADD, _SUB, _MUL, _DIV, _MAX, _MIN, _SQRT = map(OPERATIONS.index, ("add", "sub", "mul", "div", "max", "min", "sqrt"))
 
 
-def _of_one(operation: Any) -> Any:
-    """Of a number -> of a part of an array."""
-    operate = njit(error_model="numpy")(operation)
-
-    @njit
-    def run(x: Any, out: Any, count: Any) -> None:
-        for i in range(count):
-            out[np.uint64(i)] = operate(x[np.uint64(i)])
-
-    return run
-
-
-_add, _sub = _of_two(lambda one, other: one + other), _of_two(lambda one, other: one - other)
-_mul, _div = _of_two(lambda one, other: one * other), _of_two(lambda one, other: one / other)
-_max = _of_two(lambda one, other: one if one > other or math.isnan(one) else other)
-_min = _of_two(lambda one, other: one if one < other or math.isnan(one) else other)
-_neg = _of_one(lambda one: -one)
-_abs = _of_one(lambda one: abs(one))  # noqa: PLW0108 - Numba compiles functions of Python only.
-_sqrt = _of_one(lambda one: math.sqrt(one))  # noqa: PLW0108
-_rsqrt = _of_one(lambda one: np.float32(1) / math.sqrt(one))
-
-_LOAD, _SPREAD, _FILL, _POWER = map(OPERATIONS.index, (LOAD, SPREAD, FILL, POWER))
-_ADD, _SUB, _MUL, _DIV, _MAX, _MIN = map(OPERATIONS.index, ("add", "sub", "mul", "div", "max", "min"))
-_NEG, _ABS, _SQRT, _RSQRT = map(OPERATIONS.index, ("neg", "abs", "sqrt", "rsqrt"))
-
-
-@njit
-def _operate_on_two(number: int, x: Any, y: Any, out: Any, count: Any) -> None:
+@njit(error_model="numpy")
+def _operate(number: int, x: Any, y: Any, out: Any, count: int) -> None:  # noqa: C901, PLR0912 - a loop for each.
+    """An operation on parts of arrays. Each is rounded to float32 by itself."""
     if number == _ADD:
-        _add(x, y, out, count)
-    elif number == _SUB:
-        _sub(x, y, out, count)
-    elif number == _MUL:
-        _mul(x, y, out, count)
-    elif number == _DIV:
-        _div(x, y, out, count)
-    elif number == _MAX:
-        _max(x, y, out, count)
-    elif number == _MIN:
-        _min(x, y, out, count)
-
-
-@njit
-def _operate_on_one(number: int, x: Any, out: Any, count: Any) -> None:
-    if number == _NEG:
-        _neg(x, out, count)
-    elif number == _ABS:
-        _abs(x, out, count)
-    elif number == _SQRT:
-        _sqrt(x, out, count)
-    elif number == _RSQRT:
-        _rsqrt(x, out, count)
-
-
-@njit
-def _power(x: Any, power: int, out: Any, spare: Any, count: Any) -> None:
-    """The power of a part of an array, multiplied in JAX's order."""
-    spare[:count] = x[:count]
-    is_first = True
-    while power:
-        if power & 1:
-            if is_first:
-                out[:count] = spare[:count]
-            else:
-                for i in range(count):
-                    out[np.uint64(i)] *= spare[np.uint64(i)]
-            is_first = False
-        power >>= 1
         for i in range(count):
-            spare[np.uint64(i)] *= spare[np.uint64(i)]
+            out[np.uint64(i)] = x[np.uint64(i)] + y[np.uint64(i)]
+    elif number == _SUB:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] - y[np.uint64(i)]
+    elif number == _MUL:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] * y[np.uint64(i)]
+    elif number == _DIV:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] / y[np.uint64(i)]
+    elif number == _MAX:
+        for i in range(count):
+            one, other = x[np.uint64(i)], y[np.uint64(i)]
+            out[np.uint64(i)] = one if one > other or math.isnan(one) else other
+    elif number == _MIN:
+        for i in range(count):
+            one, other = x[np.uint64(i)], y[np.uint64(i)]
+            out[np.uint64(i)] = one if one < other or math.isnan(one) else other
+    elif number == _SQRT:
+        for i in range(count):
+            out[np.uint64(i)] = math.sqrt(x[np.uint64(i)])
 
 
 @njit
-def _spread(x: Any, repeated: int, start: int, out: Any, count: Any) -> None:
-    """A part of an array that is broadcast, from its element `start` on: each of `x` is repeated, then all of them again."""
-    at, done = start // repeated % x.size, 0
-    left = repeated - start % repeated
-    while done < count:
-        if repeated == 1:
-            many = min(x.size - at, count - done)
-            out[done : done + many] = x[at : at + many]
-            at = 0
-        else:
-            many = min(left, count - done)
-            out[done : done + many] = x[at]
-            at, left = (at + 1) % x.size, repeated
-        done += many
-
-
-@njit
-def _make(code: Any, row: int, numbers: Any, sources: Any, start: int, count: int, registers: Any) -> None:
-    """Run one operation of a chain on a part; the last register is to spare."""
-    number, a, b, place = code[row, 0], code[row, 1], code[row, 2], code[row, 3]
-    out = registers[place]
+def _take_in(number: int, x: Any, size: int, repeated: int, start: int, out: Any, count: int) -> None:
+    """A part of an operand, from element `start` of the result on."""
     if number == _LOAD:
-        out[:count] = _floats(sources, _FIRST_SOURCE + a)[start : start + count]
-    elif number == _SPREAD:
-        _spread(_floats(sources, _FIRST_SOURCE + a), b, start, out, count)
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(start) + np.uint64(i)]
     elif number == _FILL:
-        out[:count] = numbers[b] if a < 0 else _floats(sources, _FIRST_SOURCE + a)[0]
-    elif number == _POWER:
-        _power(registers[a], b, out, registers[-1], count)
-    elif b < 0:
-        _operate_on_one(number, registers[a], out, count)
-    else:
-        _operate_on_two(number, registers[a], registers[b], out, count)
+        value = x[0]
+        for i in range(count):
+            out[np.uint64(i)] = value
+    else:  # Each of `x` is repeated, then all of them again.
+        at, left = start // repeated % size, repeated - start % repeated
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(at)]
+            left -= 1
+            if left == 0:
+                at, left = at + 1, repeated
+                if at == size:
+                    at = 0
 
 
 @njit
-def _run_chain(code: Any, numbers: Any, sources: Any, size: Any, out: Any) -> None:
-    """The statistics float32[n, 9] of the watched results of a chain on arrays of this size."""
-    watched = len(out)
-    registers = np.empty((code[:, 3].max() + 2, _PART), np.float32)
-    bits = registers.view(np.int32)
-    ends, sums = np.empty((watched, 3), np.int64), np.empty((watched, 2))
+def _run(code: Any, operands: Any, size: int, registers: Any, is_odd: Any, ends: Any, sums: Any, seen: Any) -> None:
+    """Run a chain on arrays of this size, part by part, and take in its watched results: those that are odd as such."""
+    bits = carray(_pointer(np.uint64(registers.ctypes.data)), registers.shape, np.int32)
+    for start in range(0, size, _PART):
+        count = min(size - start, _PART)
+        for step in range(len(code)):
+            number, a, b, place, row = code[step, 0], code[step, 1], code[step, 2], code[step, 3], code[step, 4]
+            if number <= _FILL:
+                buffer = _buffer(operands, _FIRST_OPERAND + a)
+                x = carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.float32)
+                _take_in(number, x, x.size, b, start, registers[place], count)
+            else:
+                _operate(number, registers[a], registers[b], registers[place], count)
+            if row >= 0 and is_odd[row]:
+                _see_odd(registers[place], count, seen[row])
+            elif row >= 0:
+                _see(registers[place], bits[place], 0, count, ends[row], sums[row])
+
+
+@njit
+def _run_chain(code: Any, operands: Any, size: Any, out: Any) -> None:
+    """The statistics float32[n, 9] of the watched results of a chain: in a second run of those that were found to be odd."""
+    watched, registers = len(out), 0
+    ends, sums, seen = np.empty((watched, 3), np.int64), np.empty((watched, 2)), np.empty((watched, _ODD))
+    is_odd = np.empty(watched, np.int64)
     for row in range(watched):
         _begin(ends[row], sums[row])
-    for start in range(0, size, _PART):
-        count = min(size - start, _PART)
-        for step in range(len(code)):
-            _make(code, step, numbers, sources, start, count, registers)
-            place, row = code[step, 3], code[step, 4]
-            if row >= 0:
-                _see(registers[place], bits[place], 0, count, ends[row], sums[row])
-    is_odd = np.array([not _write_plain(out[row], size, ends[row], sums[row]) for row in range(watched)])
-    if is_odd.any():
-        _run_odd(code, numbers, sources, size, registers, is_odd, out)
-
-
-@njit
-def _run_odd(code: Any, numbers: Any, sources: Any, size: Any, registers: Any, is_odd: Any, out: Any) -> None:
-    """Run a chain once more for those of its results that are odd."""
-    seen = np.empty((len(out), _ODD))
-    for row in range(len(out)):
         _begin_odd(seen[row])
-    for start in range(0, size, _PART):
-        count = min(size - start, _PART)
-        for step in range(len(code)):
-            _make(code, step, numbers, sources, start, count, registers)
-            row = code[step, 4]
-            if row >= 0 and is_odd[row]:
-                _see_odd(registers[code[step, 3]], count, seen[row])
-    for row in range(len(out)):
+        is_odd[row] = 0
+    for step in range(len(code)):
+        registers = max(registers, code[step, 3] + 1)
+    parts, odd = np.empty((registers, _PART), np.float32), 0
+    _run(code, operands, size, parts, is_odd, ends, sums, seen)
+    for row in range(watched):
+        is_odd[row] = not _write_plain(out[row], size, ends[row], sums[row])
+        odd += is_odd[row]
+    if odd == 0:
+        return
+    _run(code, operands, size, parts, is_odd, ends, sums, seen)
+    for row in range(watched):
         if is_odd[row]:
             _write_odd(out[row], seen[row])
 
@@ -406,14 +356,15 @@ def _handle(address: Any) -> Any:
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_chain(address: Any) -> Any:
-    """The same for the custom call that runs a chain: its code, its numbers, its size, its sources."""
+    """The same for the custom call that runs a chain: its code, its size, its operands."""
     frame = _words(address, _FRAME_WORDS)
     if frame[_EXTENSION]:
         _answer_version(frame)
         return 0
-    arguments, size = frame[_ARGUMENTS], _integers(frame[_ARGUMENTS], 2)[0]
-    code, out = _integers(arguments, 0).reshape(-1, 5), _floats(frame[_RESULTS], 0).reshape(-1, _STATISTICS)
-    _run_chain(code, _floats(arguments, 1), arguments, size, out)
+    code, results = _integers(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
+    steps = carray(_pointer(np.uint64(code.ctypes.data)), (code.size // 5, 5), np.int32)
+    out = carray(_pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
+    _run_chain(steps, frame[_ARGUMENTS], np.int64(_integers(frame[_ARGUMENTS], 1)[0]), out)
     return 0
 
 

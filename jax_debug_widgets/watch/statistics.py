@@ -27,7 +27,7 @@ SCALAR = ("value",)
 """Of a single number: itself."""
 
 CHAIN = "jax_debug_widgets_chain"
-"""The custom call that runs a chain: its code, its numbers, int32[1] its size, its sources -> float32[n, 9]."""
+"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, 9]."""
 
 TABLE = "jax_debug_widgets_table"
 """The custom call that makes the table: int32[n], and pieces that are a number, a row or rows each -> float32[n, width], of
@@ -111,10 +111,10 @@ Made = tuple[Chain, Sequence[int]]
 def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
     """float32[n, 9] of what a chain watches."""
 
-    def by_xla(_code: Any, _numbers: Any, _size: Any, *arrays: jax.Array) -> list[jax.Array]:
-        return [jnp.stack(_by_xla(*chain.evaluate(*arrays)))]
+    def by_xla(_code: Any, _size: Any, *operands: jax.Array) -> list[jax.Array]:
+        return [jnp.stack(_by_xla(*chain.evaluate(*operands)))]
 
-    operands = [jnp.asarray(chain.code), jnp.asarray(chain.numbers), jnp.int32([chain.size]), *sources]
+    operands = [jnp.asarray(chain.code), jnp.int32([chain.size]), jnp.asarray(chain.numbers), *sources]
     shape = len(chain.watched), len(STATISTICS)
     return computed_natively(CHAIN if native_target() else None, operands, shape, by_xla, together=True)[0]
 
