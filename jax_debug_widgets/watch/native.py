@@ -1,7 +1,8 @@
 """The statistics of an array in one pass, compiled by Numba, as a custom call of XLA's CPU backend.
 
 XLA takes five passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
-to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk.
+to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk. All of it is in
+this file, because Numba looks at no other to see whether what it has kept is still right.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.statistics import SMALL, STATISTICS, TABLE
+from jax_debug_widgets.watch.chain import FILL, LOAD, OPERATIONS, SPREAD
+from jax_debug_widgets.watch.statistics import CHAIN, SMALL, STATISTICS, TABLE
 
 TARGET = "jax_debug_widgets_statistics"
 """The custom call: float32[...] -> float32[9], or float32[n, ...] -> float32[n, 9], in the order of `statistics.STATISTICS`."""
@@ -42,6 +44,26 @@ def _sums(x: Any, start: int, count: int) -> Any:
     return total, squares
 
 
+def _address_as_pointer(_typing: Any, _address: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.uint64), emit
+
+
+_pointer: Any = intrinsic(_address_as_pointer)
+
+
+def _bits_as_float(_typing: Any, _bits: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), emit
+
+
+_float: Any = intrinsic(_bits_as_float)
+
+
 @njit
 def _key(bits: Any) -> Any:
     """Of the bits of a float32 an integer that is ordered as they are; its own inverse. NaN is beyond the infinities."""
@@ -60,31 +82,79 @@ def _ends(bits: Any, start: int, count: int, low: Any, high: Any) -> Any:
     return low, high, zeros
 
 
+_LOW, _HIGH, _ZEROS = 0, 1, 2
+_TOTAL, _SQUARES = 0, 1
+
+
 @njit
-def _write_odd(x: Any, out: Any) -> None:
-    """The statistics where something is not finite, or its square is too large or too small for float32."""
-    low, high, total, squares = math.inf, -math.inf, 0.0, 0.0
-    finite = zeros = nan = above = below = 0
-    for value in x:
+def _begin(ends: Any, sums: Any) -> None:
+    """Nothing was seen. `ends` int64[3]: least and greatest key, zeros; `sums` float64[2]: of elements and of their squares."""
+    ends[_LOW], ends[_HIGH], ends[_ZEROS] = _MAGNITUDE, ~_MAGNITUDE, 0
+    sums[_TOTAL] = sums[_SQUARES] = 0.0
+
+
+@njit
+def _see(x: Any, bits: Any, start: int, count: int, ends: Any, sums: Any) -> None:
+    """Take in a block of float32[n]; `bits` are the same as int32[n]."""
+    total, squares = _sums(x, start, count)
+    low, high, zeros = _ends(bits, start, count, np.int32(ends[_LOW]), np.int32(ends[_HIGH]))
+    ends[_LOW], ends[_HIGH] = low, high
+    ends[_ZEROS] += zeros
+    sums[_TOTAL] += total
+    sums[_SQUARES] += squares
+
+
+@njit
+def _write_plain(out: Any, size: int, ends: Any, sums: Any) -> bool:
+    """Write the statistics of what was seen; false if it is odd: not finite, or squared too large or too small for float32."""
+    least, greatest = _float(_key(np.int32(ends[_LOW]))), _float(_key(np.int32(ends[_HIGH])))
+    largest = max(-least, greatest)
+    is_finite = ends[_LOW] > _key(np.int32(~_MAGNITUDE | _INFINITY)) and ends[_HIGH] < _INFINITY
+    if not (is_finite and math.isfinite(sums[_SQUARES]) and (largest > SMALL or largest == 0)):
+        return False
+    _write(out, least, greatest, sums[_TOTAL], sums[_SQUARES], size, math.sqrt(sums[_SQUARES]), ends[_ZEROS])
+    return True
+
+
+_ODD = 9
+"""Of what is odd: least, greatest, sum, squares, number and zeros of the finite elements; NaN, infinities."""
+
+
+@njit
+def _begin_odd(seen: Any) -> None:
+    for kind in range(2, _ODD):
+        seen[kind] = 0
+    seen[0], seen[1] = math.inf, -math.inf
+
+
+@njit
+def _see_odd(x: Any, count: int, seen: Any) -> None:
+    """Take in a block of float32[n]."""
+    for i in range(count):
+        value = x[i]
         if math.isnan(value):
-            nan += 1
+            seen[6] += 1
         elif value == math.inf:
-            above += 1
+            seen[7] += 1
         elif value == -math.inf:
-            below += 1
+            seen[8] += 1
         else:
             exact = np.float64(value)
-            low, high = min(low, exact), max(high, exact)
-            total, squares = total + exact, squares + exact * exact
-            finite, zeros = finite + 1, zeros + (value == 0)
-    norm = math.nan if nan else math.inf if above or below else math.sqrt(squares)
-    _write(out, low, high, total, squares, max(finite, 1), norm, zeros)
-    out[6], out[7], out[8] = nan, above, below
+            seen[0], seen[1] = min(seen[0], exact), max(seen[1], exact)
+            seen[2], seen[3] = seen[2] + exact, seen[3] + exact * exact
+            seen[4], seen[5] = seen[4] + 1, seen[5] + (value == 0)
+
+
+@njit
+def _write_odd(out: Any, seen: Any) -> None:
+    norm = math.nan if seen[6] else math.inf if seen[7] or seen[8] else math.sqrt(seen[3])
+    _write(out, seen[0], seen[1], seen[2], seen[3], max(seen[4], 1.0), norm, seen[5])
+    out[6], out[7], out[8] = seen[6], seen[7], seen[8]
 
 
 @njit
 def _write(
-    out: Any, low: float, high: float, total: float, squares: float, count: int, norm: float, zeros: int
+    out: Any, low: float, high: float, total: float, squares: float, count: float, norm: float, zeros: float
 ) -> None:
     mean = total / count
     out[0], out[1], out[2] = low, high, mean
@@ -96,31 +166,16 @@ def _write(
 @njit
 def write_statistics(x: Any, out: Any) -> None:
     """Write the statistics of float32[n] into float32[9]."""
-    bits = x.view(np.int32)
-    low, high = _MAGNITUDE, np.int32(~_MAGNITUDE)
-    total, squares, zeros = 0.0, 0.0, 0
-    for start in range(0, x.size, _BLOCK):
-        count = min(x.size - start, _BLOCK)
-        sums = _sums(x, start, count)
-        low, high, more = _ends(bits, start, count, low, high)
-        total, squares, zeros = total + sums[0], squares + sums[1], zeros + more
-    ends = np.array([_key(low), _key(high)], np.int32).view(np.float32)
-    largest = max(-ends[0], ends[1])
-    is_finite = low > _key(np.int32(~_MAGNITUDE | _INFINITY)) and high < _INFINITY and math.isfinite(squares)
-    if is_finite and (largest > SMALL or largest == 0):
-        _write(out, ends[0], ends[1], total, squares, x.size, math.sqrt(squares), zeros)
-    else:
-        _write_odd(x, out)
-
-
-def _address_as_pointer(_typing: Any, _address: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.uint64), emit
-
-
-_pointer: Any = intrinsic(_address_as_pointer)
+    size, bits = x.size, carray(_pointer(np.uint64(x.ctypes.data)), (x.size,), np.int32)
+    ends, sums = np.empty(3, np.int64), np.empty(2)
+    _begin(ends, sums)
+    for start in range(0, size, _BLOCK):
+        _see(x, bits, start, min(size - start, _BLOCK), ends, sums)
+    if not _write_plain(out, size, ends, sums):
+        seen = np.empty(_ODD)
+        _begin_odd(seen)
+        _see_odd(x, size, seen)
+        _write_odd(out, seen)
 
 
 @njit
@@ -152,12 +207,136 @@ def _answer_version(frame: Any) -> None:
 
 @njit
 def _buffer(buffers: Any, number: Any) -> Any:
-    """One of several buffers, as float32[n]."""
-    buffer = _words(_words(buffers, number + 1)[number], _BUFFER_WORDS)
+    """The words of one of several buffers."""
+    return _words(_words(buffers, number + 1)[number], _BUFFER_WORDS)
+
+
+@njit
+def _size(buffer: Any) -> Any:
+    """How many elements it has."""
     size: Any = 1
     for length in _words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK])):
         size *= np.int64(length)
-    return carray(_pointer(buffer[_BUFFER_DATA]), (size,), np.float32)
+    return size
+
+
+@njit
+def _floats(buffers: Any, number: Any) -> Any:
+    """One of several buffers, as float32[n]."""
+    buffer = _buffer(buffers, number)
+    return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.float32)
+
+
+@njit
+def _integers(buffers: Any, number: Any) -> Any:
+    """One of several buffers, as int32[n]."""
+    buffer = _buffer(buffers, number)
+    return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.int32)
+
+
+_FIRST_OPERAND = 2
+"""Before it come the code and the size."""
+
+_PART = 1024
+"""Elements of an array that a chain makes at a time: some ten results of them stay in the first cache."""
+
+
+_LOAD, _SPREAD, _FILL = map(OPERATIONS.index, (LOAD, SPREAD, FILL))
+_ADD, _SUB, _MUL, _DIV, _MAX, _MIN, _SQRT = map(OPERATIONS.index, ("add", "sub", "mul", "div", "max", "min", "sqrt"))
+
+
+@njit(error_model="numpy")
+def _operate(number: int, x: Any, y: Any, out: Any, count: int) -> None:  # noqa: C901, PLR0912 - a loop for each.
+    """An operation on parts of arrays. Each is rounded to float32 by itself."""
+    if number == _ADD:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] + y[np.uint64(i)]
+    elif number == _SUB:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] - y[np.uint64(i)]
+    elif number == _MUL:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] * y[np.uint64(i)]
+    elif number == _DIV:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(i)] / y[np.uint64(i)]
+    elif number == _MAX:
+        for i in range(count):
+            one, other = x[np.uint64(i)], y[np.uint64(i)]
+            out[np.uint64(i)] = one if one > other or math.isnan(one) else other
+    elif number == _MIN:
+        for i in range(count):
+            one, other = x[np.uint64(i)], y[np.uint64(i)]
+            out[np.uint64(i)] = one if one < other or math.isnan(one) else other
+    elif number == _SQRT:
+        for i in range(count):
+            out[np.uint64(i)] = math.sqrt(x[np.uint64(i)])
+
+
+@njit
+def _take_in(number: int, x: Any, size: int, repeated: int, start: int, out: Any, count: int) -> None:
+    """A part of an operand, from element `start` of the result on."""
+    if number == _LOAD:
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(start) + np.uint64(i)]
+    elif number == _FILL:
+        value = x[0]
+        for i in range(count):
+            out[np.uint64(i)] = value
+    else:  # Each of `x` is repeated, then all of them again.
+        at, left = start // repeated % size, repeated - start % repeated
+        for i in range(count):
+            out[np.uint64(i)] = x[np.uint64(at)]
+            left -= 1
+            if left == 0:
+                at, left = at + 1, repeated
+                if at == size:
+                    at = 0
+
+
+@njit
+def _run(code: Any, operands: Any, size: int, registers: Any, is_odd: Any, ends: Any, sums: Any, seen: Any) -> None:
+    """Run a chain on arrays of this size, part by part, and take in its watched results: those that are odd as such."""
+    bits = carray(_pointer(np.uint64(registers.ctypes.data)), registers.shape, np.int32)
+    for start in range(0, size, _PART):
+        count = min(size - start, _PART)
+        for step in range(len(code)):
+            number, a, b, place, row = code[step, 0], code[step, 1], code[step, 2], code[step, 3], code[step, 4]
+            if number <= _FILL:
+                buffer = _buffer(operands, _FIRST_OPERAND + a)
+                x = carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.float32)
+                _take_in(number, x, x.size, b, start, registers[place], count)
+            else:
+                _operate(number, registers[a], registers[b], registers[place], count)
+            if row >= 0 and is_odd[row]:
+                _see_odd(registers[place], count, seen[row])
+            elif row >= 0:
+                _see(registers[place], bits[place], 0, count, ends[row], sums[row])
+
+
+@njit
+def _run_chain(code: Any, operands: Any, size: Any, out: Any) -> None:
+    """The statistics float32[n, 9] of the watched results of a chain: in a second run of those that were found to be odd."""
+    watched, registers = len(out), 0
+    ends, sums, seen = np.empty((watched, 3), np.int64), np.empty((watched, 2)), np.empty((watched, _ODD))
+    is_odd = np.empty(watched, np.int64)
+    for row in range(watched):
+        _begin(ends[row], sums[row])
+        _begin_odd(seen[row])
+        is_odd[row] = 0
+    for step in range(len(code)):
+        registers = max(registers, code[step, 3] + 1)
+    parts, odd = np.empty((registers, _PART), np.float32), 0
+    _run(code, operands, size, parts, is_odd, ends, sums, seen)
+    for row in range(watched):
+        is_odd[row] = not _write_plain(out[row], size, ends[row], sums[row])
+        odd += is_odd[row]
+    if odd == 0:
+        return
+    _run(code, operands, size, parts, is_odd, ends, sums, seen)
+    for row in range(watched):
+        if is_odd[row]:
+            _write_odd(out[row], seen[row])
 
 
 @cfunc(types.uint64(types.uint64), cache=True)
@@ -167,7 +346,7 @@ def _handle(address: Any) -> Any:
     if frame[_EXTENSION]:
         _answer_version(frame)
     else:
-        x, out = _buffer(frame[_ARGUMENTS], 0), _buffer(frame[_RESULTS], 0)
+        x, out = _floats(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
         rows = out.size // _STATISTICS
         size = x.size // rows
         for row in range(rows):
@@ -176,18 +355,37 @@ def _handle(address: Any) -> Any:
 
 
 @cfunc(types.uint64(types.uint64), cache=True)
-def _handle_table(address: Any) -> Any:
-    """The same for the custom call that puts arrays into a table."""
+def _handle_chain(address: Any) -> Any:
+    """The same for the custom call that runs a chain: its code, its size, its operands."""
     frame = _words(address, _FRAME_WORDS)
     if frame[_EXTENSION]:
         _answer_version(frame)
         return 0
-    count, table = np.int64(frame[_ARGUMENT_COUNT]), _buffer(frame[_RESULTS], 0)
-    width = table.size // count
-    for row in range(count):
-        piece = _buffer(frame[_ARGUMENTS], row)
-        for column in range(width):
-            table[row * width + column] = piece[column] if column < piece.size else np.float32(0)
+    code, results = _integers(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
+    steps = carray(_pointer(np.uint64(code.ctypes.data)), (code.size // 5, 5), np.int32)
+    out = carray(_pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
+    _run_chain(steps, frame[_ARGUMENTS], np.int64(_integers(frame[_ARGUMENTS], 1)[0]), out)
+    return 0
+
+
+@cfunc(types.uint64(types.uint64), cache=True)
+def _handle_table(address: Any) -> Any:
+    """The same for the custom call that makes a table: which row is where, and the pieces, each a number, a row or some."""
+    frame = _words(address, _FRAME_WORDS)
+    if frame[_EXTENSION]:
+        _answer_version(frame)
+        return 0
+    arguments, rows, table = frame[_ARGUMENTS], _integers(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
+    width, first = table.size // rows.size, 0
+    for number in range(1, np.int64(frame[_ARGUMENT_COUNT])):
+        piece = _floats(arguments, number)
+        count = max(piece.size // width, 1)
+        for row in range(rows.size):
+            if first <= rows[row] < first + count:
+                for column in range(width):
+                    at = (rows[row] - first) * width + column
+                    table[row * width + column] = piece[at] if at < piece.size else np.float32(0)
+        first += count
     return 0
 
 
@@ -195,7 +393,7 @@ def _register() -> None:
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     jax.local_devices(backend="cpu")  # XLA answers now, rather than when it makes its CPU backend, which would fail.
-    for target, handle in ((TARGET, _handle), (TABLE, _handle_table)):
+    for target, handle in ((TARGET, _handle), (CHAIN, _handle_chain), (TABLE, _handle_table)):
         jax.ffi.register_ffi_target(target, capsule(handle.address, None, None), platform="cpu")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -16,6 +17,8 @@ from jax import lax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.native import computed_natively
+from jax_debug_widgets.watch.chain import Chain
+from jax_debug_widgets.watch.chaining import shows_all
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
 """Of an array: `min` to `std` of its finite elements, the norm of all, and counts."""
@@ -23,8 +26,12 @@ STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "negi
 SCALAR = ("value",)
 """Of a single number: itself."""
 
+CHAIN = "jax_debug_widgets_chain"
+"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, 9]."""
+
 TABLE = "jax_debug_widgets_table"
-"""The custom call that makes the table: of n arrays of as many or fewer elements float32[n, width], filled up with zeros."""
+"""The custom call that makes the table: int32[n], and pieces that are a number, a row or rows each -> float32[n, width], of
+their rows those with these numbers; a number is filled up with zeros."""
 
 _TOGETHER = 1 << 24
 """Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
@@ -32,10 +39,11 @@ _TOGETHER = 1 << 24
 _ROW = 1024
 """Elements of which a row is made there, so that arrays of any sizes make one table."""
 
+_SCALES = 2.0**-126, 2.0**126
+"""What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
+
 SMALL = 1e-16
 """A square of this is still far from where float32 ends."""
-
-_SAME_ELEMENTS = frozenset(("transpose", "reshape", "squeeze", "expand_dims", "rev", "copy", "copy_p"))
 
 
 def names_of(aval: Any) -> tuple[str, ...]:
@@ -50,7 +58,7 @@ def origins(equations: Iterable[Any]) -> dict[Any, Any]:
     """
     found: dict[Any, Any] = {}
     for equation in equations:
-        if equation.primitive.name in _SAME_ELEMENTS or _only_widens(equation):
+        if shows_all(equation) or equation.primitive.name == "rev" or _only_widens(equation):
             (operand,), (result,) = equation.invars, equation.outvars
             if not isinstance(operand, jax_core.Literal):
                 found[result] = found.get(operand, operand)
@@ -64,36 +72,66 @@ def _only_widens(equation: Any) -> bool:
     return equation.params["new_dtype"] == jnp.float32 and not is_complex
 
 
-def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None) -> jax.Array:
-    """float32[n, 9]: of each array, or of those that `rows` names; of a single number it is the first of its row.
+def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[Made] = ()) -> jax.Array:
+    """float32[n, 9]: of each array, or of what `rows` names; of a single number it is the first of its row.
 
     Of complex numbers their magnitude. On a CPU each array is read once, by `native`, which also makes the table: XLA would
     compile a kernel for that, and a large one. Where XLA computes it, in five passes, what is left of them is put together
     for all: small operations cost more by their number than by their size, to run and to compile.
+
+    Args:
+      chains: what is made of the arrays; `rows` names what they watch by the numbers after those of the arrays.
     """
+    rows = range(len(arrays)) if rows is None else rows
     sizes = [array.size for array in arrays]
-    found = {number: as_float(arrays[number]).reshape(1) for number, size in enumerate(sizes) if size == 1}
-    large = [number for number, size in enumerate(sizes) if size > 1]
+    wanted = sorted({number for number in rows if number < len(arrays)})
+    found = {number: as_float(arrays[number]).reshape(1) for number in wanted if sizes[number] == 1}
+    large = [number for number in wanted if sizes[number] > 1]
     for group in _groups(large, sizes):
         values = [as_float(arrays[number]) for number in group]
         found.update(zip(group, computed_natively(native_target(), values, (len(STATISTICS),), _by_xla), strict=True))
-    pieces = [found[number] for number in (range(len(arrays)) if rows is None else rows)]
-    shape = len(pieces), len(STATISTICS if large else SCALAR)
+    pieces = [found[number] for number in wanted]
+    numbers = list(wanted)
+    beyond = itertools.count(len(arrays))
+    for chain, sources in chains:
+        numbers += itertools.islice(beyond, len(chain.watched))
+        pieces.append(_of_chain(chain, [arrays[number] for number in sources]))
+    width = len(STATISTICS if large or chains else SCALAR)
+    place = {number: place for place, number in enumerate(numbers)}
+    order = np.array([place[row] for row in rows], np.int32)
     target = TABLE if native_target() else None
-    return computed_natively(target, pieces, shape, partial(_table_by_xla, shape[1]), together=True)[0]
+    by_xla = partial(_table_by_xla, width, order)
+    return computed_natively(target, [jnp.asarray(order), *pieces], (len(order), width), by_xla, together=True)[0]
 
 
-def _table_by_xla(width: int, *pieces: jax.Array) -> list[jax.Array]:
-    """float32[n, width] of pieces of that length, or of length 1."""
-    longer = [row for row, piece in enumerate(pieces) if piece.size > 1]
-    single = [row for row, piece in enumerate(pieces) if piece.size == 1]
-    columns = [jnp.stack([pieces[row] for row in longer], 1)] if longer else []
+Made = tuple[Chain, Sequence[int]]
+"""A chain, and which arrays it begins with."""
+
+
+def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
+    """float32[n, 9] of what a chain watches."""
+
+    def by_xla(_code: Any, _size: Any, *operands: jax.Array) -> list[jax.Array]:
+        return [jnp.stack(_by_xla(*chain.evaluate(*operands)))]
+
+    operands = [jnp.asarray(chain.code), jnp.int32([chain.size]), jnp.asarray(chain.numbers), *sources]
+    shape = len(chain.watched), len(STATISTICS)
+    return computed_natively(CHAIN if native_target() else None, operands, shape, by_xla, together=True)[0]
+
+
+def _table_by_xla(width: int, rows: np.ndarray, _rows: jax.Array, *pieces: jax.Array) -> list[jax.Array]:
+    """float32[n, width], see `TABLE`."""
+    longer = [number for number, piece in enumerate(pieces) if piece.size > 1]
+    single = [number for number, piece in enumerate(pieces) if piece.size == 1]
+    columns = [pieces[number].reshape(-1, width).T for number in longer]
     if single:
-        numbers = jnp.concatenate([pieces[row] for row in single])
+        numbers = jnp.concatenate([pieces[number] for number in single])
         columns.append(jnp.pad(numbers[None], ((0, width - 1), (0, 0))))
     table = (columns[0] if len(columns) == 1 else jnp.concatenate(columns, 1)).T
-    order = np.argsort([*longer, *single])
-    return [table if (order == np.arange(len(pieces))).all() else table[order.astype(np.int32)]]
+    counts = [max(piece.size // width, 1) for piece in pieces]
+    owner = np.repeat([*longer, *single], [counts[number] for number in (*longer, *single)])
+    order = np.argsort(owner, kind="stable")[rows]
+    return [table if np.array_equal(order, np.arange(len(table))) else table[order.astype(np.int32)]]
 
 
 def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -178,7 +216,7 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
 
     finite = jnp.isfinite(table)
     high, negative = folded([jnp.where(finite, one, -jnp.inf) for one in (table, -table)], lax.max, -np.inf)
-    scale = jnp.maximum(jnp.maximum(high, negative), jnp.finfo(jnp.float32).tiny)
+    scale = jnp.clip(jnp.maximum(high, negative), *_SCALES)
     scaled = jnp.where(finite, table, 0) / scale[owner][:, None]
     kinds = [kind.astype(jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)]
     total, squares, zeros, nan, above, below = folded([scaled, scaled * scaled, *kinds], lax.add, 0)
@@ -192,7 +230,7 @@ def of_rows(table: jax.Array) -> jax.Array:
     """float32[n, 9] of the rows of float32[n, m]."""
     finite = jnp.isfinite(table)
     low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
-    scale = jnp.maximum(jnp.maximum(high, -low), jnp.finfo(jnp.float32).tiny)
+    scale = jnp.clip(jnp.maximum(high, -low), *_SCALES)
     scaled = jnp.where(finite, table, 0) / scale[:, None]
     squares = (scaled * scaled).sum(1)
     zeros, nan, above, below = (

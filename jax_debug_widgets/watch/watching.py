@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.body import Body
+from jax_debug_widgets.watch.chain import Chain
+from jax_debug_widgets.watch.chaining import chains_of
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.lanes import by_lane
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
@@ -24,7 +27,7 @@ from jax_debug_widgets.watch.price import Work
 from jax_debug_widgets.watch.seen import Seen
 from jax_debug_widgets.watch.select import Pattern, Watch, scope_of
 from jax_debug_widgets.watch.source import is_library, source_of
-from jax_debug_widgets.watch.statistics import names_of, origins, stacked
+from jax_debug_widgets.watch.statistics import Made, names_of, native_target, origins, stacked
 from jax_debug_widgets.watch.whole import sampled, whole_shape
 
 if TYPE_CHECKING:
@@ -127,11 +130,26 @@ class ProgramWatcher:
         if not self._watch.values:
             origin = origins(jaxpr.eqns)
             read = [one if lanes else origin.get(one, one) for one, lanes in zip(read, axes, strict=True)]
-        variables = list(dict.fromkeys(read))
+        chains = self._chains(jaxpr, [one for one, lanes in zip(read, axes, strict=True) if not lanes], around)
+        made = list(itertools.chain.from_iterable(one.watched for one in chains))
+        direct = [one for one, lanes in zip(read, axes, strict=True) if lanes or one not in set(made)]
+        variables = list(dict.fromkeys([*direct, *itertools.chain.from_iterable(one.sources for one in chains)]))
         index = {variable: number for number, variable in enumerate(variables)}
-        compute = partial(_compute, rows=[index[variable] for variable in read], lanes=axes, watch=self._watch)
+        rows = {**index, **{variable: len(variables) + number for number, variable in enumerate(made)}}
+        compute = partial(
+            _compute,
+            rows=[(index if lanes else rows)[variable] for variable, lanes in zip(read, axes, strict=True)],
+            lanes=axes,
+            watch=self._watch,
+            chains=[(one, [index[source] for source in one.sources]) for one in chains],
+        )
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
         return Taken(variables, compute, self._capture.bundle_recorder(taps), holds)
+
+    def _chains(self, jaxpr: Any, read: Sequence[Any], around: Around) -> list[Chain]:
+        """What needs not be read, because it can be made of what is: where each value's statistics are all that is wanted."""
+        is_plain = not (self._watch.values or self._watch.histograms) and around.replicas == 1
+        return chains_of(jaxpr, read) if is_plain and native_target() else []
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
         candidates = every_value(body, named) if self._watch.ops else named
@@ -251,8 +269,10 @@ class ProgramWatcher:
         )
 
 
-def _compute(*arrays: Any, rows: Sequence[int], lanes: Sequence[Axes], watch: Watch) -> list[Any]:
-    table = stacked(arrays, rows)
+def _compute(
+    *arrays: Any, rows: Sequence[int], lanes: Sequence[Axes], watch: Watch, chains: Sequence[Made]
+) -> list[Any]:
+    table = stacked(arrays, rows, chains)
     if watch.histograms and any(array.size > 1 for array in arrays):
         table = histogram.beside(table, arrays, rows)
     handed = [table]

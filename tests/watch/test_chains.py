@@ -1,0 +1,201 @@
+"""Values that are made of others element by element: made again natively, they are what the program computes."""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax import lax
+from jax.extend import core
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.watch import statistics
+from jax_debug_widgets.watch.chaining import chains_of
+from jax_debug_widgets.watch.statistics import STATISTICS, stacked
+from tests.benchmarks.watch import forward, trained
+
+ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-30, 3e38, -2.5, 1.0], np.float32)
+LONG = 2500
+"""Elements: more than are made at a time, and no multiple of that."""
+
+
+def op_by_op(function, *arrays):
+    """The program of a function that keeps no more than sums, and what JAX makes of each variable, one after the other."""
+    program = jax.make_jaxpr(lambda *arrays: [one.sum() for one in jax.tree.leaves(function(*arrays))])(*arrays).jaxpr
+    values = dict(zip(program.invars, arrays, strict=True))
+    for equation in program.eqns:
+        operands = [one.val if isinstance(one, core.Literal) else values[one] for one in equation.invars]
+        results = equation.primitive.bind(*operands, **equation.params)
+        values.update(zip(equation.outvars, results if equation.primitive.multiple_results else [results], strict=True))
+    return program, values
+
+
+def check(function, *arrays):
+    """Assert that chains tell of what they make what JAX makes; the number of values that they make."""
+    program, values = op_by_op(function, *arrays)
+    wanted = [one for equation in program.eqns for one in equation.outvars]
+    made = 0
+    for chain in chains_of(program, wanted):
+        sources = [values[one] for one in chain.sources]
+        rows = range(len(sources), len(sources) + len(chain.watched))
+        table = jax.jit(lambda *arrays, rows=rows, chain=chain: stacked(arrays, rows, [(chain, range(len(arrays)))]))
+        for row, variable in zip(np.asarray(table(*sources)), chain.watched, strict=True):
+            agree(dict(zip(STATISTICS, row, strict=True)), np.asarray(values[variable]))
+            made += variable not in chain.sources
+    return made
+
+
+def agree(told, array):
+    """Assert that these are the statistics of float32[...]: the counts exactly, the extremes to the last bit but one.
+
+    XLA divides by a literal by multiplying with its reciprocal.
+    """
+    finite = array[np.isfinite(array)].astype(np.float64)
+    if len(finite):
+        np.testing.assert_allclose([told["min"], told["max"]], [finite.min(), finite.max()], rtol=2e-7)
+        scale = np.abs(finite).max()
+        np.testing.assert_allclose(told["mean"], finite.mean(), rtol=1e-5, atol=1e-6 * scale)
+    counts = {"zeros": array == 0, "nan": np.isnan(array), "posinf": array == np.inf, "neginf": array == -np.inf}
+    assert {name: told[name] for name in counts} == {name: which.sum() for name, which in counts.items()}
+
+
+@pytest.fixture(params=["natively", "by XLA"])
+def _way(request, monkeypatch):
+    if request.param == "by XLA":
+        monkeypatch.setattr(statistics, "native_target", lambda: None)
+
+
+BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, jnp.maximum, jnp.minimum]
+UNARY = [operator.neg, jnp.abs, lax.sqrt, lax.rsqrt, lax.square, *(partial(lax.integer_pow, y=n) for n in range(2, 9))]
+
+
+EXACT = [*BINARY, operator.neg, jnp.abs, lax.sqrt, lax.square]
+"""What XLA and we compute to the same bit; it multiplies high powers in another order, and has a reciprocal root of its own."""
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("operation", BINARY, ids=lambda one: one.__name__)
+def test_operations_of_two_arrays(operation):
+    x, y = np.meshgrid(ODD, ODD)
+    assert check(operation, x, y) == 1
+    assert check(lambda x: (operation(x, 3.0), operation(-0.0, x)), x) == 2
+    generator = np.random.default_rng(0)
+    x, y = (generator.normal(size=LONG).astype(np.float32) for _ in range(2))
+    assert check(operation, x, y) == 1
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("operation", UNARY)
+def test_operations_of_one_array(operation):
+    assert check(operation, ODD) == 1
+    assert check(operation, np.random.default_rng(0).normal(size=LONG).astype(np.float32)) == 1
+
+
+@pytest.mark.usefixtures("_way")
+def test_operands_that_are_broadcast():
+    generator = np.random.default_rng(0)
+    x, row, column, middle = (
+        generator.normal(size=shape).astype(np.float32) for shape in ((30, 7, 40), (40,), (30, 1, 1), (1, 7, 1))
+    )
+    number = np.float32(0.3)
+
+    def f(x, row, column, middle, number):
+        bare = jnp.broadcast_to(middle, x.shape)
+        return x * row[None, None] + column, x - middle, bare * number, jnp.broadcast_to(number, x.shape) + x
+
+    assert check(f, x, row, column, middle, number) == 7
+
+
+@pytest.mark.usefixtures("_way")
+def test_what_is_broadcast_along_axes_that_are_apart_is_read_as_it_is():
+    x, apart = np.ones((3, 5, 4), np.float32), np.arange(12, dtype=np.float32).reshape(3, 1, 4)
+    assert check(lambda x, apart: x * apart, x, apart) == 0
+
+
+@pytest.mark.usefixtures("_way")
+def test_arrays_in_another_order_are_made_where_all_are():
+    x = np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32)
+    y = x[::-1].copy()
+
+    def both(x, y):
+        return (x.T * 2 + y.T).reshape(-1) - x.T.reshape(-1)
+
+    def mixed(x, y):
+        turned = x.T * 2
+        return turned.reshape(30, 50) + y, turned.T + y
+
+    assert check(both, x, y) == 3
+    assert check(mixed, x, y) == 1
+
+
+def test_what_the_program_writes_anyway_is_read_and_not_made_again():
+    """The operand of a matrix product, and what the program returns, are in memory."""
+    x = np.random.default_rng(0).normal(size=(40, 40)).astype(np.float32)
+
+    def f(x):
+        operand = x * 2 + 1
+        return (operand @ x) * 3
+
+    program, _ = op_by_op(f, x)
+    made = [one for chain in chains_of(program, [one.outvars[0] for one in program.eqns]) for one in chain.watched]
+    names = {variable: one.primitive.name for one in program.eqns for variable in one.outvars}
+    assert [names[one] for one in made] == ["mul", "dot_general", "mul"]
+
+
+def test_what_needs_others_that_nobody_reads_is_read_itself():
+    """To make it again its operands would have to be written: two arrays in the place of one."""
+    program, _ = op_by_op(lambda x, y: jnp.exp(x) * jnp.exp(y), jnp.ones(5), jnp.ones(5))
+    first, second, product = (one.outvars[0] for one in program.eqns[:3])
+    assert chains_of(program, [product]) == []
+    (chain,) = chains_of(program, [first, second, product])
+    assert set(chain.sources) == {first, second} and set(chain.watched) == {first, second, product}
+
+
+@st.composite
+def programs(draw):
+    """A random program of operations on arrays of three shapes."""
+    steps = draw(
+        st.lists(
+            st.tuples(st.sampled_from(EXACT), st.integers(0, 30), st.integers(0, 30)),
+            min_size=1,
+            max_size=25,
+        )
+    )
+
+    def program(*arrays):
+        values = list(arrays)
+        for operation, first, second in steps:
+            x, y = values[first % len(values)], values[second % len(values)]
+            values.append(operation(x, y) if operation in BINARY else operation(x))
+        return values
+
+    return program
+
+
+@settings(deadline=None, max_examples=15)
+@given(programs())
+def test_random_programs(program):
+    generator = np.random.default_rng(1)
+    arrays = [generator.normal(size=shape).astype(np.float32) for shape in ((3, 400), (1, 400), (3, 1), (3, 400))]
+    with np.errstate(all="ignore"):
+        check(program, *arrays)
+
+
+def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_they_are():
+    keys = jax.random.split(jax.random.key(0), 5)
+    params, x = [jax.random.normal(key, (64, 64)) / 8 for key in keys[1:]], jax.random.normal(keys[0], (128, 64))
+    train = jax.jit(trained(forward, 5))
+    arguments = params, x, jnp.sin(x)
+    plain = train(*arguments)
+    with jdw.capture(ops=True) as run:
+        watched = train(*arguments)
+        text = train.lower(*arguments).compile().as_text()
+    assert statistics.CHAIN in text
+    jax.tree.map(np.testing.assert_array_equal, plain, watched)
+    assert len(run.watched) > 100
