@@ -274,22 +274,22 @@ def _operate(number: int, x: Any, y: Any, out: Any, count: int) -> None:  # noqa
 
 
 @njit
-def _take_in(number: int, x: Any, size: int, repeated: int, start: int, out: Any, count: int) -> None:
-    """A part of an operand, from element `start` of the result on."""
+def _take_in(number: int, x: Any, size: int, b: int, start: int, out: Any, count: int) -> None:
+    """A part of an operand, from element `start` of the result on; `b` as in `Chain.code`."""
     if number == _LOAD:
         for i in range(count):
             out[np.uint64(i)] = x[np.uint64(start) + np.uint64(i)]
     elif number == _FILL:
-        value = x[0]
+        value = x[b]
         for i in range(count):
             out[np.uint64(i)] = value
     else:  # Each of `x` is repeated, then all of them again.
-        at, left = start // repeated % size, repeated - start % repeated
+        at, left = start // b % size, b - start % b
         for i in range(count):
             out[np.uint64(i)] = x[np.uint64(at)]
             left -= 1
             if left == 0:
-                at, left = at + 1, repeated
+                at, left = at + 1, b
                 if at == size:
                     at = 0
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jax_debug_widgets._jax.program import device_names
@@ -149,7 +150,8 @@ class ProgramWatcher:
     def _chains(self, jaxpr: Any, read: Sequence[Any], around: Around) -> list[Chain]:
         """What needs not be read, because it can be made of what is: where each value's statistics are all that is wanted."""
         is_plain = not (self._watch.values or self._watch.histograms) and around.replicas == 1
-        return chains_of(jaxpr, read) if is_plain and native_target() else []
+        is_native = jax.default_backend() == "cpu" and native_target()
+        return chains_of(jaxpr, read) if is_plain and is_native else []
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
         candidates = every_value(body, named) if self._watch.ops else named

@@ -98,6 +98,14 @@ def test_operations_of_one_array(operation):
 
 
 @pytest.mark.usefixtures("_way")
+def test_literals():
+    def f(x):
+        return (x * 2 + 3) * -0.5, (x + 2) * np.nan, x - 0.0, x / 7
+
+    assert check(f, np.random.default_rng(0).normal(size=LONG).astype(np.float32)) == 7
+
+
+@pytest.mark.usefixtures("_way")
 def test_operands_that_are_broadcast():
     generator = np.random.default_rng(0)
     x, row, column, middle = (
