@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from jax.extend import core as jax_core
@@ -162,6 +163,15 @@ class Body:
             for number, one in enumerate(self.equations):
                 self._operations.setdefault(one.source_info.traceback, []).append(number)
         return self._operations[equation.source_info.traceback]
+
+    @cached_property
+    def makers(self) -> dict[Any, Made]:
+        """Each variable that an equation makes, with that."""
+        return {
+            variable: (variable, number, position)
+            for number, equation in enumerate(self.equations)
+            for position, variable in enumerate(equation.outvars)
+        }
 
     def stack_of(self, number: int) -> str:
         """JAX's name stack of an equation, in its whole program."""

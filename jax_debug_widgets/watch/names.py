@@ -132,14 +132,39 @@ def _gradients(
         for number in range(len(body.equations))
         if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
     ]
-    for part in instances(body, call, within, repeats=repeats, executions=executions):
-        entering = _entering(body, part)
+    parts = instances(body, call, within, repeats=repeats, executions=executions)
+    cotangents = [_entering(body, part) for part in parts]
+    if not any(cotangents) and not repeats and len(values) == 1:
+        cotangents = [_of_sum(body, values[0][1])]
+    for entering in cotangents:
         if target.is_plain and len(entering) == 1 and len({name for name, _ in values}) <= 1:
             names = {target.text: next(iter(entering))}
         else:
             names = _by_type({name: made[0] for name, made in values}, list(entering))
         for name, variable in names.items():
             yield _named(body, variable, entering[variable], name, "gradient", call, function)
+
+
+def _of_sum(body: Body, made: Made) -> dict[Any, int]:
+    """The cotangent of a plain sum, as `_entering` gives it: transposed it is no equation.
+
+    It is that of an operand which nothing else uses, and which may be such a sum itself.
+    """
+    variable, number, _ = made
+    equation = body.equations[number]
+    summed = {"add": 2, "add_any": 2, "sub": 1}.get(equation.primitive.name, 0)
+    for atom in equation.invars[:summed]:
+        is_once = is_array(atom) and sum(one is atom for one in equation.invars) == 1
+        maker = body.makers.get(atom) if is_once else None
+        users = {one for one in body.uses.consumers.get(atom, ()) if not body.uses.transposed[one]} if maker else set()
+        if maker is None or users != {number} or atom in body.uses.results or _type(atom) != _type(variable):
+            continue
+        place = body.levels[maker[1]]
+        transposed = [one for one, is_one in enumerate(body.uses.transposed) if is_one and body.levels[one] == place]
+        found = _entering(body, transposed) or _of_sum(body, maker)
+        if len(found) == 1 and _type(next(iter(found))) == _type(variable):
+            return found
+    return {}
 
 
 def _entering(body: Body, part: list[int]) -> dict[Any, int]:

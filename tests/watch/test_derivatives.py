@@ -227,3 +227,29 @@ def test_a_jitted_function_that_is_differentiated_un_jitted_has_its_values_and_t
 
     wanted = jax.vmap(jax.grad(rest))(z, y.min(-1)) if lanes else jax.grad(rest)(z, y.min())
     agrees(run["z"].gradient, wanted)
+
+
+def test_a_plain_sum_has_the_gradient_of_an_operand_that_nothing_else_uses(watched, agrees):
+    def loss(w, p, x):
+        h = x @ w
+        o = h + p
+        twice = o - 1
+        both = jnp.sin(x @ w)
+        kept = both + p
+        alone = jnp.cos(x @ w)
+        doubled = alone + alone
+        return (jnp.tanh(twice) ** 2).sum() + (both * kept).sum() + (doubled**3).sum()
+
+    w, p, x = (
+        jnp.asarray(np.random.default_rng(seed).normal(size=shape))
+        for seed, shape in enumerate(((2, 3), (4, 3), (4, 2)))
+    )
+    p = p * 0.5
+    run = watched(jax.jit(jax.grad(loss, argnums=(0, 1))), w, p, x)
+    o = x @ w + p
+    wanted = jax.grad(lambda o: (jnp.tanh(o - 1) ** 2).sum())(o)
+    for name in ("h", "o", "twice"):
+        agrees(run[f"grad/{name}"], wanted)
+    for name in ("kept", "doubled"):
+        with pytest.raises(KeyError):
+            run[f"grad/{name}"]
