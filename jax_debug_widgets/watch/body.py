@@ -123,11 +123,11 @@ class Body:
         for number in members:
             for position, variable in enumerate(self.equations[number].outvars):
                 is_result = variable in self.uses.results and not self._is_kept(number, position, inside, depth)
-                if is_result or self._is_taken(variable, inside, depth):
+                if is_result or self.is_taken(variable, inside, depth):
                     found.append((variable, number, position))
         return found
 
-    def _is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
+    def is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
         """Whether the forward pass uses a variable outside of these equations."""
         outside = (one for one in self.uses.consumers.get(variable, ()) if one not in inside)
         return any(not self.is_backward(one, depth) for one in outside)
@@ -148,7 +148,7 @@ class Body:
         same = [one for one in self._of_one_operation(equation) if one in inside]
         beside = [one for other in same if other != number for one in self.equations[other].outvars]
         return self._is_taken_in(variable, inside.difference(same)) or any(
-            self._is_taken(one, inside, depth)
+            self.is_taken(one, inside, depth)
             or self._is_taken_in(one, inside.difference(same))
             or (one in results and results[one] < results[variable])
             for one in beside

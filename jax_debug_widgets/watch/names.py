@@ -133,14 +133,15 @@ def _gradients(
         if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
     ]
     parts = instances(body, call, within, repeats=repeats, executions=executions)
-    cotangents = [_entering(body, part) for part in parts]
-    if not any(cotangents) and not repeats and len(values) == 1:
-        cotangents = [_of_sum(body, values[0][1])]
-    for entering in cotangents:
+    cotangents = [(part, _entering(body, part)) for part in parts]
+    if len(values) == 1 and not repeats and not any(entering for _, entering in cotangents):
+        cotangents = [([], _of_sum(body, values[0][1]))]
+    for part, entering in cotangents:
         if target.is_plain and len(entering) == 1 and len({name for name, _ in values}) <= 1:
             names = {target.text: next(iter(entering))}
         else:
-            names = _by_type({name: made[0] for name, made in values}, list(entering))
+            alike = {name: made[0] for name, made in values}
+            names = _of_split(body, values, part, entering) or _by_type(alike, list(entering))
         for name, variable in names.items():
             yield _named(body, variable, entering[variable], name, "gradient", call, function)
 
@@ -187,6 +188,19 @@ def _is_only_added(body: Body, number: int) -> bool:
     users = [user for variable in equation.outvars for user in body.uses.consumers.get(variable, ())]
     is_added = all(body.equations[user].primitive.name == "add_any" for user in users)
     return equation.primitive.name == "broadcast_in_dim" and bool(users) and is_added
+
+
+def _of_split(
+    body: Body, values: Sequence[tuple[str, Made]], part: list[int], entering: dict[Any, int]
+) -> dict[str, Any]:
+    """Of the parts of an array (`jnp.split`) the cotangents that are joined again, in the same order."""
+    made_by = {number for _, (_, number, _) in values}
+    pieces = [body.equations[one].outvars for one in made_by if body.equations[one].primitive.name == "split"]
+    joined = [body.equations[one].invars for one in part if body.equations[one].primitive.name == "concatenate"]
+    if len(made_by) != 1 or [*map(len, pieces)] != [*map(len, joined)] or len(joined) != 1:
+        return {}
+    own = [(name, joined[0][position]) for name, (_, _, position) in values]
+    return {name: one for name, one in own if body.uses.is_cotangent(one) and one in entering}
 
 
 def _by_type(values: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:

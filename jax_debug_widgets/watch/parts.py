@@ -14,6 +14,7 @@ from jax_debug_widgets.watch.loads import field_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _INDEX = re.compile(r"\[(\d+)\]")
+_FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
 
 
 def assigned(
@@ -51,12 +52,21 @@ def _whole(
     found = _without_tangents(body, escaping)
     if len({number for _, number, _ in escaping}) == 1 or isinstance(statement.value, ast.ListComp):
         return found  # In the order in which they are made.
+    if _changes_state(body, members, call.depth):
+        used = [one for one in found if body.is_taken(one[0], set(members), call.depth)]
+        found = used if len(used) == 1 else found
     if len(found) > 1 and not differentiating(body, members[0], call.depth):
         returned = _returned(body, call, members, len(found), calls) or []
         elements = [one for part in returned for one in part]
         if all(len(part) == 1 for part in returned) and set(elements) == set(found):
             return elements
     return _in_order_of_use(body, found, set(members))
+
+
+def _changes_state(body: Body, members: list[int], depth: int) -> bool:
+    """Whether a module of flax is called: beside what that returns (`x = nn.BatchNorm()(x)`) it may make state, unseen."""
+    inner = body.levels[members[0]][depth + 1 : depth + 2]
+    return any(_FLAX.search(level.file) for level in inner)
 
 
 def _taken_apart(

@@ -253,3 +253,24 @@ def test_a_plain_sum_has_the_gradient_of_an_operand_that_nothing_else_uses(watch
     for name in ("kept", "doubled"):
         with pytest.raises(KeyError):
             run[f"grad/{name}"]
+
+
+def test_parts_of_an_array_have_the_gradients_that_are_joined_again(watched, agrees):
+    def cell(w, x, c):
+        i, f, g, _rest = jnp.split(x @ w, 4, axis=-1)
+        new = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return (new**2).sum()
+
+    w, x, c = (
+        np.random.default_rng(n).normal(size=size).astype(np.float32) for n, size in enumerate(((3, 8), (5, 3), (5, 2)))
+    )
+
+    run = watched(jax.jit(jax.grad(cell)), w, x, c)
+
+    def of_parts(i, f, g):
+        return ((jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)) ** 2).sum()
+
+    parts = np.split(x @ w, 4, axis=-1)[:3]
+    for name, wanted in zip("ifg", jax.grad(of_parts, argnums=(0, 1, 2))(*parts), strict=True):
+        agrees(run[f"grad/{name}"], wanted)
+    assert "grad/_rest" not in run.values

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen
 from jax import lax
 
 X = jnp.arange(1.0, 5.0)
@@ -82,3 +83,16 @@ def test_the_parts_of_what_comes_with_a_gradient_by_what_is_returned(watched, ag
         value["value"].item() for name, value in run.values.items() if name.startswith("state[") and "'" not in name
     }
     assert leaves == {state["mean"].item(), state["max"].item()}
+
+
+def test_the_state_that_a_module_of_flax_makes_unseen_is_no_part_of_what_it_returns(watched, agrees):
+    class Normed(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            normed = linen.BatchNorm(use_running_average=False)(x)
+            return linen.relu(normed).sum()
+
+    model, x = Normed(), jnp.arange(12.0).reshape(3, 4)
+    variables = model.init(jax.random.key(0), x)
+    run = watched(jax.jit(lambda v, x: model.apply(v, x, mutable=["batch_stats"])), variables, x)
+    agrees(run["normed"], (x - x.mean(0, keepdims=True)) / jnp.sqrt(x.var(0, keepdims=True) + 1e-5))
