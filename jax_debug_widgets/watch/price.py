@@ -84,7 +84,7 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
     are = "is" if len(sites) == 1 else "are"
     return (
-        f"{plural(len(sites), 'value')} {are} watched: {in_bytes(nbytes)} are read more, each time that all of them are "
+        f"{plural(len(sites), 'value')} {are} watched: {in_bytes(nbytes)} are looked through, each time that all of them are "
         "computed, and "
         f"the programs are expected to take about {times} times as long (an estimate from their "
         "equations; `%jaxdebug verify F(X)` measures it, and whether reading so many moves the last bits of the results). To "

@@ -299,7 +299,7 @@ def test_what_watching_everything_costs_is_told_before_the_program_runs():
         f(jnp.zeros((64, 64)))
     jax.effects_barrier()
     (note,) = told[0]
-    assert note.startswith("3 values are watched: 49.2 kB are read more")
+    assert note.startswith("3 values are watched: 49.2 kB are looked through")
     with jdw.capture(watch="inner") as run:
         f(jnp.zeros((64, 64)))
     assert run.status().notes == ()

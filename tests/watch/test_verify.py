@@ -163,7 +163,7 @@ def test_what_watching_costs_is_told_before_it_is_paid():
         with jdw.capture(watch=True, every=every) as run:
             jax.block_until_ready(jax.jit(program)(large))
         (note,) = [note for note in began[0] if "are watched" in note]
-        assert "kB are read more" in note and "an estimate" in note
+        assert "kB are looked through" in note and "an estimate" in note
         watch = run.options.watch
         assert watch is not None
         seen = run.watch_seen()
