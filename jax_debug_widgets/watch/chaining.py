@@ -59,7 +59,11 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
     for group in {id(group): group for group in together.values()}.values():
         steps = [made[one] for one in sorted(group, key=order.__getitem__)]
         ends = {one.origin for step in steps for one in step.operands if one.is_array and not one.repeated}
-        watched = [one for one in wanted if together.get(one) is group or one in ends - taken]
+        ends -= together.keys()
+        made_again = [one for one in wanted if together.get(one) is group]
+        if len(ends.difference(wanted)) > len(made_again):
+            continue  # More would be read for them than they are.
+        watched = made_again + [one for one in wanted if one in ends - taken]
         taken.update(watched)
         chains.append(written(steps, watched))
     return chains

@@ -39,7 +39,7 @@ def op_by_op(function, *arrays):
 def check(function, *arrays):
     """Assert that chains tell of what they make what JAX makes; the number of values that they make."""
     program, values = op_by_op(function, *arrays)
-    wanted = [one for equation in program.eqns for one in equation.outvars]
+    wanted = [*program.invars, *(one for equation in program.eqns for one in equation.outvars)]
     made = 0
     for chain in chains_of(program, wanted):
         sources = [values[one] for one in chain.sources]
@@ -151,9 +151,10 @@ def test_what_the_program_writes_anyway_is_read_and_not_made_again():
         return (operand @ x) * 3
 
     program, _ = op_by_op(f, x)
-    made = [one for chain in chains_of(program, [one.outvars[0] for one in program.eqns]) for one in chain.watched]
+    results = [one.outvars[0] for one in program.eqns]
+    made = [one for chain in chains_of(program, results) for one in chain.watched]
     names = {variable: one.primitive.name for one in program.eqns for variable in one.outvars}
-    assert [names[one] for one in made] == ["mul", "dot_general", "mul"]
+    assert [names[one] for one in made] == ["mul", "mul", "dot_general"]
 
 
 def test_what_needs_others_that_nobody_reads_is_read_itself():
@@ -163,6 +164,14 @@ def test_what_needs_others_that_nobody_reads_is_read_itself():
     assert chains_of(program, [product]) == []
     (chain,) = chains_of(program, [first, second, product])
     assert set(chain.sources) == {first, second} and set(chain.watched) == {first, second, product}
+
+
+def test_a_value_that_is_made_of_more_arrays_than_are_watched_is_read_itself():
+    program, _ = op_by_op(lambda x, y: (x - y) * 2, jnp.ones(5), jnp.ones(5))
+    difference, doubled = (one.outvars[0] for one in program.eqns[:2])
+    assert chains_of(program, [difference]) == []
+    (chain,) = chains_of(program, [difference, doubled])
+    assert chain.watched == (difference, doubled)
 
 
 @st.composite
