@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tap:
     """What a compiled program hands over each time a call site fires, and how to read it.
 
@@ -77,7 +77,7 @@ class Tap:
     def learn_shapes(self, arrays: Sequence[np.ndarray | None]) -> None:
         """Of values `in_parts`: how large a part is, the compiler decides, and the first firing tells; None is unknown."""
         seen = zip(self.shapes, arrays, strict=False)
-        object.__setattr__(self, "shapes", tuple(told if one is None else one.shape for told, one in seen))
+        self.shapes = tuple(told if one is None else one.shape for told, one in seen)
 
     def values_of(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         """The values of one event out of the arrays of one firing."""

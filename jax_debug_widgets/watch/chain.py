@@ -167,15 +167,18 @@ class _Writer:
         return self._results[key]
 
     def _number(self, value: Any) -> int:
-        key = np.float32(value).tobytes()  # Minus zero is not zero, and NaN is itself.
+        key = _bits(value)
         if key not in self._results:
-            self._results[key] = self._add(FILL, 0, self.numbers.setdefault(key, len(self.numbers)))
+            self._results[key] = self._fill(key)
         return self._results[key]
 
+    def _fill(self, number: bytes) -> int:
+        return self._add(FILL, 0, self.numbers.setdefault(number, len(self.numbers)))
+
     def _take_in(self, operand: Operand) -> int:
+        """In a row of its own: a broadcast result may be watched beside another of the same operand."""
         if not operand.is_variable:
-            key = np.float32(operand.origin.val).tobytes()
-            return self._add(FILL, 0, self.numbers.setdefault(key, len(self.numbers)))
+            return self._fill(_bits(operand.origin.val))
         source = 1 + self.sources.setdefault(operand.origin, len(self.sources))
         if operand.repeated:
             return self._add(SPREAD, source, operand.repeated)
@@ -184,6 +187,11 @@ class _Writer:
     def _add(self, name: str, a: int, b: int) -> int:
         self.rows.append((name, a, b))
         return len(self.rows) - 1
+
+
+def _bits(value: Any) -> bytes:
+    """By which a number is known: minus zero is not zero, and NaN is itself."""
+    return np.float32(value).tobytes()
 
 
 def _in_registers(rows: Sequence[tuple[str, int, int]], row_of: Mapping[int, int]) -> np.ndarray:

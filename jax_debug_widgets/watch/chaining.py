@@ -21,7 +21,7 @@ import numpy as np
 from jax_debug_widgets.watch.chain import EQUATIONS, Chain, Operand, Step, written
 
 _SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "transpose"})
-"""What only shows the same elements in another way; all but the last in the same order."""
+"""What only shows the same elements in another way; all but `transpose` in the same order."""
 
 _WRITTEN = frozenset({
     "argmax", "argmin", "conv_general_dilated", "cumlogsumexp", "cummax", "cumprod", "cumsum", "dot_general", "fft", "gather",
@@ -29,10 +29,11 @@ _WRITTEN = frozenset({
 })  # fmt: skip
 """What XLA does in kernels that no others are fused into: their results are in memory anyway."""
 
-_POWERS = range(2, 9)
-
 _READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
 """And whose operands are."""
+
+_POWERS = range(2, 9)
+"""What is worth to be multiplied out."""
 
 
 def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:

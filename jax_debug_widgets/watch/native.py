@@ -197,12 +197,15 @@ _FIRST_VERSION = np.uint64(1 << 32)
 
 
 @njit
-def _answer_version(frame: Any) -> None:
-    """Say that this is made for XLA's own version, or for none that there is if its frame is not the one we know."""
+def _asks_for_version(frame: Any) -> bool:
+    """Whether XLA asks no more than this. The answer is its own version, or none if its frame is not the one we know."""
+    if not frame[_EXTENSION]:
+        return False
     metadata = _words(_words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
     own = _words(frame[_API], _API_VERSION + 1)[_API_VERSION] if frame[_API] else _FIRST_VERSION
     is_known = frame[_ARGUMENTS_BYTES] == _KNOWN_BYTES and frame[_RESULTS_BYTES] == _KNOWN_BYTES
     metadata[_METADATA_VERSION] = own if is_known else _NO_VERSION
+    return True
 
 
 @njit
@@ -221,17 +224,10 @@ def _size(buffer: Any) -> Any:
 
 
 @njit
-def _floats(buffers: Any, number: Any) -> Any:
-    """One of several buffers, as float32[n]."""
+def _array(buffers: Any, number: Any, dtype: Any) -> Any:
+    """One of several buffers, as an array of one axis."""
     buffer = _buffer(buffers, number)
-    return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.float32)
-
-
-@njit
-def _integers(buffers: Any, number: Any) -> Any:
-    """One of several buffers, as int32[n]."""
-    buffer = _buffer(buffers, number)
-    return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.int32)
+    return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), dtype)
 
 
 _FIRST_OPERAND = 2
@@ -303,8 +299,7 @@ def _run(code: Any, operands: Any, size: int, registers: Any, is_odd: Any, ends:
         for step in range(len(code)):
             number, a, b, place, row = code[step, 0], code[step, 1], code[step, 2], code[step, 3], code[step, 4]
             if number <= _FILL:
-                buffer = _buffer(operands, _FIRST_OPERAND + a)
-                x = carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), np.float32)
+                x = _array(operands, _FIRST_OPERAND + a, np.float32)
                 _take_in(number, x, x.size, b, start, registers[place], count)
             else:
                 _operate(number, registers[a], registers[b], registers[place], count)
@@ -339,14 +334,27 @@ def _run_chain(code: Any, operands: Any, size: Any, out: Any) -> None:
             _write_odd(out[row], seen[row])
 
 
+@njit
+def _gather(rows: Any, operands: Any, count: Any, table: Any) -> None:
+    """Write the rows with these numbers into a table: of all rows of the pieces, which come after the first operand."""
+    width, first = table.size // rows.size, 0
+    for number in range(1, count):
+        piece = _array(operands, number, np.float32)
+        length = max(piece.size // width, 1)
+        for row in range(rows.size):
+            if first <= rows[row] < first + length:
+                for column in range(width):
+                    at = (rows[row] - first) * width + column
+                    table[row * width + column] = piece[at] if at < piece.size else np.float32(0)
+        first += length
+
+
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle(address: Any) -> Any:
     """What XLA calls: once to ask for the version, then with each array. 0: no error."""
     frame = _words(address, _FRAME_WORDS)
-    if frame[_EXTENSION]:
-        _answer_version(frame)
-    else:
-        x, out = _floats(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
+    if not _asks_for_version(frame):
+        x, out = _array(frame[_ARGUMENTS], 0, np.float32), _array(frame[_RESULTS], 0, np.float32)
         rows = out.size // _STATISTICS
         size = x.size // rows
         for row in range(rows):
@@ -358,13 +366,12 @@ def _handle(address: Any) -> Any:
 def _handle_chain(address: Any) -> Any:
     """The same for the custom call that runs a chain: its code, its size, its operands."""
     frame = _words(address, _FRAME_WORDS)
-    if frame[_EXTENSION]:
-        _answer_version(frame)
-        return 0
-    code, results = _integers(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
-    steps = carray(_pointer(np.uint64(code.ctypes.data)), (code.size // 5, 5), np.int32)
-    out = carray(_pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
-    _run_chain(steps, frame[_ARGUMENTS], np.int64(_integers(frame[_ARGUMENTS], 1)[0]), out)
+    if not _asks_for_version(frame):
+        operands = frame[_ARGUMENTS]
+        code, results = _array(operands, 0, np.int32), _array(frame[_RESULTS], 0, np.float32)
+        steps = carray(_pointer(np.uint64(code.ctypes.data)), (code.size // 5, 5), np.int32)
+        out = carray(_pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
+        _run_chain(steps, operands, np.int64(_array(operands, 1, np.int32)[0]), out)
     return 0
 
 
@@ -372,20 +379,9 @@ def _handle_chain(address: Any) -> Any:
 def _handle_table(address: Any) -> Any:
     """The same for the custom call that makes a table: which row is where, and the pieces, each a number, a row or some."""
     frame = _words(address, _FRAME_WORDS)
-    if frame[_EXTENSION]:
-        _answer_version(frame)
-        return 0
-    arguments, rows, table = frame[_ARGUMENTS], _integers(frame[_ARGUMENTS], 0), _floats(frame[_RESULTS], 0)
-    width, first = table.size // rows.size, 0
-    for number in range(1, np.int64(frame[_ARGUMENT_COUNT])):
-        piece = _floats(arguments, number)
-        count = max(piece.size // width, 1)
-        for row in range(rows.size):
-            if first <= rows[row] < first + count:
-                for column in range(width):
-                    at = (rows[row] - first) * width + column
-                    table[row * width + column] = piece[at] if at < piece.size else np.float32(0)
-        first += count
+    if not _asks_for_version(frame):
+        operands, count = frame[_ARGUMENTS], np.int64(frame[_ARGUMENT_COUNT])
+        _gather(_array(operands, 0, np.int32), operands, count, _array(frame[_RESULTS], 0, np.float32))
     return 0
 
 

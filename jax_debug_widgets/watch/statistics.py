@@ -7,7 +7,6 @@ import importlib.util
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -72,7 +71,9 @@ def _only_widens(equation: Any) -> bool:
     return equation.params["new_dtype"] == jnp.float32 and not is_complex
 
 
-def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[Made] = ()) -> jax.Array:
+def stacked(
+    arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[ChainOf] = ()
+) -> jax.Array:
     """float32[n, 9]: of each array, or of what `rows` names; of a single number it is the first of its row.
 
     Of complex numbers their magnitude. On a CPU each array is read once, by `native`, which also makes the table: XLA would
@@ -100,11 +101,14 @@ def stacked(arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chai
     place = {number: place for place, number in enumerate(numbers)}
     order = np.array([place[row] for row in rows], np.int32)
     target = TABLE if native_target() else None
-    by_xla = partial(_table_by_xla, width, order)
+
+    def by_xla(_order: jax.Array, *pieces: jax.Array) -> list[jax.Array]:
+        return [_table_by_xla(width, order, pieces)]
+
     return computed_natively(target, [jnp.asarray(order), *pieces], (len(order), width), by_xla, together=True)[0]
 
 
-Made = tuple[Chain, Sequence[int]]
+ChainOf = tuple[Chain, Sequence[int]]
 """A chain, and which arrays it begins with."""
 
 
@@ -119,7 +123,7 @@ def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
     return computed_natively(CHAIN if native_target() else None, operands, shape, by_xla, together=True)[0]
 
 
-def _table_by_xla(width: int, rows: np.ndarray, _rows: jax.Array, *pieces: jax.Array) -> list[jax.Array]:
+def _table_by_xla(width: int, rows: np.ndarray, pieces: Sequence[jax.Array]) -> jax.Array:
     """float32[n, width], see `TABLE`."""
     longer = [number for number, piece in enumerate(pieces) if piece.size > 1]
     single = [number for number, piece in enumerate(pieces) if piece.size == 1]
@@ -131,7 +135,7 @@ def _table_by_xla(width: int, rows: np.ndarray, _rows: jax.Array, *pieces: jax.A
     counts = [max(piece.size // width, 1) for piece in pieces]
     owner = np.repeat([*longer, *single], [counts[number] for number in (*longer, *single)])
     order = np.argsort(owner, kind="stable")[rows]
-    return [table if np.array_equal(order, np.arange(len(table))) else table[order.astype(np.int32)]]
+    return table if np.array_equal(order, np.arange(len(table))) else table[order.astype(np.int32)]
 
 
 def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from jax_debug_widgets._jax.program import device_names
@@ -19,17 +17,15 @@ from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.body import Body
-from jax_debug_widgets.watch.chain import Chain
-from jax_debug_widgets.watch.chaining import chains_of
 from jax_debug_widgets.watch.condition import Condition
-from jax_debug_widgets.watch.lanes import by_lane
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.price import Work
+from jax_debug_widgets.watch.reading import reading_of
 from jax_debug_widgets.watch.seen import Seen
 from jax_debug_widgets.watch.select import Pattern, Watch, scope_of
 from jax_debug_widgets.watch.source import is_library, source_of
-from jax_debug_widgets.watch.statistics import Made, names_of, native_target, origins, stacked
-from jax_debug_widgets.watch.whole import sampled, whole_shape
+from jax_debug_widgets.watch.statistics import names_of
+from jax_debug_widgets.watch.whole import whole_shape
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.lanes import Axes
@@ -127,31 +123,9 @@ class ProgramWatcher:
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
-        read = [one.variable for one in chosen]
-        if not self._watch.values:
-            origin = origins(jaxpr.eqns)
-            read = [one if lanes else origin.get(one, one) for one, lanes in zip(read, axes, strict=True)]
-        chains = self._chains(jaxpr, [one for one, lanes in zip(read, axes, strict=True) if not lanes], around)
-        made = list(itertools.chain.from_iterable(one.watched for one in chains))
-        direct = [one for one, lanes in zip(read, axes, strict=True) if lanes or one not in set(made)]
-        variables = list(dict.fromkeys([*direct, *itertools.chain.from_iterable(one.sources for one in chains)]))
-        index = {variable: number for number, variable in enumerate(variables)}
-        rows = {**index, **{variable: len(variables) + number for number, variable in enumerate(made)}}
-        compute = partial(
-            _compute,
-            rows=[(index if lanes else rows)[variable] for variable, lanes in zip(read, axes, strict=True)],
-            lanes=axes,
-            watch=self._watch,
-            chains=[(one, [index[source] for source in one.sources]) for one in chains],
-        )
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
-        return Taken(variables, compute, self._capture.bundle_recorder(taps), holds)
-
-    def _chains(self, jaxpr: Any, read: Sequence[Any], around: Around) -> list[Chain]:
-        """What needs not be read, because it can be made of what is: where each value's statistics are all that is wanted."""
-        is_plain = not (self._watch.values or self._watch.histograms) and around.replicas == 1
-        is_native = jax.default_backend() == "cpu" and native_target()
-        return chains_of(jaxpr, read) if is_plain and is_native else []
+        reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
+        return Taken(reading.variables, reading.compute, self._capture.bundle_recorder(taps), holds)
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
         candidates = every_value(body, named) if self._watch.ops else named
@@ -269,19 +243,6 @@ class ProgramWatcher:
             keywords=(),
             watch=watched,
         )
-
-
-def _compute(
-    *arrays: Any, rows: Sequence[int], lanes: Sequence[Axes], watch: Watch, chains: Sequence[Made]
-) -> list[Any]:
-    table = stacked(arrays, rows, chains)
-    if watch.histograms and any(array.size > 1 for array in arrays):
-        table = histogram.beside(table, arrays, rows)
-    handed = [table]
-    for row, axes in zip(rows, lanes, strict=True):
-        handed += [by_lane(arrays[row], axes)] if axes else []
-        handed += [sampled(arrays[row])] if watch.values and arrays[row].size > 1 else []
-    return handed
 
 
 def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
