@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jax._src import core
 
-from jax_debug_widgets._jax.frames import is_pushed_forward
+from jax_debug_widgets._jax.frames import is_pushed_forward, levels_of
 from jax_debug_widgets._jax.place import Place
 
 
@@ -23,6 +24,7 @@ class Around:
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
       derived: whether the whole program is a derivative's: of its results JAX does not say which the program itself uses.
+      forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
     """
 
     equation: Any = None
@@ -33,6 +35,7 @@ class Around:
     replicas: int = 1
     pushed: bool = False
     derived: bool = False
+    forward: tuple[core.Jaxpr, Place, Around] | None = None
 
 
 class Uses:
@@ -45,7 +48,7 @@ class Uses:
     """
 
     def __init__(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> None:
-        self._around = around
+        self._around, self._place, self._equations = around, place, jaxpr.eqns
         self.consumers: dict[Any, list[int]] = {}
         self.results: dict[Any, list[int]] = {}
         self.transposed: list[int] = []
@@ -82,11 +85,43 @@ class Uses:
             used |= set(range(equation.params["num_carry"]))
         elif name == "while":
             used = set(range(len(results)))
-        cotangents = frozenset(i for i, atom in enumerate(operands) if self.is_cotangent(atom))
-        if not cotangents and self.transposed[number]:
-            cotangents = frozenset(i for i, atom in enumerate(operands) if _is_one(atom))
-        pushed = self._around.pushed or is_pushed_forward(equation.source_info.traceback)
-        return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents, pushed=pushed)
+        cotangents = {i for i, atom in enumerate(operands) if self.is_cotangent(atom)}
+        if self.transposed[number] and (name == "scan" or not cotangents):
+            first = equation.params["num_consts"] if name == "scan" else 0
+            last = first + equation.params["num_carry"] if name == "scan" else len(operands)
+            cotangents.update(i for i in range(first, last) if _is_one(operands[i]))
+        return replace(
+            self._around,
+            equation=equation,
+            primal=frozenset(used),
+            cotangents=frozenset(cotangents),
+            pushed=self._around.pushed or is_pushed_forward(equation.source_info.traceback),
+            forward=self._forward(number, key) if self.transposed[number] else None,
+        )
+
+    def _forward(self, number: int, key: str) -> tuple[core.Jaxpr, Place, Around] | None:
+        """The program of the forward pass whose transposed one equation `number` runs."""
+        equation, around = self._equations[number], self._around.forward
+        transposed = self._alike(equation, level=1)
+        for uses in (self, Uses(*around)) if around else (self,):
+            forward = uses._alike(equation, level=0)
+            if number in transposed and len(forward) == len(transposed):
+                at = forward[-1 - transposed.index(number)]  # The last is transposed first.
+                program = _program(uses._equations[at], key)
+                place = uses._place.inside(uses._equations[at], key, program)
+                return program, place, uses.around(at, uses._equations[at], key)
+        return None
+
+    def _alike(self, equation: core.JaxprEqn, level: int) -> list[int]:
+        """The equations of the same primitive and line that are inside so many transposed programs."""
+        frames = levels_of(equation.source_info.traceback)
+        return [
+            number
+            for number, one in enumerate(self._equations)
+            if self.transposed[number] == level
+            and one.primitive is equation.primitive
+            and levels_of(one.source_info.traceback) == frames
+        ]
 
     def is_cotangent(self, atom: Any) -> bool:
         """Whether this operand is a cotangent."""
@@ -124,3 +159,10 @@ def _is_one(atom: Any) -> bool:
     """Whether an operand is the constant 1: in a transposed program what a gradient begins with."""
     aval: Any = atom.aval
     return isinstance(atom, core.Literal) and aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)
+
+
+def _program(equation: core.JaxprEqn, key: str) -> core.Jaxpr:
+    """What an equation runs, which it has as its parameter `key` (`branch_1_fun` of a tuple)."""
+    branch = re.fullmatch(r"branch_(\d+)_fun", key)
+    program = equation.params["branches"][int(branch[1])] if branch else equation.params[key]
+    return program.jaxpr if isinstance(program, core.ClosedJaxpr) else program

@@ -95,7 +95,9 @@ def _series(store: Store, name: str, choice: Choice, values: np.ndarray) -> Seri
         for device, lane in keys.T.tolist()
     ]
     count = min(len(values), len(x))  # Events may have come, or gone, between the two.
-    return Series(name, x[-count:] if count else x[:0], values[-count:], strands.ravel()[-count:], names)
+    x, values, strands = (column[len(column) - count :] for column in (x, values, strands.ravel()))
+    order = np.argsort(x, kind="stable")  # What runs from its end comes to its steps from behind.
+    return Series(name, x[order], values[order], strands[order], names)
 
 
 def _is_scalar(values: np.ndarray) -> bool:

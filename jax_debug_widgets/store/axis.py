@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 
 def along_steps(
     step: np.ndarray,
     inner: np.ndarray,
-    inner_count: int,
+    loops: Sequence[int | None],
+    reverse: Sequence[bool],
     call: np.ndarray,
     device: np.ndarray,
     occurrence: np.ndarray,
@@ -19,22 +23,33 @@ def along_steps(
 
     Args:
       step, inner, call, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
-      inner_count: iterations of the loops inside the outermost, for each iteration of that.
+      loops, reverse: of the loops around it, outermost first, how many iterations they have and which run from the end.
     """
     x = occurrence.astype(np.float64)
     for number in np.unique(device).tolist():
         mine = device == number
         told = np.flatnonzero(mine & (step >= 0))
         if len(told):
-            x[told] = _counted_on(step[told] + np.maximum(inner[told], 0) / inner_count, call[told])
+            outer, flat = step[told], np.maximum(inner[told], 0)
+            at = outer + flat / math.prod(length or 1 for length in loops[1:])
+            x[told] = _counted_on(at, _turns(outer, flat, loops, reverse) if any(reverse) else at, call[told])
         others = np.flatnonzero(mine & (step < 0))
         if number >= 0 and len(others):
             x[others] = np.unique(occurrence[others], return_inverse=True)[1]
     return x
 
 
-def _counted_on(at: np.ndarray, call: np.ndarray) -> np.ndarray:
-    begins = np.concatenate([[True], (np.diff(call) != 0) | (np.diff(at) < 0)])
-    ends = np.concatenate([begins[1:], [True]])
-    lengths = np.floor(at[ends]) + 1
+def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], reverse: Sequence[bool]) -> np.ndarray:
+    """float64[n]: the same as `at` for loops none of which runs from the end: it rises as they run."""
+    turn, count = np.zeros(len(flat)), 1
+    for length, is_reversed in zip(loops[:0:-1], reverse[:0:-1], strict=True):
+        flat, digit = np.divmod(flat, length or 1)
+        turn += count * ((length or 1) - 1 - digit if is_reversed else digit)
+        count *= length or 1
+    return turn / count + (-outer if reverse[0] else outer)
+
+
+def _counted_on(at: np.ndarray, turns: np.ndarray, call: np.ndarray) -> np.ndarray:
+    begins = np.concatenate([[True], (np.diff(call) != 0) | (np.diff(turns) < 0)])
+    lengths = np.floor(np.maximum.reduceat(at, np.flatnonzero(begins))) + 1
     return (np.cumsum(lengths) - lengths)[np.cumsum(begins) - 1] + at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -235,7 +234,8 @@ class Store:
     def series(self, site_id: int, value: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
 
-        Phantoms are left out unless `phantoms`.
+        Phantoms are left out unless `phantoms`. They are in the order in which they came. But what is watched in a loop that
+        runs from its end is in the order of that loop's steps, so that gradients stand as their values do.
 
         Raises:
           ValueError: its shape is not the same in all of them.
@@ -250,25 +250,39 @@ class Store:
             return empty, empty, np.zeros(0)
         positions, occurrences, values = zip(*kept, strict=True)
         require_one_shape({part.shape[1:] for part in values})
-        return np.concatenate(positions), np.concatenate(occurrences), np.concatenate(values)
+        positions, values = self._by_step(site_id, np.concatenate(positions), np.concatenate(values))
+        return positions, np.concatenate(occurrences), values
 
     def places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the events of a site that are kept: x float64[n] along the steps, lane int64[n], device int64[n].
 
         In the order of `series`, phantoms left out; lane and device are -1 where there is none, see `Columns`.
         """
+        x, lane, device = self._by_step(site_id, *self._places(site_id))
+        return x, lane, device
+
+    def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Columns of a site's events in the order of `series`."""
+        with self._lock:
+            tap = self._taps.get(site_id)
+        if tap is None or tap.site.watch is None or not any(tap.nesting.reverse):
+            return columns
+        x = self._places(site_id)[0][: len(columns[0])]  # Events may have come between the two.
+        order = np.argsort(x, kind="stable")
+        return tuple(column[order] for column in columns)
+
+    def _places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pieces = self.columns(0, self._count)
         with self._lock:
             tap = self._taps.get(site_id)
-        loops = tap.nesting.loops[1:] if tap else ()
-        inner_count = math.prod(length or 1 for length in loops)
+        loops, reverse = (tap.nesting.loops, tap.nesting.reverse) if tap else ((), ())
         mine = [(piece.site == site_id) & ~piece.phantom for piece in pieces]
         none = np.zeros(0, np.int64)
         step, inner, call, device, occurrence, lane = (
             np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
             for name in ("step", "inner", "call", "device", "occurrence", "lane")
         )
-        return along_steps(step, inner, inner_count, call, device, occurrence), lane, device
+        return along_steps(step, inner, loops, reverse, call, device, occurrence), lane, device
 
     def nonfinite(self) -> dict[int, NonFinite]:
         """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""
@@ -276,13 +290,14 @@ class Store:
             return dict(self._nonfinite)
 
     def firings(self, site_id: int) -> tuple[np.ndarray, np.ndarray]:
-        """The events of a site that are kept: positions int64[n], occurrences int64[n]."""
+        """The events of a site that are kept, in the order of `series`: positions int64[n], occurrences int64[n]."""
         pieces = self.columns(0, self._count)
         mine = [np.flatnonzero(piece.site == site_id) for piece in pieces]
         positions = [piece.first + chosen for piece, chosen in zip(pieces, mine, strict=True)]
         occurrences = [piece.occurrence[chosen] for piece, chosen in zip(pieces, mine, strict=True)]
         none = np.zeros(0, np.int64)
-        return np.concatenate([none, *positions]), np.concatenate([none, *occurrences])
+        (found,) = self._by_step(site_id, np.concatenate([none, *positions]))
+        return found, np.concatenate([none, *occurrences])
 
     def _between(self, start: int, stop: int) -> list[tuple[Segment, int, int]]:
         with self._lock:

@@ -153,6 +153,7 @@ def site_message(tap: Tap) -> wire.SiteMessage:
         "dtypes": [dtype.name for dtype in tap.dtypes],
         "order": site.order,
         "loops": list(tap.nesting.loops),
+        "reverse": list(tap.nesting.reverse),
         "name_stack": site.name_stack,
         "transforms": list(site.transforms),
         "callers": list(site.callers),

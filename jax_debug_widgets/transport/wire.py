@@ -124,7 +124,8 @@ class SiteMessage(TypedDict):
     """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`.
 
     `shapes` and `dtypes` are those of each value when it last changed, `order` its place in its program's order,
-    `loops` how often each loop around it runs, outermost first, None where only run time tells. `callers` are places, too.
+    `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
+    from the end (none where it is empty). `callers` are places, too.
     Of a `watch` site `values` names the statistics of the watched value, or is `["value"]` where that is one number; its
     events have no text.
     """
@@ -147,6 +148,7 @@ class SiteMessage(TypedDict):
     dtypes: list[str]
     order: int
     loops: list[int | None]
+    reverse: list[bool]
     name_stack: str
     transforms: list[str]
     callers: list[str]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, is_array
-from jax_debug_widgets.watch.source import Function, Span
+from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.loads import fields_of
+from jax_debug_widgets.watch.source import Function, Span, Statement
+
+_ITEM = re.compile(r"(\w+)\[(\d+)\](.*)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +72,10 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
         yield from ((_part(function, name), one) for name, one in zip(told or (), variables, strict=False) if name)
     elif primitive == "scan" and len(arguments) == len(("carry", "x")):
         first, carried = params["num_consts"], params["num_carry"]
-        yield from _argument_leaves(function, arguments[0], variables[first : first + carried])
-        yield from _argument_leaves(function, arguments[1], variables[first + carried :])
+        yield from _argument_leaves(body, function, arguments[0], variables[first : first + carried])
+        yield from _argument_leaves(body, function, arguments[1], variables[first + carried :])
     elif primitive == "while" and len(arguments) == 1:
-        yield from _argument_leaves(function, arguments[0], variables[_consts(body) :])
+        yield from _argument_leaves(body, function, arguments[0], variables[_consts(body) :])
     elif primitive in ("scan", "while") and len(arguments) == len(("i", "x")):
         return
     elif primitive not in ("scan", "while"):
@@ -81,21 +85,26 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
             yield from zip(arguments, variables, strict=True)
 
 
-def _argument_leaves(function: Function, argument: str, variables: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+def _argument_leaves(
+    body: Body, function: Function, argument: str, variables: Sequence[Any]
+) -> Iterator[tuple[str, Any]]:
     if len(variables) == 1:
         yield argument, variables[0]
         return
     parts = _parts(function, argument)
     if len(parts) != len(variables):
-        parts = [f"{argument}[{index}]" for index in range(len(variables))]
+        head = Statement(Span(function.first, 0, function.first, 0), ast.Name(argument), (), function, repeats=False)
+        call = Call((), body.jaxpr.debug_info.func_filename or "", head.span)
+        used = fields_of(body, call, head, argument, variables, set(), body.calls)
+        parts = [name if name and used.count(name) == 1 else f"{argument}[{i}]" for i, name in enumerate(used)]
     yield from zip(parts, variables, strict=True)
 
 
 def _part(function: Function, name: str) -> str:
-    """What the source calls a part of an argument, `c[1]`: `b` after `a, b = c`."""
-    argument, _, index = name.removesuffix("]").partition("[")
-    parts = _parts(function, argument)
-    return parts[int(index)] if index.isdecimal() and int(index) < len(parts) else name
+    """What the source calls a part of an argument, `c[1]['w']`: `b['w']` after `a, b = c`."""
+    found = _ITEM.fullmatch(name)
+    parts = _parts(function, found[1]) if found else []
+    return parts[int(found[2])] + found[3] if found and int(found[2]) < len(parts) else name
 
 
 def _parts(function: Function, argument: str) -> list[str]:

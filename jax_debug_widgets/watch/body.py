@@ -69,6 +69,11 @@ class Body:
             self._sources[file] = source_of(file)
         return self._sources[file]
 
+    @cached_property
+    def forward(self) -> Body | None:
+        """The body of the forward pass that this is the backward pass of, if it is one."""
+        return Body(*self.around.forward) if self.around.forward else None
+
     @property
     def function(self) -> Function | None:
         """The function of the source that the body is the program of."""
@@ -77,6 +82,7 @@ class Body:
             return None
         return self.source(file).function_at(line, self.jaxpr.debug_info.func_name or "")
 
+    @cached_property
     def calls(self) -> dict[Call, list[int]]:
         """Each place with the equations that come from it, in order.
 

@@ -27,9 +27,15 @@ class Load(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What takes a variable: a range of the function that holds the name, which of what is returned; else `None`."""
+    """What takes a variable.
+
+    Attributes:
+      span: a range of the function that holds the name, which of what is returned; `None` if it is elsewhere.
+      path: of what is returned, which part of that range's value: `['w']`.
+    """
 
     span: Span | None
+    path: str = ""
 
 
 def parts_by_use(
@@ -61,20 +67,42 @@ def parts_by_use(
     return found
 
 
-def field_of(
-    body: Body, call: Call, statement: Statement, name: str, variable: Any, inside: set[int], calls: Container[Call]
-) -> str | None:
-    """`info.energy`, where that is what the source says of a variable of the tree `info`."""
+def fields_of(
+    body: Body,
+    call: Call,
+    statement: Statement,
+    name: str,
+    variables: Sequence[Any],
+    inside: set[int],
+    calls: Container[Call],
+) -> list[str | None]:
+    """Of each variable of the tree `info` what the source says of it, `info.energy`, where it does."""
     if statement.function is None:
-        return None
-    texts: set[str | None] = set()
-    for taken in _takers(body, call, variable, inside):
-        if taken.span is None:
-            continue
-        here = [one for one in _loads(statement.function, statement, name) if taken.span.contains(one.span)]
-        # An array's own items and properties (`x[0]`, `x.T`) are operations, which have that very range.
-        texts |= {None if one.is_bare or Call(call.outer, call.file, one.span) in calls else one.text for one in here}
-    return texts.pop() if len(texts) == 1 else None
+        return [None] * len(variables)
+    loads = _loads(statement.function, statement, name)
+    # An array's own items and properties (`x[0]`, `x.T`) are operations, which have that very range.
+    loads = [one._replace(is_bare=one.is_bare or Call(call.outer, call.file, one.span) in calls) for one in loads]
+    fields = [_fields(loads, list(_takers(body, call, variable, inside))) for variable in variables]
+    if len(set[str]().union(*fields)) == len(variables):  # Each has one: what is another's is not its own.
+        for _ in variables:
+            told = [one for one in fields if len(one) == 1]
+            fields = [one if len(one) == 1 else one.difference(*told) for one in fields]
+    return [one.pop() if len(one) == 1 else None for one in fields]
+
+
+def _fields(loads: Sequence[Load], takers: Sequence[Taken]) -> set[str]:
+    """What a variable may be, by the ranges that take it."""
+    found: set[str] | None = None
+    for taken in takers:
+        here = [one for one in loads if taken.span is not None and taken.span.contains(one.span)]
+        if any(one.is_bare for one in here) and taken.path and len(here) == 1:
+            texts = {here[0].text + taken.path}
+        elif not here or any(one.is_bare for one in here):
+            continue  # It may be any.
+        else:
+            texts = {one.text for one in here}
+        found = texts if found is None else found & texts
+    return found or set()
 
 
 def is_taken_apart(statement: Statement, name: str) -> bool:
@@ -97,39 +125,40 @@ def _takers(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterator
         is_here = len(levels) > call.depth and outer == call.outer and levels[call.depth].file == call.file
         yield Taken(Span(*levels[call.depth].span) if is_here else None)
     for position in body.uses.results.get(variable, ()):
-        yield Taken(_returned_at(body, call, position))
+        yield _returned_at(body, call, position)
 
 
-def _returned_at(body: Body, call: Call, position: int) -> Span | None:
+def _returned_at(body: Body, call: Call, position: int) -> Taken:
     """The range after `return` that gives one result of the body, where the body is of the function itself."""
     function = body.function
     if call.depth or function is None or len(function.returns) != 1:
-        return None
+        return Taken(None)
     node, count = function.returns[0].value, len(body.jaxpr.outvars)
     about = body.jaxpr.debug_info
     if about.result_paths and len(about.result_paths) == count and about.traced_for != "fori_loop":
-        return span_of(_at_path(node, about.result_paths[position].removeprefix("result")))
+        node, path = _at_path(node, about.result_paths[position].removeprefix("result"))
+        return Taken(span_of(node), path)
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
         carried = equation.params["num_carry"]
         is_carry = position < carried
         if len(node.elts) != len(("carry", "y")):
-            return None
+            return Taken(None)
         node = node.elts[0 if is_carry else 1]
         position, count = (position, carried) if is_carry else (position - carried, count - carried)
     if isinstance(node, ast.Tuple) and len(node.elts) == count:
         node = node.elts[position]
-    return span_of(node)
+    return Taken(span_of(node))
 
 
-def _at_path(node: ast.expr, path: str) -> ast.expr:
-    """The part of a literal at `[1]['loss']`, as far as it is one."""
+def _at_path(node: ast.expr, path: str) -> tuple[ast.expr, str]:
+    """The part of a literal at `[1]['loss']`, as far as it is one, and the rest of the path."""
     while step := _STEP.match(path):
         elements = {key.value: own for key, own in items_of(node)}
         if (key := ast.literal_eval(step[1])) not in elements:
             break
         node, path = elements[key], path[step.end() :]
-    return node
+    return node, path
 
 
 def _loads(function: Function, statement: Statement, name: str) -> list[Load]:

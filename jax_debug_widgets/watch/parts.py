@@ -10,7 +10,7 @@ from typing import Any
 
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
-from jax_debug_widgets.watch.loads import field_of, parts_by_use
+from jax_debug_widgets.watch.loads import fields_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -127,7 +127,7 @@ def _leaves(
             own = [one for one in made if used.get(one[0]) == number]
             yield from _leaves(body, call, statement, part, own, inside, calls)
         return
-    fields = [field_of(body, call, statement, target.text, variable, inside, calls) for variable in variables]
+    fields = fields_of(body, call, statement, target.text, variables, inside, calls)
     for index, (one, field) in enumerate(zip(made, fields, strict=True)):
         if field is not None and fields.count(field) == 1:
             yield field, one

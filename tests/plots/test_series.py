@@ -212,6 +212,27 @@ def test_run_plot_is_against_the_true_step_and_counts_on_from_call_to_call(ax):
     assert line.get_ydata().tolist() == list(range(12))
 
 
+@pytest.mark.parametrize("outer_reverse", [False, True])
+@pytest.mark.parametrize("inner_reverse", [False, True])
+def test_run_plot_has_the_steps_of_a_loop_that_runs_from_its_end_in_their_order(ax, outer_reverse, inner_reverse):
+    @jax.jit
+    def f(x):
+        def outer(x, i):
+            def inner(x, j):
+                jax.debug.print("{at}", at=x + i + j / 2)
+                return x, None
+
+            return jax.lax.scan(inner, x, jnp.arange(2.0), reverse=inner_reverse)
+
+        return jax.lax.scan(outer, x, jnp.arange(3.0), reverse=outer_reverse)[0]
+
+    with jdw.capture() as run:
+        f(0.0)
+        f(3.0)
+    (line,) = drawn(run.plot("at", ax=ax)).lines
+    assert line.get_xdata().tolist() == line.get_ydata().tolist() == [i / 2 for i in range(12)]
+
+
 def test_run_plot_has_a_line_for_each_of_few_lanes_and_a_band_of_many_devices(ax):
     mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 

@@ -71,7 +71,9 @@ def test_steps_and_devices_are_told():
     assert columns["inner"].tolist() == [step[1] if step else -1 for step in steps]
     assert [content["devices"][device] for device in columns["device"]] == [event.device for event in run.events]
     assert sorted(content["devices"]) == [f"cpu:{number}" for number in range(4)]
-    assert [site["loops"] for site in sorted(content["sites"], key=lambda site: site["kind"])] == [[], [2, 3]]
+    sites = sorted(content["sites"], key=lambda site: site["kind"])
+    assert [site["loops"] for site in sites] == [[], [2, 3]]
+    assert [site["reverse"] for site in sites] == [[], [False, False]]
     assert set(zip(*(columns[name].tolist() for name in ("step", "inner", "device")), strict=True)) == {
         *itertools.product(range(2), range(3), range(4)),
         *((-1, -1, device) for device in range(4)),
@@ -112,7 +114,7 @@ def test_sites_calls_and_status_are_told_in_full(captured):
     assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
     for told, site in zip(content["sites"], run.sites, strict=True):
         assert set(told) == set(wire.SiteMessage.__annotations__)
-        of_values = {"loops", "shapes", "dtypes"}
+        of_values = {"loops", "reverse", "shapes", "dtypes"}
         wanted = {name: getattr(site, name) for name in set(told) - of_values}
         wanted |= {name: list(getattr(site, name)) for name in ("values", "transforms", "callers")}
         assert {name: told[name] for name in wanted} == wanted

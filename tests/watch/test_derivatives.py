@@ -274,3 +274,58 @@ def test_parts_of_an_array_have_the_gradients_that_are_joined_again(watched, agr
     for name, wanted in zip("ifg", jax.grad(of_parts, argnums=(0, 1, 2))(*parts), strict=True):
         agrees(run[f"grad/{name}"], wanted)
     assert "grad/_rest" not in run.values
+
+
+def block(h, p, added):
+    """A layer whose sums are no equations where it is transposed; `added` is where a gradient is asked for."""
+    mixed = jnp.tanh(h @ p["mix"])
+    h = h + mixed
+    h = h + added["h"]
+    up, gate = jnp.split(h @ p["up"], 2, axis=-1)
+    gate = gate + added["gate"]
+    out = h + (up * jax.nn.sigmoid(gate)) @ p["down"]
+    out = out + added["out"]
+    size = (out**2).mean()
+    return out, size
+
+
+def plain_block(h, p):
+    mixed = jnp.tanh(h @ p["mix"])
+    h = h + mixed
+    up, gate = jnp.split(h @ p["up"], 2, axis=-1)
+    out = h + (up * jax.nn.sigmoid(gate)) @ p["down"]
+    size = (out**2).mean()
+    return out, size
+
+
+@pytest.mark.parametrize("loss_is", ["carried", "stacked", "jitted"])
+def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is, watched, agrees):
+    rng = np.random.default_rng(0)
+    shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
+    layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
+    x = rng.normal(size=(5, 4)).astype(np.float32)
+
+    def loss(layers, run_block=plain_block, added=()):
+        def carried(carry, one):
+            h, total = carry
+            h, size = run_block(h, *one)
+            return (h, total + size), None
+
+        def stacked(h, one):
+            return run_block(h, *one)
+
+        if loss_is == "carried":
+            (_, total), _ = lax.scan(carried, (x, 0.0), (layers, *added))
+            return total
+        last, sizes = lax.scan(jax.jit(stacked) if loss_is == "jitted" else stacked, x, (layers, *added))
+        return (last**2).sum() + sizes.sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), layers)
+    added = {name: np.zeros((3, 5, 4), np.float32) for name in ("h", "gate", "out")}
+    wanted = jax.grad(lambda added: loss(layers, block, (added,)))(added)
+    for name, gradient in wanted.items():
+        for layer in range(3):
+            agrees(run[f"grad/{name}"], gradient[layer], layer)  # Though the last layer's came first.
+    np.testing.assert_allclose(run.series("grad/out.l2")[1], jnp.linalg.norm(wanted["out"], axis=(1, 2)), rtol=1e-4)
+    np.testing.assert_allclose(run.plot("grad/out.l2").lines[0].get_xdata(), [0, 1, 2])
+    assert run["out"].steps.tolist() == run["out"].gradient.steps.tolist() == [0, 1, 2]

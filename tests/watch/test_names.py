@@ -204,6 +204,39 @@ def test_loop_carried_names_and_arguments_can_be_asked_for(watched, agrees):
     assert run["position"].steps.tolist() == [0, 1, 2]
 
 
+def test_the_leaves_of_arguments_have_the_names_that_the_source_uses(watched, agrees):
+    square = jnp.asarray(W[:, :3].T @ W[:, :3])
+    params = {"w": square, "b": jnp.ones(3)}
+
+    def loss_of(params, xs):
+        def step(h, layer):
+            h = jnp.tanh(h @ layer["w"] + layer["b"])
+            return h, h.sum()
+
+        return lax.scan(step, xs[0], params)[1].sum()
+
+    stacked = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf * 2]), params)
+    run = watched(jax.jit(jax.grad(loss_of)), stacked, jnp.ones((1, 3)))
+    agrees(run["layer['w']"], square * 2, step=1)
+    agrees(run["layer['b']"], jnp.full(3, 2.0), step=1)
+
+    @jax.jit
+    def train(params, xs):
+        def step(carry, x):
+            params, count = carry
+            params = jax.tree.map(lambda leaf: leaf * x, params)
+            return (params, count + 1), None
+
+        return lax.scan(step, (params, 0), xs)[0]
+
+    run = watched(train, params, jnp.arange(1.0, 4.0), watch="params['w'],count")
+    carried, assigned = (
+        value for value in run.values.values() if value.site.label == "params['w']" and len(value.steps) > 1
+    )
+    agrees(carried, square * 2, step=2)
+    agrees(assigned, square * 6, step=2)
+
+
 def _speed(x):
     p, v = x, x * 0
     for _ in range(3):

@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jax_debug_widgets.watch.source import Function, Target, source_of
 
 Assigned = dict[tuple[int, str], list[Any]]
-"""Line of the expression and name -> what it was each time, in order."""
+"""Line of the expression and name -> what it was each time, in order: each leaf of a tree by its path, `['w']`."""
 
 
 def assigned_un_jitted(program: Callable[[], Any], file: str, lines: range) -> Assigned:
@@ -32,7 +32,7 @@ def assigned_un_jitted(program: Callable[[], Any], file: str, lines: range) -> A
             for target in statement.targets:
                 for name in _names(target):
                     leaves = _primal(frame.f_locals.get(name))
-                    if any(leaf is not None for leaf in leaves):
+                    if any(leaf is not None for leaf in leaves.values()):
                         found[statement.span.line, name].append(leaves)
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:
@@ -57,8 +57,8 @@ def _names(target: Target) -> list[str]:
     return [name for part in target.parts for name in _names(part)] if target.parts else [target.text]
 
 
-def _primal(tree: Any) -> list[np.ndarray | None]:
-    return [_array(leaf) for leaf in jax.tree.leaves(tree)]
+def _primal(tree: Any) -> dict[str, np.ndarray | None]:
+    return {jax.tree_util.keystr(path): _array(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _array(leaf: Any) -> np.ndarray | None:

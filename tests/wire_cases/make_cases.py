@@ -74,6 +74,7 @@ def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -
         "dtypes": ["float32"],
         "order": number - 1,
         "loops": [],
+        "reverse": [],
         "name_stack": "jit(step)",
         "transforms": ["jit"],
         "callers": [],

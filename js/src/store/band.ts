@@ -14,17 +14,26 @@ export class Band {
   readonly high = column();
   private readonly counts = column();
   total = 0;
+  /** Whether what stands later on the axis also came later. */
+  risesInTime = true;
+  /** Up to here places were put together. */
+  private halved = Number.NEGATIVE_INFINITY;
 
-  /** Devices are at different steps at a time, so a place may come again. */
+  /**
+   * Devices are at different steps at a time, so a place may come again; and a loop that runs from its end comes to new ones
+   * from behind.
+   */
   push(x: number, time: number, y: number): void {
     this.total++;
     if (!Number.isFinite(y)) return;
-    if (this.x.length > 0 && x <= this.x.at(-1)) {
-      this.widen(Math.max(0, this.x.lowerBound(x + 1e-9) - 1), y, y, y, 1);
+    const at = this.x.placeOf(x + 1e-9);
+    if (at > 0 && (x <= this.halved || x - this.x.at(at - 1) <= 1e-9)) {
+      this.widen(at - 1, y, y, y, 1);
       return;
     }
+    this.risesInTime &&= at === this.x.length;
     const row = [x, time, y, y, y, 1];
-    for (const [i, own] of this.columns.entries()) own.push(row[i] as number);
+    for (const [i, own] of this.columns.entries()) own.splice(at, at, [row[i] as number]);
     if (this.x.length >= MOST_PLACES) this.halve();
   }
 
@@ -43,6 +52,7 @@ export class Band {
   /** Two places become one. */
   private halve(): void {
     const { x, y, low, high, counts } = this;
+    this.halved = x.at(-1);
     for (let i = 0; i + 1 < x.length; i += 2) {
       this.widen(i, low.at(i + 1), high.at(i + 1), y.at(i + 1), counts.at(i + 1));
     }

@@ -50,6 +50,14 @@ export class Growable<T extends TypedArray> {
     return low;
   }
 
+  /** Before which of rising values `value` belongs: behind those that equal it. */
+  placeOf(value: number): number {
+    if (this.length === 0 || value >= this.at(-1)) return this.length;
+    let place = this.lowerBound(value);
+    while (this.at(place) === value) place++;
+    return place;
+  }
+
   /** Where `value` stands in rising values, -1 if it does not. */
   find(value: number): number {
     const at = this.lowerBound(value);

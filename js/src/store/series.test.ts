@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
+import { Band } from "./band";
 import { decimate } from "./decimate";
-import { Line } from "./series";
+import { Line, Series } from "./series";
+import { Loops } from "./steps";
 
 it("keeps the lows and highs when there are too many points", () => {
   const y = Float64Array.from({ length: 10_000 }, (_, i) => (i === 1234 ? 9 : i === 4321 ? -9 : Math.sin(i)));
@@ -23,4 +25,45 @@ it("thins a line that has grown too long", () => {
   expect(line.y.length).toBeLessThan(140_000);
   expect(Math.max(...line.y.view().slice(0, 1000))).toBe(1e6);
   expect(line.x.at(-1)).toBe(199_999);
+});
+
+const backwards = { loops: [3], reverse: [true] };
+
+function pushed(
+  steps: number[],
+  calls: number[],
+  about: { loops: number[]; reverse: boolean[] },
+  inner = steps.map(() => -1),
+): Series {
+  const series = new Series(1, 0);
+  const lane = new Int32Array(steps.length).fill(-1);
+  const time = Float64Array.from(steps, (_, i) => i);
+  const events = { step: steps, call: calls, inner, lane, device: lane, time, occurrence: time } as never;
+  for (const i of steps.keys()) series.push({ events }, i, 0, 10 * i, new Loops(about));
+  return series;
+}
+
+it("puts a loop that runs from its end at its true steps, and counts on from call to call", () => {
+  const { first } = pushed([2, 1, 0, 2, 1, 0], [0, 0, 0, 1, 1, 1], backwards);
+  expect([...(first as Line).x.view()]).toEqual([0, 1, 2, 3, 4, 5]);
+  expect([...(first as Line).y.view()]).toEqual([20, 10, 0, 50, 40, 30]);
+  expect(first?.risesInTime).toBe(false);
+});
+
+it("counts on where one call runs the loop again, whichever way it runs", () => {
+  const { first } = pushed([1, 0, 1, 0], [0, 0, 0, 0], { loops: [2], reverse: [true] });
+  expect([...(first as Line).y.view()]).toEqual([10, 0, 30, 20]);
+  const inside = pushed([0, 0, 1, 1], [0, 0, 0, 0], { loops: [2, 2], reverse: [false, true] }, [1, 0, 1, 0]);
+  expect([...(inside.first as Line).x.view()]).toEqual([0, 0.5, 1, 1.5]);
+  expect([...(inside.first as Line).y.view()]).toEqual([10, 0, 30, 20]);
+  const forward = pushed([0, 1, 0, 1], [0, 0, 0, 0], { loops: [2], reverse: [] });
+  expect([...(forward.first as Line).x.view()]).toEqual([0, 1, 2, 3]);
+});
+
+it("spreads a band over places that come from behind", () => {
+  const band = new Band();
+  for (const strand of [1, 2]) for (const x of [2, 1, 0]) band.push(x, strand, strand * 10 + x);
+  expect([...band.x.view()]).toEqual([0, 1, 2]);
+  expect([...band.low.view()]).toEqual([10, 11, 12]);
+  expect([...band.high.view()]).toEqual([20, 21, 22]);
 });

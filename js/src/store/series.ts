@@ -8,27 +8,50 @@ import type { Batch, SiteMessage } from "../transport/wire";
 import { Band } from "./band";
 import { decimate } from "./decimate";
 import { Growable } from "./growable";
-import { innerCount } from "./steps";
+import { Loops } from "./steps";
 
 /** Of each element; of more lanes and devices only the band that they span is kept. */
 export const MOST_LINES = 3;
 const MOST_POINTS = 131_072;
 const MOST_MARKS = 4096;
 const LANES = 0x1_0000;
+export const NO_LOOPS = new Loops({ loops: [], reverse: [] });
 
 export class Line {
   readonly x = new Growable<Float64Array>(Float64Array, 64);
   readonly time = new Growable<Float64Array>(Float64Array, 64);
   readonly y = new Growable<Float64Array>(Float64Array, 64);
   total = 0;
+  /** Whether what stands later on the axis also came later. */
+  risesInTime = true;
+  /** The lowest place that is not yet in its order on the axis. */
+  private lowest = Number.POSITIVE_INFINITY;
 
   push(x: number, time: number, y: number): void {
     this.total++;
     if (!Number.isFinite(y)) return;
+    this.lowest = this.x.length > 0 && x < this.x.at(-1) ? Math.min(this.lowest, x) : this.lowest;
     this.x.push(x);
     this.time.push(time);
     this.y.push(y);
     if (this.y.length >= MOST_POINTS) this.thin();
+  }
+
+  /** In the order of the axis: a loop that runs from its end comes to its places from behind. */
+  settled(): this {
+    if (this.lowest === Number.POSITIVE_INFINITY) return this;
+    const x = this.x.view().slice();
+    const first = x.findIndex((own) => own > this.lowest);
+    const order = Array.from(x.subarray(first), (_, i) => first + i).sort(
+      (i, k) => (x[i] as number) - (x[k] as number),
+    );
+    for (const column of [this.x, this.time, this.y]) {
+      const values = column.view().slice();
+      for (const [i, from] of order.entries()) column.set(first + i, values[from] as number);
+    }
+    this.lowest = Number.POSITIVE_INFINITY;
+    this.risesInTime = false;
+    return this;
   }
 
   private thin(): void {
@@ -56,7 +79,7 @@ export class Element {
 
   /** What is drawn. */
   get traces(): (Line | Band)[] {
-    return this.band ? [this.band] : [...this.lines.values()];
+    return this.band ? [this.band] : [...this.lines.values()].map((line) => line.settled());
   }
 
   private begin(strand: number): void {
@@ -76,9 +99,11 @@ export class Element {
 /** Where a device has come to. */
 interface Cursor {
   x: number;
+  /** The farthest that it has been. */
+  last: number;
   call: number;
-  /** The step within the call, and where that began. */
-  at: number;
+  /** Of the iteration, and where its call began. */
+  turn: number;
   base: number;
   occurrence: number;
 }
@@ -109,10 +134,10 @@ export class Series {
   ) {}
 
   /** Takes in the number of one event; `row` is its place in `events`. */
-  push({ events }: Pick<Batch, "events">, row: number, element: number, y: number, inner: number): void {
+  push({ events }: Pick<Batch, "events">, row: number, element: number, y: number, loops: Loops): void {
     const device = events.device[row] as number;
     const time = events.time[row] as number;
-    const x = this.move(events, row, device, inner);
+    const x = this.move(events, row, device, loops);
     this.total++;
     this.last = y;
     this.hasLanes ||= (events.lane[row] as number) >= 0;
@@ -142,26 +167,28 @@ export class Series {
     return this.elements.values().next().value?.strands.size ?? 0;
   }
 
-  private move(events: Batch["events"], row: number, device: number, inner: number): number {
+  private move(events: Batch["events"], row: number, device: number, loops: Loops): number {
     const [step, occurrence] = [events.step[row] as number, events.occurrence[row] as number];
     const call = events.call[row] as number;
     let cursor = this.cursors.get(device);
     if (!cursor) {
-      cursor = { x: -1, call, at: -1, base: 0, occurrence: -1 };
+      cursor = { x: -1, last: -1, call, turn: Number.NEGATIVE_INFINITY, base: 0, occurrence: -1 };
       this.cursors.set(device, cursor);
     }
     if (step >= 0) {
-      const at = step + Math.max(0, events.inner[row] as number) / inner;
-      if (call !== cursor.call || at < cursor.at) cursor.base = Math.floor(cursor.x) + 1;
+      const inner = events.inner[row] as number;
+      const turn = loops.turn(step, inner);
+      if (call !== cursor.call || turn < cursor.turn) cursor.base = Math.floor(cursor.last) + 1;
       cursor.call = call;
-      cursor.at = at;
-      cursor.x = cursor.base + at;
+      cursor.turn = turn;
+      cursor.x = cursor.base + loops.at(step, inner);
     } else if (device < 0) {
       cursor.x = occurrence;
     } else if (occurrence !== cursor.occurrence) {
       cursor.x++;
     }
     cursor.occurrence = occurrence;
+    cursor.last = Math.max(cursor.last, cursor.x);
     return cursor.x;
   }
 }
@@ -173,14 +200,14 @@ export class SeriesSet {
   /** Takes the points of the rows from `from` on; those of watched values are kept in `watched.ts`. */
   append(batch: Batch, from: number, sites: ReadonlyMap<number, SiteMessage>): void {
     const { points, events } = batch;
-    const inner = new Map([...sites].map(([id, site]) => [id, innerCount(site)]));
+    const loops = new Map([...sites].map(([id, site]) => [id, new Loops(site)]));
     for (let i = 0; i < points.row.length; i++) {
       const row = points.row[i] as number;
       if (row < from) continue;
       const site = events.site[row] as number;
       if (sites.get(site)?.watch) continue;
       const series = this.ensure(site, points.value[i] as number);
-      series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, inner.get(site) ?? 1);
+      series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, loops.get(site) ?? NO_LOOPS);
     }
   }
 

@@ -2,9 +2,39 @@
 import type { SiteMessage } from "../transport/wire";
 import type { EventLog } from "./events";
 
-/** How often the innermost loop runs for each iteration of the outermost. */
-export function innerCount({ loops }: SiteMessage): number {
-  return loops.slice(1).reduce((product: number, length) => product * (length || 1), 1);
+/** The loops around a site, and where on an axis of steps their iterations stand. */
+export class Loops {
+  /** Of the loops inside the outermost, the innermost first: how many iterations they have, and whether from the end. */
+  private readonly inside: { length: number; isReversed: boolean }[];
+  /** How often the innermost runs for each iteration of the outermost. */
+  private readonly count: number;
+  private readonly runsBack: boolean;
+
+  constructor({ loops, reverse }: Pick<SiteMessage, "loops" | "reverse">) {
+    const all = loops.map((length, i) => ({ length: length || 1, isReversed: reverse[i] ?? false }));
+    this.inside = all.slice(1).reverse();
+    this.count = this.inside.reduce((product, { length }) => product * length, 1);
+    this.runsBack = all[0]?.isReversed ?? false;
+  }
+
+  /** The step of the outermost loop, inner loops as its fractions. */
+  at(step: number, inner: number): number {
+    return step + Math.max(0, inner) / this.count;
+  }
+
+  /** The same for loops none of which runs from the end: it rises as they run. */
+  turn(step: number, inner: number): number {
+    let turn = 0;
+    let scale = 1;
+    let left = Math.max(0, inner);
+    for (const { length, isReversed } of this.inside) {
+      const digit = left % length;
+      turn += scale * (isReversed ? length - 1 - digit : digit);
+      scale *= length;
+      left = Math.floor(left / length);
+    }
+    return turn / scale + (this.runsBack ? -step : step);
+  }
 }
 
 /** Of each loop, outermost first; empty where it is not known. */

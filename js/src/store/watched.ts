@@ -7,7 +7,7 @@
 import type { Batch, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
 import { Growable } from "./growable";
 import { Series } from "./series";
-import { innerCount } from "./steps";
+import { Loops } from "./steps";
 
 /** Of all tables together; beyond them the older half of a table is thinned. */
 const MOST_ROWS = 1_000_000;
@@ -253,8 +253,9 @@ export class Watched {
       const kept = this.series.get(key) ?? { series: new Series(site, value), last: -1 };
       this.series.set(key, kept);
       const events = table.executions;
+      const loops = new Loops(about as SiteMessage);
       for (let row = table.after(kept.last); row < table.length; row++) {
-        kept.series.push({ events }, row, 0, table.at(row, name) ?? Number.NaN, innerCount(about as SiteMessage));
+        kept.series.push({ events }, row, 0, table.at(row, name) ?? Number.NaN, loops);
         kept.last = table.event(row);
       }
       return kept.series;

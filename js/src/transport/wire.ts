@@ -48,6 +48,7 @@ export interface SiteMessage {
   order: number;
   /** How often each loop around it runs, outermost first; null where only run time tells. */
   loops: (number | null)[];
+  reverse: boolean[];
   name_stack: string;
   transforms: string[];
   /** The calls that lead to it, innermost first. */
@@ -471,7 +472,7 @@ const UNTOLD_STATUS = {
   captured: true,
   commands: "",
 };
-const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], end_line: 0, end_column: -1, callers: [] };
+const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], reverse: [], end_line: 0, end_column: -1, callers: [] };
 const UNTOLD_WATCH = { lanes: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */

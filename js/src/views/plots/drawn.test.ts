@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
-import type { Series } from "../../store/series";
+import { NO_LOOPS, type Series } from "../../store/series";
 import { drawnOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
 import { frameOf, paint, paintHeading } from "./paint";
 import { SvgPen } from "./svg";
@@ -27,7 +27,7 @@ function lanes(count: number, steps: number): Series {
       for (const [name, value] of Object.entries({ lane, time: step, occurrence: step })) {
         (events[name as "lane" | "time" | "occurrence"][0] as number) = value;
       }
-      found.push({ events }, 0, 0, lane + step, 1);
+      found.push({ events }, 0, 0, lane + step, NO_LOOPS);
     }
   }
   return found;

@@ -109,17 +109,19 @@ function curveOf(
   { byTime, during, zoom, logarithmic, smoothing }: Look,
 ): Omit<Curve, "line" | "ago"> {
   const axis = byTime ? trace.time : trace.x;
+  const rises = !byTime || trace.risesInTime;
   let [start, end] = [0, trace.y.length];
   if (during) [start, end] = [trace.time.lowerBound(during.from), trace.time.lowerBound(during.to)];
   // One point more on each side: the line goes on beyond the edge.
-  if (zoom) start = Math.max(start, axis.lowerBound(zoom[0]) - 1);
-  if (zoom) end = Math.min(end, axis.lowerBound(zoom[1]) + 1);
+  if (zoom && rises) start = Math.max(start, axis.lowerBound(zoom[0]) - 1);
+  if (zoom && rises) end = Math.min(end, axis.lowerBound(zoom[1]) + 1);
   const part = (column: Line["x"]) => column.view().subarray(start, Math.max(start, end));
   const keep = logarithmic ? (value: number) => value > 0 : () => true;
   const y = part(trace.y);
   const isBand = trace instanceof Band;
   // The extremes of a band are kept, not those of its mean.
   const kept = decimate(part(isBand ? trace.high : trace.y), MOST_DRAWN, keep);
+  if (!rises) kept.sort((i, k) => trace.time.at(start + i) - trace.time.at(start + k));
   const at = (column: Float64Array) => kept.map((i) => column[i] as number);
   return {
     x: at(part(axis)),
@@ -152,8 +154,12 @@ function extentOf(curves: Curve[], marks: Mark[]): Range {
 
 /** The last step before `time`. */
 function whereAt(line: Line | Band | undefined, time: number): number | null {
-  const after = line?.time.lowerBound(time + 1e-9) ?? 0;
-  return line && after > 0 ? line.x.at(after - 1) : null;
+  if (!line) return null;
+  let last = -1;
+  for (const [i, own] of line.time.view().entries()) {
+    if (own <= time + 1e-9 && (last < 0 || own >= line.time.at(last))) last = i;
+  }
+  return last < 0 ? null : line.x.at(last);
 }
 
 /** Of the points nearest to `x`. */

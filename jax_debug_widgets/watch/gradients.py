@@ -1,0 +1,130 @@
+"""The cotangents of what a statement assigns: what enters its transposed equations from outside.
+
+The statement may be in another body than they are: the forward and the backward pass of a loop are two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.instances import instances
+from jax_debug_widgets.watch.source import Statement
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A statement of the source as a body of the forward pass runs it.
+
+    Attributes:
+      values: each name with what it is, of all executions.
+      function: the name of the function that the statement is in.
+      executions: how often it is run in one trace.
+      repeats: whether it, or a call that leads to it, is in a loop of Python's.
+    """
+
+    body: Body
+    call: Call
+    statement: Statement
+    values: Sequence[tuple[str, Made]]
+    function: str
+    executions: int
+    repeats: bool
+
+
+def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
+    """Each name with its cotangent in `body`, and the first equation that takes that."""
+    if one.statement.is_return or len(one.statement.targets) != 1:
+        return
+    target, call = one.statement.targets[0], one.call
+    within = [
+        number
+        for number in range(len(body.equations))
+        if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
+    ]
+    parts = instances(body, call, within, repeats=one.repeats, executions=one.executions)
+    cotangents = [(part, _entering(body, part)) for part in parts]
+    if len(one.values) == 1 and not one.repeats and not any(entering for _, entering in cotangents):
+        cotangents = [([], _of_sum(body, one.body, one.values[0][1]))]
+    for part, entering in cotangents:
+        if target.is_plain and len(entering) == 1 and len({name for name, _ in one.values}) <= 1:
+            names = {target.text: next(iter(entering))}
+        else:
+            alike = {name: made[0] for name, made in one.values}
+            names = _of_split(body, one, part, entering) or _by_type(alike, list(entering))
+        for name, variable in names.items():
+            yield name, variable, entering[variable]
+
+
+def _of_sum(body: Body, forward: Body, made: Made) -> dict[Any, int]:
+    """The cotangent of a plain sum, as `_entering` gives it: transposed it is no equation.
+
+    It is that of an operand which nothing else uses, and which may be such a sum itself.
+    """
+    variable, number, _ = made
+    equation, uses = forward.equations[number], forward.uses
+    summed = {"add": 2, "add_any": 2, "sub": 1}.get(equation.primitive.name, 0)
+    for atom in equation.invars[:summed]:
+        is_once = is_array(atom) and sum(one is atom for one in equation.invars) == 1
+        maker = forward.makers.get(atom) if is_once else None
+        if maker is None or atom in uses.results or _type(atom) != _type(variable):
+            continue
+        place = forward.levels[maker[1]]
+        # What makes the operand may use it as well: for its own derivative.
+        users = [one for one in uses.consumers[atom] if not uses.transposed[one] and forward.levels[one] != place]
+        if users != [number]:
+            continue
+        transposed = [one for one, is_one in enumerate(body.uses.transposed) if is_one and body.levels[one] == place]
+        found = _entering(body, transposed) or _of_sum(body, forward, maker)
+        if len(found) == 1 and _type(next(iter(found))) == _type(variable):
+            return found
+    return {}
+
+
+def _entering(body: Body, part: list[int]) -> dict[Any, int]:
+    """The cotangents that these equations take from others, each with the first equation that takes it."""
+    made = {variable for number in part for variable in body.equations[number].outvars}
+    entering: dict[Any, int] = {}
+    spread: dict[Any, int] = {}
+    for number in part:
+        if body.equations[number].primitive.name == "add_any":
+            continue  # It sums this cotangent with that of another use of the same value, further up.
+        for atom in body.equations[number].invars:
+            if body.uses.is_cotangent(atom) and atom not in made and is_array(atom):
+                (spread if _is_only_added(body, number) else entering).setdefault(atom, number)
+    return entering or spread
+
+
+def _is_only_added(body: Body, number: int) -> bool:
+    """Whether an equation makes a cotangent as large as another use's, to add them: `vmap` does so."""
+    equation = body.equations[number]
+    users = [user for variable in equation.outvars for user in body.uses.consumers.get(variable, ())]
+    is_added = all(body.equations[user].primitive.name == "add_any" for user in users)
+    return equation.primitive.name == "broadcast_in_dim" and bool(users) and is_added
+
+
+def _of_split(body: Body, one: Assignment, part: list[int], entering: dict[Any, int]) -> dict[str, Any]:
+    """Of the parts of an array (`jnp.split`) the cotangents that are joined again, in the same order."""
+    made_by = [one.body.equations[number] for number in {number for _, (_, number, _) in one.values}]
+    pieces = [equation.outvars for equation in made_by if equation.primitive.name == "split"]
+    joined = [body.equations[number] for number in part if body.equations[number].primitive.name == "concatenate"]
+    if len(made_by) != 1 or len(joined) != 1 or [*map(len, pieces)] != [len(joined[0].invars)]:
+        return {}
+    own = [(name, joined[0].invars[position]) for name, (_, _, position) in one.values]
+    return {name: atom for name, atom in own if body.uses.is_cotangent(atom) and atom in entering}
+
+
+def _by_type(values: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:
+    """Each name with the one cotangent of its value's type, where there is just one of both."""
+    found = {}
+    for name, value in values.items():
+        alike = [one for one in cotangents if _type(one) == _type(value)]
+        if len(alike) == 1 and sum(_type(other) == _type(value) for other in values.values()) == 1:
+            found[name] = alike[0]
+    return found
+
+
+def _type(variable: Any) -> tuple[Any, Any]:
+    return variable.aval.shape, variable.aval.dtype
