@@ -234,6 +234,54 @@ def test_a_plot_without_names_draws_all_scalars(run):
     mpl.pyplot.close("all")
 
 
+def test_a_plot_without_names_leaves_out_what_has_several_shapes():
+    f = jax.jit(lambda x: jax.debug.print("{x} {s}", x=x, s=x.sum()))
+    with jdw.capture() as run:
+        f(jnp.ones(3)), f(jnp.ones(5))
+    (line,) = run.plot().get_lines()
+    assert line.get_ydata().tolist() == [3, 5]
+    mpl.pyplot.close("all")
+
+
+def test_a_name_at_two_places_is_refused_with_them_where_shapes_differ_too():
+    f = jax.jit(lambda x: (jax.debug.print("a {x}", x=x), jax.debug.print("b {x}", x=x)))
+    with jdw.capture() as run:
+        f(jnp.ones(3)), f(jnp.ones(5))
+    with pytest.raises(KeyError, match="say which: x@"):
+        run.series("x")
+
+
+def test_what_is_printed_and_not_watched_is_told_where_it_is(run):
+    with pytest.raises(KeyError, match=r"'loss' is not watched.*run\.series\('loss'\)"):
+        run["loss"]
+    with pytest.raises(KeyError, match=r'no watched values"$'):
+        run["other"]
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "common"),
+    [
+        (("bfloat16", "float16"), "float64"),
+        (("int4", "uint4"), "float64"),
+        (("float8_e4m3fn", "float8_e5m2", "complex64"), "complex128"),
+        (("bfloat16", "float32"), "float32"),
+    ],
+)
+def test_one_line_may_print_values_of_dtypes_that_have_none_in_common(dtypes, common):
+    @jax.jit
+    def f(leaves):
+        for leaf in leaves:
+            jax.debug.print("{leaf}", leaf=leaf)
+
+    with jdw.capture() as run:
+        f([jnp.asarray(number, dtype) for number, dtype in enumerate(dtypes, 1)])
+    assert "test_run.py" in run._repr_mimebundle_()[0]["text/plain"]
+    _, values = run.series("leaf")
+    assert values.dtype == common
+    assert values.tolist() == list(range(1, len(dtypes) + 1))
+    assert len(run.to_pandas()) == len(dtypes)
+
+
 def test_nothing_to_plot_is_told_with_what_to_do():
     with jdw.capture() as run:
         jax.debug.print("{y}", y=jnp.ones(3))
@@ -292,7 +340,7 @@ def test_values_of_several_shapes_are_shown_one_by_one_and_told_about():
     with jdw.capture() as run:
         f(jnp.ones(3))
         f(jnp.ones((2, 5)))
-    with pytest.raises(ValueError, match=r"different shapes: \(2, 5\), \(3,\)"):
+    with pytest.raises(ValueError, match=r"different shapes: \(2, 5\), \(3,\); run.events has them"):
         run.series("x")
     assert run.show("x", step=0).get_title() == "x, step 0  float32[3]"
     assert run.show("x").get_title() == "x, step 1  float32[2, 5]"

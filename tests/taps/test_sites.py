@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,35 @@ def test_a_site_keeps_its_id_in_the_next_capture():
     assert len(set(ids)) == 2
     for others in (second, recompiled, echoed):
         assert [site.id for site in others] == ids
+
+
+class Logger:
+    def __call__(self, *_args: Any) -> None:
+        pass
+
+    def write(self, *_args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: partial(partial(Logger.write, Logger()), "loss"), "Logger.write"),
+        (Logger, "Logger"),
+        (lambda: Logger().write, "Logger.write"),
+    ],
+)
+def test_a_callback_that_is_made_anew_for_each_trace_is_one_site(make, name):
+    @jax.jit
+    def f(x):
+        debug.callback(make(), x)
+        return x
+
+    with jdw.capture() as run:
+        f(1.0), f(jnp.ones(3))
+    (site,) = run.sites
+    assert site.format == name
+    assert run.callbacks[name].calls == 2
 
 
 def test_an_un_jitted_loop_is_one_site():
