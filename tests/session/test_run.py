@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import jax
 import jax.numpy as jnp
 import matplotlib as mpl
@@ -322,6 +324,37 @@ def test_captures_nest_and_the_inner_one_has_what_fires_in_it():
         train(1.0)
     assert len(outer.events) == 16
     assert len(inner.events) == 16
+
+
+def test_captures_that_end_in_another_order_leave_nothing_behind(capsys):
+    async def one(n, began, may_end):
+        with jdw.capture() as run:
+            train(float(n))
+            began.set()
+            await may_end.wait()
+        return run
+
+    async def both():
+        events = [asyncio.Event() for _ in range(3)]
+        first, second = one(1, events[0], events[1]), one(2, events[1], events[2])
+        tasks = [asyncio.create_task(first), asyncio.create_task(second)]
+        first = await tasks[0]
+        train(4.0)
+        jax.effects_barrier()
+        events[2].set()
+        return first, await tasks[1]
+
+    first, second = asyncio.run(both())
+    assert [float(event.values[0]) for event in first.events][:1] == [0.5]
+    assert [float(event.values[0]) for event in second.events][::8] == [1, 2]
+    assert [len(run.events) for run in (first, second)] == [8, 16]
+    assert "in another task?" in first.status().notes[0]
+    assert second.status().notes == ()
+    assert capsys.readouterr().out == ""
+    train(1.0)
+    jax.effects_barrier()
+    assert capsys.readouterr().out.startswith("loss 0.5"), "JAX prints again"
+    assert len(second.events) == 16
 
 
 def test_ended_runs_are_let_go_of_after_a_while():
