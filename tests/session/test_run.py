@@ -93,6 +93,17 @@ def test_options_that_cannot_be_are_refused_by_name(name, value):
         jdw.capture(**{name: value})
 
 
+@pytest.mark.parametrize("name", ["timeout", "stuck_after", "max_events", "max_mb", "break_timeout"])
+def test_what_is_no_number_is_refused_by_name(name):
+    with pytest.raises(TypeError, match=f"{name} must be a number, got 'x'"):
+        jdw.capture(**{name: "x"})
+
+
+def test_a_site_to_stop_at_may_be_told_by_its_number():
+    jdw.capture(break_on=3)
+    jdw.capture(break_on=[3, "nonfinite"])
+
+
 @pytest.mark.parametrize("max_mb", [1e-9, float("inf")])
 def test_any_positive_budget_will_do(max_mb):
     assert Options(max_mb=max_mb).budget.nbytes >= 1

@@ -74,6 +74,7 @@ def test_every_way_of_writing_a_call_names_its_values():
         debug.print("{x} {name}", x=x, name="static", ordered=True)
         jax.debug.print("{w}", w=w)
         jax.debug.callback(print, x, *[y])
+        jax.debug.print("rest {}", *[y])
         jax.debug.print(
             "{long} {other}",
             long=jnp.where(
@@ -97,13 +98,15 @@ def test_every_way_of_writing_a_call_names_its_values():
         ("x",),
         ("w['a'][0]", "w['b']"),
         ("args[0]", "args[1]"),
+        ("args[0]",),
         ("jnp.where( x > 0, x, y.sum() )", "[ x, y ][0]", "[ x, y ][1]"),
         ("x",),
         (),
     ]
-    kinds = "print print print callback print print print callback print log print"
+    kinds = "print print print callback print print print callback print print log print"
     assert [site.kind for site in found] == kinds.split()
-    assert [site.ordered for site in found] == [False, False, True, True, False, True, *[False] * 5]
+    assert [site.ordered for site in found] == [False, False, True, True, False, True, *[False] * 6]
+    assert found[8].label == "rest {}", "it tells more than `args[0]`"
     labels = {site.label for site in found}
     assert {"{a} {b}", "x", "y", "{long} {other}", "nothing"} <= labels
     multiline = next(site for site in found if site.format == "{long} {other}")
