@@ -59,7 +59,7 @@ def capture(
     histograms: bool = False,
     lanes: bool = False,
     when: str | None = None,
-    break_on: str | Sequence[str] = (),
+    break_on: str | int | Sequence[str | int] = (),
     break_timeout: float | None = None,
     prompt: bool = False,
 ) -> AbstractContextManager[Run]:
@@ -109,7 +109,7 @@ def capture(
       A context manager that gives the `Run`; what it saw can be read during and after the body.
 
     Raises:
-      TypeError: `watch` is none of what it can be.
+      TypeError: `watch` is none of what it can be, or something else where a number is wanted.
       ValueError: a number that is not positive, or a condition that is none.
       Stopped: the program was ended from the panel, at a breakpoint or by an interrupt.
     """
@@ -126,7 +126,7 @@ def capture(
         max_events=max_events,
         max_mb=max_mb,
         watch=Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes),
-        break_on=(break_on,) if isinstance(break_on, str) else tuple(break_on),
+        break_on=(str(break_on),) if isinstance(break_on, (str, int)) else tuple(map(str, break_on)),
         break_timeout=break_timeout,
         prompt=prompt,
     )

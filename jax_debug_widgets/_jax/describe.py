@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from jax._src import debugging
@@ -104,10 +105,12 @@ def stop_point_in(flat_callback: Any) -> StopPoint | None:
 
 
 def function_name(function: Any) -> str:
-    """What a person calls a callback."""
+    """What a person calls a function; the same each time that it is made: a `repr` has an address, and sites go by the name."""
     if is_breakpoint(function):
         return "breakpoint"
-    return getattr(function, "__qualname__", None) or repr(function)
+    if isinstance(function, partial):
+        return function_name(function.func)
+    return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
 def is_breakpoint(function: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol
 
 import jax
@@ -166,13 +166,17 @@ def wait(values: Sequence[Any]) -> Exception | None:
 
 
 def is_compiled_function(function: object) -> bool:
-    """Whether calling `function` runs a compiled JAX program: jitted, pmapped, AOT-compiled, or wrapped to be so.
+    """Whether calling `function` runs a compiled JAX program: jitted, pmapped, AOT-compiled, or wrapped to be so; a method too.
 
     `jax.stages.Wrapped` is the public protocol of such functions. It is asked of the type: asking the object could
     run a user's `__getattr__`.
     """
     if isinstance(function, FunctionType):
         return "lower" in vars(function)  # What `jax.pmap` returns has no `trace`.
+    if isinstance(function, MethodType):
+        return is_compiled_function(function.__func__)
+    if isinstance(function, functools.partial):
+        return is_compiled_function(function.func)
     return _is_compiled_type(type(function))
 
 

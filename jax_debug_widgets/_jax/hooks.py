@@ -137,7 +137,8 @@ class Hooks(Replacing):
         if not is_capturing():
             return theirs(mesh, *operands, **params)
         with core.eval_context():
-            for blocks in zip(*map(list, operands), strict=True):
+            # An operand that is no array of the mesh has one block: then JAX's rule runs on the first device alone.
+            for blocks in zip(*map(list, operands), strict=False):
                 self._run_eagerly(primitive, blocks, params, Lanes((), ((),) * len(blocks)))
         return []
 

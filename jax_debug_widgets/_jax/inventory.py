@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any
 
 import jax
@@ -150,6 +151,8 @@ def _programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
 
 def jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
     """A jitted function and the arguments for it; of one that is not jitted, what is no array becomes part of it."""
+    if isinstance(function, MethodType):  # It has the attributes of its function, which is not given the object.
+        function, args = function.__func__, (function.__self__, *args)
     if hasattr(function, "trace"):
         return function, args, kwargs
     leaves, tree = jax.tree.flatten((args, kwargs))

@@ -125,6 +125,8 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
         if carried is not counter:
             furthest, _ = computed(lambda each: lax.reduce_max(each, range(each.ndim)), [carried], counter)
             inside = inside.replace(eqns=[*furthest, *inside.eqns])
+        if program == "cond_jaxpr" and len(equation.invars) == 1:
+            inside = _with_opaque_outcome(inside, carried)
         params[program] = params[program].replace(jaxpr=with_inputs(inside, at, [carried]))
     count, following = computed(lambda each: lax.add(each, np.int32(1)), [carried])
     body = params[key].jaxpr
@@ -133,6 +135,15 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
     params[key] = params[key].replace(jaxpr=body)
     results.insert(at_end, core.DropVar(carried.aval))
     return equation.replace(invars=operands, outvars=results, params=params)
+
+
+def _with_opaque_outcome(condition: core.Jaxpr, counter: Any) -> core.Jaxpr:
+    """The condition of a `while` of which XLA shall not find out how often it runs: it would drop it, with the prints in it.
+
+    XLA looks for that in loops with several operands only: not in the user's, and so not in that with a counter either.
+    """
+    also, outcome = computed(lambda goes_on, count: goes_on & (count >= 0), [*condition.outvars, counter])
+    return condition.replace(eqns=[*condition.eqns, *also], outvars=[outcome])
 
 
 def computed(

@@ -6,6 +6,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.events.host_call import own_frames
 from jax_debug_widgets.taps.stuck import standstill, thread_name
 
@@ -33,9 +34,10 @@ def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
     error, site = summary.error, summary.site
     lines = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
     at = f" in {lines[-1].name} at {name_file(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
+    told = error_line(error) if error else "an exception"
     times = f"{summary.raised} of {summary.calls} calls" if summary.calls > 1 else "its only call"
     return (
-        f"{site.format} ({_kind(site)} at {site.where}) raised {type(error).__name__}: {_first_line(error)}{at} "
+        f"{site.format} ({_kind(site)} at {site.where}) raised {told}{at} "
         f"({times}). run.callbacks[{site.format!r}].traceback is its own traceback."
     )
 
@@ -58,10 +60,6 @@ def _rounded(seconds: float, limit: float) -> str:
 def _thread(thread: int) -> str:
     name = thread_name(thread)
     return "main thread" if name == "main" else f"thread {name} of XLA's pool"
-
-
-def _first_line(error: BaseException | None) -> str:
-    return next(iter(str(error).splitlines()), "")
 
 
 def _kind(site: CallSite) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from jax_debug_widgets.events import CallbackSummary, CallSite, Event, HostCall, Outcome, Tap
+from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.callback_notes import eliminated_note, raised_note, stuck_note
 from jax_debug_widgets.widgets.table import Table
 
@@ -216,13 +217,7 @@ def _row(summary: CallbackSummary) -> tuple[str, ...]:
     others = sum(count for name, count in summary.threads.items() if name.startswith("XLA "))
     if others:
         threads.append(f"{others} × XLA")
-    end = (
-        "eliminated"
-        if summary.eliminated
-        else f"{type(summary.error).__name__}: {summary.error}"
-        if summary.error
-        else ""
-    )
+    end = "eliminated" if summary.eliminated else error_line(summary.error) if summary.error else ""
     times = [f"{seconds * 1e3:.3g} ms" if ended else "" for seconds in (summary.mean, summary.longest, summary.total)]
     return (
         site.where,

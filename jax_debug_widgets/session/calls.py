@@ -16,6 +16,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.dispatch import execution_of
 from jax_debug_widgets.events import Call, Lot, Origin, Tap
+from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.in_flight import InFlight
 from jax_debug_widgets.session.preparations import Preparations
 from jax_debug_widgets.session.record import Record
@@ -309,9 +310,9 @@ class CallLog:
             return
         if error is not None and self._policy.ends(error):
             record.outcome = self._policy.halted or "interrupted"
-            record.error = self._policy.ended or brief(error)
+            record.error = self._policy.ended or error_line(error)
         else:
-            record.error = brief(error) if error else "raised an exception"
+            record.error = error_line(error) if error else "raised an exception"
             self._has_failed = True
             self._effects_have_failed |= record.effects
 
@@ -365,11 +366,3 @@ def _function_of(program: str) -> str:
     """`f`, of a program that JAX calls `jit(f)`, or `jit_f` in some versions."""
     inside = program.removeprefix("jit(")
     return program.removeprefix("jit_") if inside == program else inside.removesuffix(")")
-
-
-def brief(error: BaseException) -> str:
-    """The type and first line of an exception; of one in a callback, which XLA tells as a traceback, the last."""
-    lines = str(error).strip().splitlines()
-    if not lines:
-        return type(error).__name__
-    return lines[-1] if "Traceback (most recent call last)" in lines[0] else f"{type(error).__name__}: {lines[0]}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.cost import Executable, Variations, seconds_of
+from jax_debug_widgets._jax.describe import function_name
 from jax_debug_widgets.session.cost_report import CostReport, SiteCost
 from jax_debug_widgets.session.event_cost import event_cost
 from jax_debug_widgets.taps.sites import NameFile
@@ -60,7 +61,7 @@ def cost(
             without = bare if removable == set(group) else program.without(set(group))
             site = _compared(site, whole, without)
         sites.append(site)
-    title = getattr(function, "__qualname__", None) or repr(function)
+    title = function_name(function)
     with_all, without_all = _measured(whole, bare) if run else (None, None)
     return CostReport(
         title,

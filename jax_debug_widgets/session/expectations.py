@@ -88,8 +88,8 @@ def _phantoms(tap: Tap, seen: int, count: int) -> Finding:
 def _expected(tap: Tap) -> int:
     """Firings of one call, on all devices; of the condition of a `while` one at least."""
     nesting = tap.nesting
-    if nesting.in_condition and not nesting.conditional and len(nesting.loops) == 1:
-        return 1
+    if nesting.in_condition and not nesting.conditional and all(nesting.loops[:-1]):
+        return 1 if nesting.one_of == 1 else 0
     return nesting.firings or 0
 
 

@@ -24,7 +24,12 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
     choices = [choice for name in names for choice in matching(name, run.choices(), run.read)] or run.choices()
     drawn = []
     for choice, full_name in zip(choices, full_names(choices), strict=True):
-        values = run.read(choice)
+        try:
+            values = run.read(choice)
+        except ValueError:  # Of several shapes: no line can be drawn.
+            if names:
+                raise
+            continue
         if names or _is_scalar(values):
             drawn.append(_series(run.store, full_name, choice, values))
     if not drawn:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.describe import function_name
 from jax_debug_widgets._jax.inventory import survey
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.taps.sites import NameFile
@@ -108,7 +109,7 @@ def inventory(
     for equation in found.traced:
         key = (equation.frame, equation.kind, equation.ordered, equation.format, equation.vmap_method)
         groups.setdefault(key, []).append(equation)
-    title = getattr(function, "__qualname__", None) or repr(function)
+    title = function_name(function)
     return Inventory(title, [_callback(equations, found, name_file) for equations in groups.values()])
 
 

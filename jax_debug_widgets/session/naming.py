@@ -92,7 +92,8 @@ def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.nda
         # An expression that one call passes twice is one value.
         if len({choice.site.id for choice in chosen}) == 1:
             return chosen[0]
-        if chosen and read is not None and are_same([(choice.site, read(choice)) for choice in chosen]):
+        are_watched = bool(chosen) and all(choice.site.watch is not None for choice in chosen)
+        if are_watched and read is not None and are_same([read(choice) for choice in chosen]):
             return chosen[0]
         if chosen:
             msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(chosen))}"
@@ -108,11 +109,11 @@ def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.nda
     raise KeyError(msg)
 
 
-def are_same(values: Sequence[tuple[CallSite, np.ndarray]]) -> bool:
+def are_same(values: Sequence[np.ndarray]) -> bool:
     """Whether watched values of one name are one value: the same numbers each time."""
-    (_, first), *rest = values
-    return all(site.watch is not None for site, _ in values) and all(
-        first.shape == one.shape and np.array_equal(first, one, equal_nan=first.dtype.kind in "fc") for _, one in rest
+    first, *rest = values
+    return all(
+        first.shape == one.shape and np.array_equal(first, one, equal_nan=first.dtype.kind in "fc") for one in rest
     )
 
 

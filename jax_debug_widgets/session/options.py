@@ -6,6 +6,8 @@ import math
 import sys
 from dataclasses import dataclass
 
+import numpy as np
+
 from jax_debug_widgets.breakpoints import Policy, parse_condition
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.taps import Settings
@@ -32,6 +34,7 @@ class Options:
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
 
     Raises:
+      TypeError: something else where a number is wanted.
       ValueError: a number that is not positive, or a condition that is none.
     """
 
@@ -55,7 +58,12 @@ class Options:
             raise ValueError(msg)
         for name in ("timeout", "stuck_after", "max_events", "max_mb", "break_timeout"):
             value = getattr(self, name)
-            if value is not None and not (value > 0 and not math.isnan(value)):
+            if value is None and name in ("timeout", "break_timeout"):
+                continue
+            if not isinstance(value, (int, float, np.number)):
+                msg = f"{name} must be a number, got {value!r}"
+                raise TypeError(msg)
+            if not value > 0 or math.isnan(value):
                 msg = f"{name} must be greater than 0, got {value!r}"
                 raise ValueError(msg)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax import dispatch, features
@@ -10,7 +11,6 @@ from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
     from jax_debug_widgets.session.run import Run
     from jax_debug_widgets.session.session import Session
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _CANNOT_END = (
     "outside a capture a program that may run on several devices goes on, without any more stops; "
     "under %%jaxdebug it is ended on all of them."
+)
+
+_NOT_INNERMOST = (
+    "A capture that began in this one goes on after its end (in another task?): what fired since then is among that one's "
+    "events, not here. JAX tells threads apart, and no tasks."
 )
 
 _UNSEEN_S = 0.4
@@ -38,10 +43,9 @@ class Recording:
         self.run = run
         self._session = session
         self._captures = captures
-        self._capturing: AbstractContextManager[None] | None = None
-        if captures and features.available(features.CAPTURE):
-            self._capturing = session.capture.on(run.options.settings(run.box))
-            self._capturing.__enter__()
+        self._is_in_context = captures and features.available(features.CAPTURE)
+        if self._is_in_context:
+            session.contexts.enter(self, partial(session.capture.on, run.options.settings(run.box)))
         self._outer_policy = session.debugger.begin(run.policy)
         self._taken_in = 0.0
         self._pump = Pump(self._tick)
@@ -50,8 +54,8 @@ class Recording:
     def finish(self, error: BaseException | None = None) -> None:
         """Capture no more, and wait until what was dispatched has drained, if the options say so."""
         run = self.run
-        if self._capturing is not None:
-            self._capturing.__exit__(None, None, None)
+        if self._is_in_context and not self._session.contexts.leave(self):
+            run.note(_NOT_INNERMOST)
         run.call_log.abandon_all(error)
         run.returned(error)
         try:

@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.waits import Waits
 from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper, Stopped
 from jax_debug_widgets.session.added import AddedNames
+from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.cost import cost
 from jax_debug_widgets.session.cost_report import CostReport
 from jax_debug_widgets.session.inventory import Inventory, inventory
@@ -68,6 +69,7 @@ class Session:
         self.capture.breakpoint_recorder = self.debugger.recorder
         self.interrupts = InterruptWatch(self._interrupted, self._ends_by_itself)
         self.waiter = Waiter()
+        self.contexts = Contexts()
         self._watch = dispatch.Watch(self.observer)
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()

@@ -157,13 +157,17 @@ class WatchedValues(Mapping[str, WatchedValue]):
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
         if found and len({site.values for site in found.values()}) == 1:
-            first, *_ = values = [(site, WatchedValue(self._run, site)) for site in found.values()]
-            if all(are_same([(site, value[kind]) for site, value in values]) for kind in first[1]):
-                return first[1]
+            first, *_ = values = [WatchedValue(self._run, site) for site in found.values()]
+            if all(are_same([value[kind] for value in values]) for kind in first):
+                return first
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
         near = difflib.get_close_matches(name, sites, n=3) or list(sites)
-        raise KeyError(f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}")
+        is_captured = any(name in choice.names for choice in self._run.choices())
+        hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
+        raise KeyError(
+            f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}{hint}"
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.sites())

@@ -257,7 +257,7 @@ class Segment:
             found.append((positions[chosen], np.repeat(self._occurrence[firings], tap.size)[chosen], values[chosen]))
         if not found:
             return None
-        positions, occurrences, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        positions, occurrences, values = map(one_after_the_other, zip(*found, strict=True))
         order = np.argsort(positions, kind="stable")
         return positions[order], occurrences[order], values[order]
 
@@ -283,6 +283,15 @@ class Segment:
         return firing, tap.lane_order[position - self.first - int(self._starts[firing])]
 
 
+def one_after_the_other(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays as one: in their dtype or a common one, or in double precision where NumPy knows none (bfloat16 and float16)."""
+    try:
+        return np.concatenate(parts)
+    except np.exceptions.DTypePromotionError:
+        wide = np.complex128 if any(part.dtype.kind == "c" for part in parts) else np.float64
+        return np.concatenate([part.astype(wide) for part in parts])
+
+
 def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
     """Refuse to stack values of several shapes.
 
@@ -290,7 +299,8 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
       ValueError: there are several.
     """
     if len(shapes) > 1:
-        msg = f"its values have different shapes: {', '.join(map(str, sorted(shapes)))}"
+        told = ", ".join(map(str, sorted(shapes)))
+        msg = f"its values have different shapes: {told}; run.events has them one by one, run.show draws one"
         raise ValueError(msg)
 
 

@@ -14,7 +14,7 @@ from jax_debug_widgets.events import COUNTED, CallSite, Event, Lot, NonFinite, T
 from jax_debug_widgets.store.axis import along_steps
 from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.ordinals import Ordinals
-from jax_debug_widgets.store.segment import LARGE, OVERHEAD, Columns, Segment, require_one_shape
+from jax_debug_widgets.store.segment import LARGE, OVERHEAD, Columns, Segment, one_after_the_other, require_one_shape
 
 _SEGMENT_FIRINGS = 16384
 _SEGMENT_BYTES = 1 << 20
@@ -250,8 +250,8 @@ class Store:
             return empty, empty, np.zeros(0)
         positions, occurrences, values = zip(*kept, strict=True)
         require_one_shape({part.shape[1:] for part in values})
-        positions, values = self._by_step(site_id, np.concatenate(positions), np.concatenate(values))
-        return positions, np.concatenate(occurrences), values
+        positions, values = self._by_step(site_id, one_after_the_other(positions), one_after_the_other(values))
+        return positions, one_after_the_other(occurrences), values
 
     def places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the events of a site that are kept: x float64[n] along the steps, lane int64[n], device int64[n].

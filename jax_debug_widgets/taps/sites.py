@@ -152,7 +152,9 @@ class SiteBook:
             where=f"{self.name_file(frame.file)}:{frame.line}",
             function=frame.function,
             source=text.line,
-            label=values[0] if len(values) == 1 and equation.stop is None else equation.format,
+            label=values[0]
+            if len(values) == 1 and values != (_nameless(0),) and equation.stop is None
+            else equation.format,
             values=values,
             format=equation.format,
             name_stack=equation.name_stack,
@@ -184,7 +186,7 @@ def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
     if equation.stop is not None and len(equation.stop.names) == len(equation.shapes):
         return equation.stop.names
     if equation.in_tree is None:
-        return tuple(f"args[{index}]" for index in range(len(equation.shapes)))
+        return tuple(map(_nameless, range(len(equation.shapes))))
     if equation.kind in ("pure", "io"):  # After the function come the types of its results, then what is passed.
         text = replace(text, positional=text.positional[1:])
     return tuple(_root_name(path, text) + jax.tree_util.keystr(path[2:]) for path in _value_paths(equation))
@@ -214,4 +216,9 @@ def _root_name(path: tuple[Any, ...], text: CallText) -> str:
     if keyword:
         return text.keywords.get(keyword, keyword)
     index = getattr(path[1], "idx", 0)
-    return text.positional[index] if index < len(text.positional) else f"args[{index}]"
+    return text.positional[index] if index < len(text.positional) else _nameless(index)
+
+
+def _nameless(index: int) -> str:
+    """What an argument is called whose expression the source does not tell."""
+    return f"args[{index}]"

@@ -15,12 +15,16 @@ _LINES = 10
 """Newest lines of each stream that the text shows."""
 
 
+_SITES = 40
+"""Sites that the text shows."""
+
+
 def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     """The run in a screenful: how it is doing, its sites, its calls, its newest lines."""
     parts = [headline(snapshot.status)]
     parts += [f"  ! {note}" for note in snapshot.status.notes]
     callers = told_apart(snapshot.sites)
-    for site in snapshot.sites:
+    for site in snapshot.sites[:_SITES]:
         stream = "ordered" if site.ordered else "unordered"
         phase = "" if site.phase == "forward" else f", {site.phase}"
         odd = f", {snapshot.nonfinite[site.id]}" if site.id in snapshot.nonfinite else ""
@@ -31,6 +35,8 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         parts.append(
             f"  {site.where}  {name}  {plural(snapshot.counts.get(site.id, 0), 'event')} ({stream} {site.kind}{phase}){odd}"
         )
+    if len(snapshot.sites) > _SITES:
+        parts.append(f"  … and {plural(len(snapshot.sites) - _SITES, 'more site')}: `run.sites` has all")
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
     parts += [f"  while tracing: {line}" for line in [one for call in snapshot.calls for one in call.prints][:_LINES]]
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):

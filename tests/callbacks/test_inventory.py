@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -133,6 +134,22 @@ def test_static_arguments_and_keywords_go_through():
     assert len(jdw.callbacks(f, 1.0, "x", scale=2.0, options={"size": 3})) == 1
     jitted = jax.jit(f, static_argnames=("name", "options"))
     assert len(jdw.callbacks(jitted, 1.0, name="x", scale=2.0, options=Options())) == 1
+
+
+class Model:
+    @partial(jax.jit, static_argnums=0)
+    def step(self, x, *, scale=1.0):
+        jax.debug.callback(LOOK, x * scale)
+        return x
+
+
+@pytest.mark.behaviour("C1")
+@pytest.mark.parametrize("step", [Model().step, partial(Model().step, scale=2.0)], ids=["method", "partial"])
+def test_a_jitted_method_is_given_its_object(step):
+    (one,) = jdw.callbacks(step, 1.0)
+    assert (one.function, one.staged, one.kept) == ("look", 1, 1)
+    assert repr(jdw.callbacks(step, 1.0)).startswith("Model.step: 1 callback")
+    assert repr(jdw.cost(step, 1.0)).startswith("Model.step: 1 call to the host")
 
 
 @pytest.mark.behaviour("C1")

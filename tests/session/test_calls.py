@@ -8,6 +8,7 @@ import itertools
 import threading
 import types
 import weakref
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -76,6 +77,41 @@ def test_a_function_may_be_called_as_programs_are(ours):
     (call,) = calls_of(ours, "jit_step(1.)")
     assert (call.name, call.origin, call.events) == ("jit_step(1.0)", "cell", 1)
     assert call.trace > 0 and call.lower > 0 and call.compile > 0
+
+
+def test_jitted_methods_and_partials_are_calls_of_the_cell(ours):
+    class Model:
+        @partial(jax.jit, static_argnums=0)
+        def step(self, x, y):
+            jax.debug.print("x {}", x)
+            return x + y
+
+    ours.ip.push({"model": Model(), "half": partial(Model().step, y=1.0)})
+    calls = calls_of(ours, "model.step(1., 2.)\nhalf(3.)")
+    assert [(call.name, call.origin, call.events) for call in calls] == [
+        ("model.step(1.0, 2.0)", "cell", 1),
+        ("half(3.0)", "cell", 1),
+    ]
+    assert all(call.compile is not None for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (lambda: ValueError("too large\n  by 3\nsays\n--------"), "ValueError: too large"),
+        (lambda: StopIteration(), "StopIteration"),  # noqa: PLW0108 - each call raises its own.
+    ],
+)
+def test_what_a_callback_raised_is_told_by_its_first_line(ours, capfd, error, line):
+    def refuse(_):
+        raise error()
+
+    ours.ip.push({"h": jax.jit(lambda x: jax.debug.callback(refuse, x))})
+    (call,) = calls_of(ours, "h(1.)", error="JaxRuntimeError")
+    assert call.error == line
+    (note,) = [note for note in current_session().current.status().notes if "raised" in note]
+    assert f"raised {line} in refuse" in note
+    capfd.readouterr()
 
 
 def test_a_call_is_dispatched_then_ready_then_drained(ours):

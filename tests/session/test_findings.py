@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -65,6 +68,41 @@ def test_an_unordered_print_in_a_condition_of_known_length_is_told_as_lost():
     assert (finding.kind, finding.seen, finding.site.ordered) == ("lost", 0, False)
     assert "ordered=True" in finding.message
     assert len(run.events) == 4
+
+
+@pytest.mark.behaviour("P11")
+def test_the_same_inside_another_loop_is_told_too():
+    def program(x):
+        def condition(carry):
+            jax.debug.print("at {i}", i=carry[0])
+            return carry[0] < 3
+
+        def body(_, x):
+            return lax.while_loop(condition, lambda carry: (carry[0] + 1, carry[1] * 2), (0, x))[1]
+
+        return lax.fori_loop(0, 2, body, x)
+
+    with jdw.capture() as run:
+        jax.jit(program)(1.0)
+    [finding] = run.findings
+    assert (finding.kind, finding.seen, len(run.events)) == ("lost", 0, 0)
+
+
+@pytest.mark.parametrize("tell", [partial(jax.debug.print, "{}"), partial(jax.debug.callback, np.asarray)])
+@pytest.mark.parametrize("steady", [False, True])
+def test_of_a_condition_that_is_sampled_on_the_host_nothing_is_said_to_be_lost(tell, steady):
+    def program(x):
+        def condition(c):
+            tell(x if steady else c)
+            return c < x
+
+        return lax.while_loop(condition, lambda c: c + 1, 0)
+
+    f = jax.jit(program)
+    with jdw.capture(every=100) as run:
+        f(5), f(5)
+    assert 1 <= len(run.events) <= 2
+    assert run.findings == []
 
 
 def test_what_fires_as_often_as_the_program_says_is_not_told():

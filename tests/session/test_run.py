@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import jax
 import jax.numpy as jnp
 import matplotlib as mpl
@@ -89,6 +91,17 @@ def test_a_run_keeps_as_many_bytes_as_it_was_told():
 def test_options_that_cannot_be_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"{name} must be greater than 0"):
         jdw.capture(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["timeout", "stuck_after", "max_events", "max_mb", "break_timeout"])
+def test_what_is_no_number_is_refused_by_name(name):
+    with pytest.raises(TypeError, match=f"{name} must be a number, got 'x'"):
+        jdw.capture(**{name: "x"})
+
+
+def test_a_site_to_stop_at_may_be_told_by_its_number():
+    jdw.capture(break_on=3)
+    jdw.capture(break_on=[3, "nonfinite"])
 
 
 @pytest.mark.parametrize("max_mb", [1e-9, float("inf")])
@@ -234,6 +247,54 @@ def test_a_plot_without_names_draws_all_scalars(run):
     mpl.pyplot.close("all")
 
 
+def test_a_plot_without_names_leaves_out_what_has_several_shapes():
+    f = jax.jit(lambda x: jax.debug.print("{x} {s}", x=x, s=x.sum()))
+    with jdw.capture() as run:
+        f(jnp.ones(3)), f(jnp.ones(5))
+    (line,) = run.plot().get_lines()
+    assert line.get_ydata().tolist() == [3, 5]
+    mpl.pyplot.close("all")
+
+
+def test_a_name_at_two_places_is_refused_with_them_where_shapes_differ_too():
+    f = jax.jit(lambda x: (jax.debug.print("a {x}", x=x), jax.debug.print("b {x}", x=x)))
+    with jdw.capture() as run:
+        f(jnp.ones(3)), f(jnp.ones(5))
+    with pytest.raises(KeyError, match="say which: x@"):
+        run.series("x")
+
+
+def test_what_is_printed_and_not_watched_is_told_where_it_is(run):
+    with pytest.raises(KeyError, match=r"'loss' is not watched.*run\.series\('loss'\)"):
+        run["loss"]
+    with pytest.raises(KeyError, match=r'no watched values"$'):
+        run["other"]
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "common"),
+    [
+        (("bfloat16", "float16"), "float64"),
+        (("int4", "uint4"), "float64"),
+        (("float8_e4m3fn", "float8_e5m2", "complex64"), "complex128"),
+        (("bfloat16", "float32"), "float32"),
+    ],
+)
+def test_one_line_may_print_values_of_dtypes_that_have_none_in_common(dtypes, common):
+    @jax.jit
+    def f(leaves):
+        for leaf in leaves:
+            jax.debug.print("{leaf}", leaf=leaf)
+
+    with jdw.capture() as run:
+        f([jnp.asarray(number, dtype) for number, dtype in enumerate(dtypes, 1)])
+    assert "test_run.py" in run._repr_mimebundle_()[0]["text/plain"]
+    _, values = run.series("leaf")
+    assert values.dtype == common
+    assert values.tolist() == list(range(1, len(dtypes) + 1))
+    assert len(run.to_pandas()) == len(dtypes)
+
+
 def test_nothing_to_plot_is_told_with_what_to_do():
     with jdw.capture() as run:
         jax.debug.print("{y}", y=jnp.ones(3))
@@ -276,6 +337,37 @@ def test_captures_nest_and_the_inner_one_has_what_fires_in_it():
     assert len(inner.events) == 16
 
 
+def test_captures_that_end_in_another_order_leave_nothing_behind(capsys):
+    async def one(n, began, may_end):
+        with jdw.capture() as run:
+            train(float(n))
+            began.set()
+            await may_end.wait()
+        return run
+
+    async def both():
+        events = [asyncio.Event() for _ in range(3)]
+        first, second = one(1, events[0], events[1]), one(2, events[1], events[2])
+        tasks = [asyncio.create_task(first), asyncio.create_task(second)]
+        first = await tasks[0]
+        train(4.0)
+        jax.effects_barrier()
+        events[2].set()
+        return first, await tasks[1]
+
+    first, second = asyncio.run(both())
+    assert [float(event.values[0]) for event in first.events][:1] == [0.5]
+    assert [float(event.values[0]) for event in second.events][::8] == [1, 2]
+    assert [len(run.events) for run in (first, second)] == [8, 16]
+    assert "in another task?" in first.status().notes[0]
+    assert second.status().notes == ()
+    assert capsys.readouterr().out == ""
+    train(1.0)
+    jax.effects_barrier()
+    assert capsys.readouterr().out.startswith("loss 0.5"), "JAX prints again"
+    assert len(second.events) == 16
+
+
 def test_ended_runs_are_let_go_of_after_a_while():
     session = current_session()
     with jdw.capture() as first:
@@ -292,7 +384,7 @@ def test_values_of_several_shapes_are_shown_one_by_one_and_told_about():
     with jdw.capture() as run:
         f(jnp.ones(3))
         f(jnp.ones((2, 5)))
-    with pytest.raises(ValueError, match=r"different shapes: \(2, 5\), \(3,\)"):
+    with pytest.raises(ValueError, match=r"different shapes: \(2, 5\), \(3,\); run.events has them"):
         run.series("x")
     assert run.show("x", step=0).get_title() == "x, step 0  float32[3]"
     assert run.show("x").get_title() == "x, step 1  float32[2, 5]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ def test_every_way_of_writing_a_call_names_its_values():
         debug.print("{x} {name}", x=x, name="static", ordered=True)
         jax.debug.print("{w}", w=w)
         jax.debug.callback(print, x, *[y])
+        jax.debug.print("rest {}", *[y])
         jax.debug.print(
             "{long} {other}",
             long=jnp.where(
@@ -96,13 +98,15 @@ def test_every_way_of_writing_a_call_names_its_values():
         ("x",),
         ("w['a'][0]", "w['b']"),
         ("args[0]", "args[1]"),
+        ("args[0]",),
         ("jnp.where( x > 0, x, y.sum() )", "[ x, y ][0]", "[ x, y ][1]"),
         ("x",),
         (),
     ]
-    kinds = "print print print callback print print print callback print log print"
+    kinds = "print print print callback print print print callback print print log print"
     assert [site.kind for site in found] == kinds.split()
-    assert [site.ordered for site in found] == [False, False, True, True, False, True, *[False] * 5]
+    assert [site.ordered for site in found] == [False, False, True, True, False, True, *[False] * 6]
+    assert found[8].label == "rest {}", "it tells more than `args[0]`"
     labels = {site.label for site in found}
     assert {"{a} {b}", "x", "y", "{long} {other}", "nothing"} <= labels
     multiline = next(site for site in found if site.format == "{long} {other}")
@@ -162,6 +166,35 @@ def test_a_site_keeps_its_id_in_the_next_capture():
     assert len(set(ids)) == 2
     for others in (second, recompiled, echoed):
         assert [site.id for site in others] == ids
+
+
+class Logger:
+    def __call__(self, *_args: Any) -> None:
+        pass
+
+    def write(self, *_args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: partial(partial(Logger.write, Logger()), "loss"), "Logger.write"),
+        (Logger, "Logger"),
+        (lambda: Logger().write, "Logger.write"),
+    ],
+)
+def test_a_callback_that_is_made_anew_for_each_trace_is_one_site(make, name):
+    @jax.jit
+    def f(x):
+        debug.callback(make(), x)
+        return x
+
+    with jdw.capture() as run:
+        f(1.0), f(jnp.ones(3))
+    (site,) = run.sites
+    assert site.format == name
+    assert run.callbacks[name].calls == 2
 
 
 def test_an_un_jitted_loop_is_one_site():

@@ -203,3 +203,52 @@ def test_what_a_capture_leaves_behind_prints_as_ever(printed):
     _, late = printed(lambda: pull(jnp.ones(3)))
     assert len(run.events) == 3
     assert late == "".join(written.splitlines(keepends=True)[3:])
+
+
+@pytest.mark.behaviour("P11")
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("also_in_body", [False, True])
+def test_a_condition_that_xla_keeps_for_plain_jax_fires_as_often_in_a_capture(nested, also_in_body, printed):
+    """Of loops with several operands XLA finds out how often they run and drops the condition; a counter is an operand."""
+
+    def count(_, x):
+        def condition(i):
+            jax.debug.print("at {i}", i=i)
+            return i < 300
+
+        def body(i):
+            if also_in_body:
+                jax.debug.print("in {i}", i=i)
+            return i + 1
+
+        return x + jax.lax.while_loop(condition, body, 0)
+
+    f = jax.jit(lambda x: jax.lax.fori_loop(0, 2, count, x) if nested else count(0, x))
+    written = Counter(printed(lambda: f(1))[1].splitlines())
+    assert written["at 300"] == 1 + nested
+    with jdw.capture() as run:
+        f(1)
+    assert Counter(event.text for event in run.events) == written
+    assert run.findings == []
+    steps = [event.step for event in run.events if event.text.startswith("at")]
+    assert steps == [(j, i) if nested else (i,) for j in range(1 + nested) for i in range(301)]
+    with jdw.capture(every=10) as run:
+        f(1)
+    found = {event.text for event in run.events}
+    assert "at 0" in found and "at 1" not in found
+    assert run.findings == []
+
+
+def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed):
+    """JAX's own rule runs on the first device alone then."""
+    mesh = jax.make_mesh((len(jax.devices()),), ("d",), axis_types=(AxisType.Auto,))
+
+    def body(x):
+        jax.debug.print("{i} of {n}", i=jax.lax.axis_index("d"), n=3)
+        return x
+
+    f = jax.shard_map(body, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+    _, written = printed(lambda: f(jnp.arange(4.0)))
+    with jdw.capture() as run:
+        printed(lambda: f(jnp.arange(4.0)))
+    assert [event.text for event in run.events] == written.splitlines() == ["0 of 3"]

@@ -49,6 +49,13 @@ def test_only_the_newest_lines_are_shown(snapshot):
     assert "[47] loss 47" in shown and "[46]" not in shown
 
 
+def test_of_very_many_sites_some_are_shown_and_the_others_counted(snapshot):
+    sites = [dataclasses.replace(SITE, id=number, where=f"train.py:{number}") for number in range(400)]
+    shown = summary(snapshot(sites=sites))
+    assert "train.py:39 " in shown and "train.py:40 " not in shown
+    assert "… and 360 more sites: `run.sites` has all" in shown
+
+
 def test_lanes_phases_and_further_lines_are_told(snapshot):
     site = dataclasses.replace(SITE, phase="backward")
     shown = summary(snapshot(sites=[site], ordered=[Line(site, 4, (1, 2), "a\nb\nc")]))
