@@ -50,8 +50,11 @@ class Uses:
         self.results: dict[Any, list[int]] = {}
         self.transposed: list[int] = []
         self.cotangents = {jaxpr.invars[i] for i in around.cotangents if i < len(jaxpr.invars)}
+        self._ones: set[Any] = set()
         stack = str(place.stack)
         for number, equation in enumerate(jaxpr.eqns):
+            if equation.primitive.name == "reshard" and self._is_one(equation.invars[0]):
+                self._ones.update(equation.outvars)
             for atom in equation.invars:
                 if not isinstance(atom, core.Literal):
                     self.consumers.setdefault(atom, []).append(number)
@@ -60,7 +63,7 @@ class Uses:
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
             if count and (
-                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(_is_one, equation.invars))
+                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(self._is_one, equation.invars))
             ):
                 self.cotangents.update(equation.outvars)
         for position, atom in enumerate(jaxpr.outvars):
@@ -84,13 +87,20 @@ class Uses:
             used = set(range(len(results)))
         cotangents = frozenset(i for i, atom in enumerate(operands) if self.is_cotangent(atom))
         if not cotangents and self.transposed[number]:
-            cotangents = frozenset(i for i, atom in enumerate(operands) if _is_one(atom))
+            cotangents = frozenset(i for i, atom in enumerate(operands) if self._is_one(atom))
         pushed = self._around.pushed or is_pushed_forward(equation.source_info.traceback)
         return replace(self._around, equation=equation, primal=frozenset(used), cotangents=cotangents, pushed=pushed)
 
     def is_cotangent(self, atom: Any) -> bool:
         """Whether this operand is a cotangent."""
         return not isinstance(atom, core.Literal) and atom in self.cotangents
+
+    def _is_one(self, atom: Any) -> bool:
+        """Whether an operand is what a gradient begins with in a transposed program: the constant 1, put on a mesh or not."""
+        if not isinstance(atom, core.Literal):
+            return atom in self._ones
+        aval: Any = atom.aval
+        return aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)
 
     def is_used(self, variable: Any, number: int) -> bool:
         """Whether the program itself uses this result of equation `number`."""
@@ -118,9 +128,3 @@ def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
     hang_on = [last.get(atom, -1) for atom in jaxpr.outvars if not isinstance(atom, core.Literal)]
     first = min((one for one in hang_on if one >= 0), default=len(jaxpr.invars))
     return frozenset(range(first, len(jaxpr.invars)))
-
-
-def _is_one(atom: Any) -> bool:
-    """Whether an operand is the constant 1: in a transposed program what a gradient begins with."""
-    aval: Any = atom.aval
-    return isinstance(atom, core.Literal) and aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)

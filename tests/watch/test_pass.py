@@ -28,9 +28,7 @@ UNCOMPILED = {
     "custom_vjp", "vmap_custom_vjp", "remat_grad",
 }  # fmt: skip
 """Operations are run one by one, or there is a rule in the place of the body."""
-ONLY_FOR_THE_BACKWARD_PASS = {"grad_shard_map"}
-"""JAX leaves of the forward pass what the backward pass needs, and that cannot be told from the value."""
-UNWATCHED = {*UNCOMPILED, *ONLY_FOR_THE_BACKWARD_PASS, "cond_not_taken"}
+UNWATCHED = {*UNCOMPILED, "cond_not_taken"}
 
 
 def test_results_are_the_same_bits_under_every_transformation(transform, same_bits):
