@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,7 +113,9 @@ class Uses:
 def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool) -> Around:
     """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one."""
     stack = str(place.stack)
-    cotangents = _cotangents(jaxpr) if is_jitted and "transpose(" in stack else frozenset()
+    cotangents: frozenset[int] = frozenset()
+    if "transpose(" in stack:
+        cotangents = _cotangents(jaxpr) if is_jitted else _cotangents_of_scan(jaxpr, stack)
     derived = "jvp(" in stack
     # Of the results of what it differentiates in reverse JAX has no more names.
     pushed = derived and jaxpr.debug_info.result_paths is not None
@@ -128,3 +131,36 @@ def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
     hang_on = [last.get(atom, -1) for atom in jaxpr.outvars if not isinstance(atom, core.Literal)]
     first = min((one for one in hang_on if one >= 0), default=len(jaxpr.invars))
     return frozenset(range(first, len(jaxpr.invars)))
+
+
+def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
+    """Those operands of a transposed `scan` that is a program of its own, as `jax.grad` of an un-jitted function makes it.
+
+    What it carries; and of what it takes a slice at a time the first ones, as many as make all that it gives linear in them.
+    """
+    is_scan = [equation.primitive.name for equation in jaxpr.eqns] == ["scan"]
+    if not (is_scan and stack.startswith("transpose(")):
+        return frozenset()
+    (scan,) = jaxpr.eqns
+    first, inner = scan.params["num_consts"], scan.params["jaxpr"].jaxpr
+    least = first + scan.params["num_carry"]
+    last = next((one for one in range(least, len(scan.invars)) if _is_linear(inner, inner.invars[first:one])), least)
+    cotangents = {atom for atom in scan.invars[first:last] if not isinstance(atom, core.Literal)}
+    return frozenset(position for position, variable in enumerate(jaxpr.invars) if variable in cotangents)
+
+
+def _is_linear(jaxpr: core.Jaxpr, operands: Sequence[Any]) -> bool:
+    """Whether each result, and each term of a sum of cotangents, comes from one of these operands, or is a constant."""
+    linear = set(operands)
+
+    def is_linear(atom: Any) -> bool:
+        return isinstance(atom, core.Literal) or atom in linear
+
+    for equation in jaxpr.eqns:
+        found = [is_linear(atom) for atom in equation.invars]
+        if equation.primitive.name == "add_any" and any(found) and not all(found):
+            return False
+        variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
+        if not variables or any(atom in linear for atom in variables):
+            linear.update(equation.outvars)
+    return all(map(is_linear, jaxpr.outvars))
