@@ -108,6 +108,40 @@ def test_a_pass_that_fails_leaves_the_program_unwatched_and_says_so(monkeypatch)
     assert any("no pass today" in note for note in run.status().notes)
 
 
+def test_a_failure_is_told_until_the_program_is_watched(monkeypatch):
+    tapped = WatchHooks._with_taps
+
+    def broken(*_args):
+        raise RuntimeError("no pass today")
+
+    def notes():
+        with jdw.capture(watch="inner") as run:
+            jax.block_until_ready(jax.jit(lambda x: body(x) * 6)(one))
+        return run.status().notes
+
+    one = jnp.float32(1)
+
+    monkeypatch.setattr(WatchHooks, "_with_taps", broken)
+    assert "no pass today" in notes()[0]
+    monkeypatch.setattr(WatchHooks, "_with_taps", tapped)
+    assert notes() == ()
+
+
+def test_what_only_float64_can_hold_is_not_infinite(watched):
+    with jax.enable_x64(True):
+
+        @jax.jit
+        def f(x):
+            large = x * 1e200
+            infinite = jnp.where(x == 0, large, large * jnp.inf)
+            size = lax.complex(large, large)
+            return large, infinite, size
+
+        run = watched(f, jnp.array([-1.0, 0.0, 2.0]), watch="large,infinite,size")
+    for name, counts in {"large": (0, 0, 1), "infinite": (1, 1, 1), "size": (0, 0, 1)}.items():
+        assert tuple(run[name][kind][0] for kind in ("posinf", "neginf", "zeros")) == counts
+
+
 @pytest.mark.parametrize("every", [2, 4])
 def test_every_nth_iteration_of_a_loop_is_watched(every, same_bits):
     @jax.jit
