@@ -118,6 +118,7 @@ class Level:
       code_line: the line at which the code object of its function begins.
       differentiates: which function of JAX's differentiates what is called from here; empty where none does.
       maps: whether it is called for each leaf of a tree.
+      through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
     """
 
     file: str
@@ -126,6 +127,7 @@ class Level:
     code_line: int
     differentiates: str = ""
     maps: bool = False
+    through: int = 0
 
 
 def levels_around_program() -> tuple[Level, ...]:
@@ -146,18 +148,22 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
     codes, offsets = traceback.raw_frames()
     levels: list[Level] = []
     differentiates, maps = "", False
+    through: list[tuple[int, int]] = []
     for code, offset in zip(codes, offsets, strict=True):
         file = code.co_filename
         if not source_info_util.is_user_filename(file):
             if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
                 differentiates = code.co_name
             maps = maps or file.endswith("tree_util.py")
+            through.append((id(code), offset))
             continue
         if not is_ours(file):
             frame = source_info_util.raw_frame_to_frame(code, offset)
             span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
-            levels.append(Level(file, span, frame.function_name, code.co_firstlineno, differentiates, maps))
+            way = hash(tuple(through)) if levels else 0
+            levels.append(Level(file, span, frame.function_name, code.co_firstlineno, differentiates, maps, way))
         differentiates, maps = "", False
+        through.clear()
     return tuple(reversed(levels))
 
 

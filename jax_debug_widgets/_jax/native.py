@@ -42,7 +42,9 @@ def _abstract_eval(*arrays: Any, shape: tuple[int, ...], together: bool, **_rest
 
 
 def _lower(ctx: Any, *operands: Any, otherwise: Any, **_rest: Any) -> Sequence[Any]:
-    return mlir.lower_fun(otherwise, multiple_results=True)(ctx, *operands)
+    # Traced of shapes alone: where an axis of a mesh is explicit, or some are manual, types hold what only fits in there.
+    plain = [core.ShapedArray(one.shape, one.dtype) for one in ctx.avals_in]
+    return mlir.lower_fun(otherwise, multiple_results=True)(ctx.replace(avals_in=plain), *operands)
 
 
 def _lower_on_cpu(ctx: Any, *operands: Any, target: str | None, together: bool, **rest: Any) -> Sequence[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,8 +54,11 @@ class Uses:
         self.results: dict[Any, list[int]] = {}
         self.transposed: list[int] = []
         self.cotangents = {jaxpr.invars[i] for i in around.cotangents if i < len(jaxpr.invars)}
+        self._ones: set[Any] = set()
         stack = str(place.stack)
         for number, equation in enumerate(jaxpr.eqns):
+            if equation.primitive.name == "reshard" and self._is_one(equation.invars[0]):
+                self._ones.update(equation.outvars)
             for atom in equation.invars:
                 if not isinstance(atom, core.Literal):
                     self.consumers.setdefault(atom, []).append(number)
@@ -63,7 +67,7 @@ class Uses:
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
             if count and (
-                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(_is_one, equation.invars))
+                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(self._is_one, equation.invars))
             ):
                 self.cotangents.update(equation.outvars)
         for position, atom in enumerate(jaxpr.outvars):
@@ -89,7 +93,7 @@ class Uses:
         if self.transposed[number] and (name == "scan" or not cotangents):
             first = equation.params["num_consts"] if name == "scan" else 0
             last = first + equation.params["num_carry"] if name == "scan" else len(operands)
-            cotangents.update(i for i in range(first, last) if _is_one(operands[i]))
+            cotangents.update(i for i in range(first, last) if self._is_one(operands[i]))
         return replace(
             self._around,
             equation=equation,
@@ -127,6 +131,13 @@ class Uses:
         """Whether this operand is a cotangent."""
         return not isinstance(atom, core.Literal) and atom in self.cotangents
 
+    def _is_one(self, atom: Any) -> bool:
+        """Whether an operand is what a gradient begins with in a transposed program: the constant 1, put on a mesh or not."""
+        if not isinstance(atom, core.Literal):
+            return atom in self._ones
+        aval: Any = atom.aval
+        return aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)
+
     def is_used(self, variable: Any, number: int) -> bool:
         """Whether the program itself uses this result of equation `number`."""
         level = self.transposed[number]
@@ -137,7 +148,9 @@ class Uses:
 def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool) -> Around:
     """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one."""
     stack = str(place.stack)
-    cotangents = _cotangents(jaxpr) if is_jitted and "transpose(" in stack else frozenset()
+    cotangents: frozenset[int] = frozenset()
+    if "transpose(" in stack:
+        cotangents = _cotangents(jaxpr) if is_jitted else _cotangents_of_scan(jaxpr, stack)
     derived = "jvp(" in stack
     # Of the results of what it differentiates in reverse JAX has no more names.
     pushed = derived and jaxpr.debug_info.result_paths is not None
@@ -155,14 +168,41 @@ def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
     return frozenset(range(first, len(jaxpr.invars)))
 
 
-def _is_one(atom: Any) -> bool:
-    """Whether an operand is the constant 1: in a transposed program what a gradient begins with."""
-    aval: Any = atom.aval
-    return isinstance(atom, core.Literal) and aval.shape == () and aval.dtype.kind in "fV" and bool(atom.val == 1)
-
-
 def _program(equation: core.JaxprEqn, key: str) -> core.Jaxpr:
     """What an equation runs, which it has as its parameter `key` (`branch_1_fun` of a tuple)."""
     branch = re.fullmatch(r"branch_(\d+)_fun", key)
     program = equation.params["branches"][int(branch[1])] if branch else equation.params[key]
     return program.jaxpr if isinstance(program, core.ClosedJaxpr) else program
+
+
+def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
+    """Those operands of a transposed `scan` that is a program of its own, as `jax.grad` of an un-jitted function makes it.
+
+    What it carries; and of what it takes a slice at a time the first ones, as many as make all that it gives linear in them.
+    """
+    is_scan = [equation.primitive.name for equation in jaxpr.eqns] == ["scan"]
+    if not (is_scan and stack.startswith("transpose(")):
+        return frozenset()
+    (scan,) = jaxpr.eqns
+    first, inner = scan.params["num_consts"], scan.params["jaxpr"].jaxpr
+    least = first + scan.params["num_carry"]
+    last = next((one for one in range(least, len(scan.invars)) if _is_linear(inner, inner.invars[first:one])), least)
+    cotangents = {atom for atom in scan.invars[first:last] if not isinstance(atom, core.Literal)}
+    return frozenset(position for position, variable in enumerate(jaxpr.invars) if variable in cotangents)
+
+
+def _is_linear(jaxpr: core.Jaxpr, operands: Sequence[Any]) -> bool:
+    """Whether each result, and each term of a sum of cotangents, comes from one of these operands, or is a constant."""
+    linear = set(operands)
+
+    def is_linear(atom: Any) -> bool:
+        return isinstance(atom, core.Literal) or atom in linear
+
+    for equation in jaxpr.eqns:
+        found = [is_linear(atom) for atom in equation.invars]
+        if equation.primitive.name == "add_any" and any(found) and not all(found):
+            return False
+        variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
+        if not variables or any(atom in linear for atom in variables):
+            linear.update(equation.outvars)
+    return all(map(is_linear, jaxpr.outvars))

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax import lax
 from jax._src import core, debugging, source_info_util
+from jax._src import mesh as mesh_lib
 from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
@@ -56,6 +57,14 @@ class When(Protocol):
 def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, every: int) -> list[Any]:
     """What reads the values, and the tap that hands it over."""
     beside = jaxpr.eqns[-1] if jaxpr.eqns else None
+    if beside is None:
+        return _tap_equations(taken, None, place, every)
+    # Where some axes of a mesh are manual and some are not, a call to the host is lowered by what the mesh is.
+    with mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh):
+        return _tap_equations(taken, beside, place, every)
+
+
+def _tap_equations(taken: Taken, beside: Any, place: Place, every: int) -> list[Any]:
     source = source_info_util.current() if beside is None else beside.source_info
     if taken.when is not None:
         return _conditional_tap_equations(taken, taken.when, place, every, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,10 @@ from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 Made = tuple[Any, int, int]
 """A variable, the number of the equation that makes it, and which of its results it is."""
 
-Outer = tuple[tuple[str, tuple[int, int, int, int]], ...]
+Places = tuple[tuple[str, tuple[int, int, int, int]], ...]
+
+Outer = tuple[tuple[str, tuple[int, int, int, int], int], ...]
+"""File, range and, from there on inward, the lines of JAX's."""
 
 LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
 """Primitive -> the parameter that holds what it runs in each iteration."""
@@ -96,7 +100,7 @@ class Body:
             outer: Outer = ()
             for level in levels:
                 found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
-                outer = (*outer, (level.file, level.span))
+                outer = (*outer, *outer_of([level]))
         return found
 
     def is_backward(self, number: int, depth: int) -> bool:
@@ -117,7 +121,7 @@ class Body:
             return False
         level = levels[call.depth]
         return (
-            _places(levels[: call.depth]) == call.outer
+            outer_of(levels[: call.depth]) == call.outer
             and level.file == call.file
             and call.span.contains(Span(*level.span))
         )
@@ -127,16 +131,39 @@ class Body:
         inside = set(members)
         found = []
         for number in members:
+            if self._only_guards(number):
+                continue
             for position, variable in enumerate(self.equations[number].outvars):
                 is_result = variable in self.uses.results and not self._is_kept(number, position, inside, depth)
                 if is_result or self.is_taken(variable, inside, depth):
                     found.append((variable, number, position))
         return found
 
+    def _only_guards(self, number: int) -> bool:
+        """Whether an equation gives what it was given: a `cond` under `vmap` has each branch take `select(x, x)`.
+
+        JAX does so for the sake of derivatives: of the one of the two that a branch is not for none are taken.
+        """
+        equation = self.equations[number]
+        if equation.primitive.name != "select_n" or len(equation.invars) != len(("which", "stopped", "given")):
+            return False
+        _, stopped, given = equation.invars
+        made = None if isinstance(stopped, jax_core.Literal) else self.makers.get(stopped)
+        maker = self.equations[made[1]] if made else None
+        return maker is not None and maker.primitive.name == "stop_gradient" and maker.invars[0] is given
+
     def is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
         """Whether the forward pass uses a variable outside of these equations."""
         outside = (one for one in self.uses.consumers.get(variable, ()) if one not in inside)
-        return any(not self.is_backward(one, depth) for one in outside)
+        return any(not self.is_backward(one, depth) and not self._only_keeps(one, depth) for one in outside)
+
+    def _only_keeps(self, number: int, depth: int) -> bool:
+        """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""
+        equation = self.equations[number]
+        if equation.primitive.name != "select_n" or equation.outvars[0] in self.uses.results:
+            return False
+        users = self.uses.consumers.get(equation.outvars[0], ())
+        return bool(users) and all(self.is_backward(one, depth) for one in users)
 
     def _is_kept(self, number: int, position: int, inside: set[int], depth: int) -> bool:
         """Whether a result of a program that is differentiated from outside is what only its transposed one needs.
@@ -150,6 +177,8 @@ class Body:
         own = equation.params["num_carry"] if equation.primitive.name == "scan" else 0
         if equation.primitive.name in ("jit", "pjit", "scan", "cond") and position > own:
             return True
+        if equation.primitive.name == "shard_map" and position < len(equation.outvars) - 1:
+            return True  # Here it gives them first.
         variable, results = equation.outvars[position], self.uses.results
         same = [one for one in self._of_one_operation(equation) if one in inside]
         beside = [one for other in same if other != number for one in self.equations[other].outvars]
@@ -197,13 +226,13 @@ class Body:
         """Whether it is a frame of the function that the body is the program of."""
         return _function_of(self.jaxpr) == (level.file, level.code_line)
 
-    def _loop_bodies(self) -> list[tuple[Any, Outer]]:
+    def _loop_bodies(self) -> list[tuple[Any, Places]]:
         """File and first line of the functions that the loops of this body run, and the frames of each loop."""
         loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in LOOPS]
         programs = [(number, one.params[LOOPS[one.primitive.name]]) for number, one in loops]
         return [(_function_of(program.jaxpr), _places(self.levels[number])) for number, program in programs]
 
-    def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Outer]]) -> bool:
+    def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Places]]) -> bool:
         """Whether these are frames out of a loop: they begin in its function, or in JAX 0.8 with those of the loop."""
         through = [(level.file, level.code_line) for level in levels]
         if _function_of(self.jaxpr) not in through:
@@ -214,7 +243,12 @@ class Body:
         )
 
 
-def _places(levels: tuple[Level, ...]) -> Outer:
+def outer_of(levels: Iterable[Level]) -> Outer:
+    """The frames around a call, as `Call` has them."""
+    return tuple((level.file, level.span, level.through) for level in levels)
+
+
+def _places(levels: Iterable[Level]) -> Places:
     return tuple((level.file, level.span) for level in levels)
 
 

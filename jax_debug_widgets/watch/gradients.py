@@ -94,7 +94,28 @@ def _entering(body: Body, part: list[int]) -> dict[Any, int]:
         for atom in body.equations[number].invars:
             if body.uses.is_cotangent(atom) and atom not in made and is_array(atom):
                 (spread if _is_only_added(body, number) else entering).setdefault(atom, number)
+    if len(entering) > 1:
+        back = _given_back(body, made, part)
+        entering = {atom: number for atom, number in entering.items() if atom not in back}
     return entering or spread
+
+
+def _given_back(body: Body, made: set[Any], part: list[int]) -> set[Any]:
+    """What these equations select of what others have computed of theirs: the branches of a `cond` under `vmap`."""
+    selected = {
+        atom
+        for one in part
+        if body.equations[one].primitive.name == "select_n"
+        for atom in body.equations[one].invars
+        if is_array(atom)
+    }
+    if not selected:
+        return set()
+    derived = set(made)
+    for equation in body.equations[part[0] : part[-1]]:
+        if any(is_array(atom) and atom in derived for atom in equation.invars):
+            derived.update(equation.outvars)
+    return (selected & derived) - made
 
 
 def _is_only_added(body: Body, number: int) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jax_debug_widgets.watch.body import Body, Call
+from jax_debug_widgets.watch.body import Body, Call, outer_of
 from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, Function, Span, Statement, Target, items_of, span_of
 
 _STEP = re.compile(r"\[(\d+|'[^']*')\]")
@@ -121,8 +121,8 @@ def _takers(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterator
         if number in inside or body.is_backward(number, call.depth):
             continue
         levels = body.levels[number]
-        outer = tuple((level.file, level.span) for level in levels[: call.depth])
-        is_here = len(levels) > call.depth and outer == call.outer and levels[call.depth].file == call.file
+        is_around = len(levels) > call.depth and outer_of(levels[: call.depth]) == call.outer
+        is_here = is_around and levels[call.depth].file == call.file
         yield Taken(Span(*levels[call.depth].span) if is_here else None)
     for position in body.uses.results.get(variable, ()):
         yield _returned_at(body, call, position)

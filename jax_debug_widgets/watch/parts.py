@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
+from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.loads import fields_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
@@ -221,7 +221,7 @@ def _returned(
     function = body.source(inner.file).function_at(inner.code_line, inner.function)
     if function is None:
         return None
-    outer = (*call.outer, (call.file, tuple(call.span)))
+    outer = outer_of(levels[: call.depth + 1])
     for returned in reversed(function.returns):
         value = returned.value
         if isinstance(value, ast.Tuple) and len(value.elts) == count:

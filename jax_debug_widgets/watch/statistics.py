@@ -41,6 +41,8 @@ _ROW = 1024
 _SCALES = 2.0**-126, 2.0**126
 """What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 SMALL = 1e-16
 """A square of this is still far from where float32 ends."""
 
@@ -153,6 +155,8 @@ def as_float(array: jax.Array) -> jax.Array:
     """float32 of the same shape; of complex numbers their magnitude."""
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         array = jnp.abs(array)
+    if array.dtype == np.float64:  # What float32 cannot hold is large, and not infinite.
+        array = jnp.where(jnp.isinf(array), array, jnp.clip(array, -_LARGEST, _LARGEST))
     return array.astype(jnp.float32)
 
 

@@ -76,6 +76,7 @@ class ProgramWatcher:
 
     def prepared(self, program: str, seconds: float) -> None:
         """See `_jax.watching.Watcher`."""
+        self._seen.failures.pop(program, None)  # It was another of this name, or it was mended.
         self._tell_prepared(program, seconds)
 
     def failed(self, program: str, error: Exception) -> None:

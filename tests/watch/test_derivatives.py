@@ -276,6 +276,35 @@ def test_parts_of_an_array_have_the_gradients_that_are_joined_again(watched, agr
     assert "grad/_rest" not in run.values
 
 
+def test_gradients_of_a_loop_that_is_differentiated_un_jitted(watched, agrees):
+    w, xs = jnp.linspace(-2.0, 2.0, 5), jnp.arange(1.0, 5.0)
+
+    def loss_of(w):
+        def body(c, x):
+            h = c * w
+            t = jnp.sin(h) * x
+            return t, h
+
+        c, hs = lax.scan(body, jnp.ones(5), xs)
+        return (hs**2).sum() + c.sum()
+
+    def unrolled(added):
+        c, loss = jnp.ones(5), 0.0
+        for number, x in enumerate(xs):
+            h = c * w + added["h"][number]
+            c = jnp.sin(h) * x + added["t"][number]
+            loss += (h**2).sum()
+        return loss + c.sum()
+
+    run = watched(lambda: jax.grad(loss_of)(w))
+    wanted = jax.grad(unrolled)({"h": jnp.zeros((4, 5)), "t": jnp.zeros((4, 5))})
+    for name, by_step in wanted.items():
+        events = [event for event in run.events if event.site.label == f"grad/{name}"]
+        assert [event.step for event in events] == [(3,), (2,), (1,), (0,)]
+        for row, event in enumerate(events):
+            agrees(run[f"grad/{name}"], by_step[event.step[0]], row)
+
+
 def block(h, p, added):
     """A layer whose sums are no equations where it is transposed; `added` is where a gradient is asked for."""
     mixed = jnp.tanh(h @ p["mix"])

@@ -28,9 +28,7 @@ UNCOMPILED = {
     "custom_vjp", "vmap_custom_vjp", "remat_grad",
 }  # fmt: skip
 """Operations are run one by one, or there is a rule in the place of the body."""
-ONLY_FOR_THE_BACKWARD_PASS = {"grad_shard_map"}
-"""JAX leaves of the forward pass what the backward pass needs, and that cannot be told from the value."""
-UNWATCHED = {*UNCOMPILED, *ONLY_FOR_THE_BACKWARD_PASS, "cond_not_taken"}
+UNWATCHED = {*UNCOMPILED, "cond_not_taken"}
 
 
 def test_results_are_the_same_bits_under_every_transformation(transform, same_bits):
@@ -108,6 +106,40 @@ def test_a_pass_that_fails_leaves_the_program_unwatched_and_says_so(monkeypatch)
         result = jax.jit(lambda x: body(x) * 5)(jnp.float32(1))
     assert np.isfinite(result)
     assert any("no pass today" in note for note in run.status().notes)
+
+
+def test_a_failure_is_told_until_the_program_is_watched(monkeypatch):
+    tapped = WatchHooks._with_taps
+
+    def broken(*_args):
+        raise RuntimeError("no pass today")
+
+    def notes():
+        with jdw.capture(watch="inner") as run:
+            jax.block_until_ready(jax.jit(lambda x: body(x) * 6)(one))
+        return run.status().notes
+
+    one = jnp.float32(1)
+
+    monkeypatch.setattr(WatchHooks, "_with_taps", broken)
+    assert "no pass today" in notes()[0]
+    monkeypatch.setattr(WatchHooks, "_with_taps", tapped)
+    assert notes() == ()
+
+
+def test_what_only_float64_can_hold_is_not_infinite(watched):
+    with jax.enable_x64(True):
+
+        @jax.jit
+        def f(x):
+            large = x * 1e200
+            infinite = jnp.where(x == 0, large, large * jnp.inf)
+            size = lax.complex(large, large)
+            return large, infinite, size
+
+        run = watched(f, jnp.array([-1.0, 0.0, 2.0]), watch="large,infinite,size")
+    for name, counts in {"large": (0, 0, 1), "infinite": (1, 1, 1), "size": (0, 0, 1)}.items():
+        assert tuple(run[name][kind][0] for kind in ("posinf", "neginf", "zeros")) == counts
 
 
 @pytest.mark.parametrize("every", [2, 4])

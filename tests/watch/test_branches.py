@@ -1,0 +1,78 @@
+"""Names in what `vmap` makes of a `cond`, and in functions that JAX calls several times."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+XS = jnp.linspace(-2.0, 2.0, 5)
+
+
+def branching(x, w):
+    a = x * w
+
+    def positive(a):
+        p = jnp.sin(a)
+        return p
+
+    def negative(a):
+        q = a**2
+        return q
+
+    r = lax.cond(a > 0, positive, negative, a)
+    out = r * 3
+    return out
+
+
+A = XS * 1.5
+R = jnp.where(A > 0, jnp.sin(A), A**2)
+
+
+def test_the_result_of_a_cond_under_vmap_is_one_value(watched, agrees):
+    run = watched(jax.jit(jax.vmap(branching, (0, None))), XS, 1.5, lanes=True)
+    assert set(run.values) == {"x", "w", "a", "p", "q", "r", "out"}
+    agrees(run["r"], R)
+    np.testing.assert_allclose(run["r"].lanes["value"][0], R, rtol=1e-6)
+    run = watched(jax.jit(jax.vmap(branching, (0, None))), XS, 1.5, when="r > 3")
+    agrees(run["r"], R)
+
+
+def test_gradients_around_a_cond_under_vmap(watched, agrees):
+    def total(w):
+        return jax.vmap(branching, (0, None))(XS, w).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(total)), 1.5)
+    agrees(run["grad/r"], np.full(5, 3.0))
+    agrees(run["grad/a"], jnp.where(A > 0, jnp.cos(A), 2 * A) * 3)
+    agrees(run["grad/p"], jnp.where(A > 0, 3.0, 0.0))
+    agrees(run["grad/q"], jnp.where(A > 0, 0.0, 3.0))
+
+
+def test_what_the_branches_keep_for_gradients_under_vmap_has_no_name(watched, agrees):
+    run = watched(jax.jit(jax.vmap(jax.value_and_grad(branching, 1), (0, None))), XS, 1.5)
+    assert {"a", "p", "q", "r", "out"} <= set(run.values)
+    agrees(run["q"], A**2)
+    agrees(run["r"], R)
+    agrees(run["grad/a"], jnp.where(A > 0, jnp.cos(A), 2 * A) * 3)
+
+
+def test_each_call_of_a_function_that_jax_calls_several_times_is_a_value(watched, agrees):
+    def product(left, right):
+        s = left * right
+        return s
+
+    def total(x):
+        c = lax.associative_scan(product, x)
+        return c.sum()
+
+    run = watched(jax.jit(jax.value_and_grad(total)), jnp.arange(1.0, 6.0))
+    agrees(run["grad/c"], np.ones(5))
+    place = f"s@test_branches.py:{product.__code__.co_firstlineno + 1}"
+    # Neighbours, these again, and each of what comes between times its neighbour: c = [1, 2, 2·3, 2·12, 24·5].
+    values = [[1 * 2, 3 * 4], [2 * 12], [2 * 3, 24 * 5]]
+    gradients = [[1 + 3 + 12 * (1 + 5), 2 * (1 + 5)], [1 + 5], [1, 1]]
+    for number, (value, gradient) in enumerate(zip(values, gradients, strict=True), 1):
+        agrees(run[f"{place}#{number}"], np.array(value, np.float32))
+        agrees(run[f"{place}#{number}"].gradient, np.array(gradient, np.float32))

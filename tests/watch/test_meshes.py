@@ -1,0 +1,103 @@
+"""Values and gradients of programs on several devices: in `shard_map`, and split by the compiler."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
+XS = jnp.arange(16.0).reshape(8, 2) - 3
+
+
+def model(w, x):
+    h = x @ w
+    t = jnp.tanh(h)
+    total = (t**2).sum()
+    return total
+
+
+def mesh_of(shape=(4,), axes=("d",), kind=AxisType.Auto):
+    return jax.make_mesh(shape, axes, axis_types=(kind,) * len(axes))
+
+
+def by_hand(xs=XS):
+    """`h`, `t` and their gradients."""
+    t = jnp.tanh(xs @ W)
+    return {"h": xs @ W, "t": t, "grad/t": 2 * t, "grad/h": 2 * t * (1 - t**2)}
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_values_and_gradients_of_what_the_compiler_splits(watched, agrees, kind):
+    mesh = mesh_of(kind=kind)
+    xs = jax.device_put(XS, NamedSharding(mesh, P("d")))
+    w = jax.device_put(W, NamedSharding(mesh, P()))
+    with jax.set_mesh(mesh):
+        run = watched(jax.jit(jax.value_and_grad(model)), w, xs)
+    for name, wanted in by_hand().items():
+        agrees(run[name], wanted)
+    assert len(run.status().notes) == 1, run.status().notes  # What it costs.
+
+
+def test_gradients_in_a_loop_of_what_the_compiler_splits(watched, agrees):
+    xs = jax.device_put(XS, NamedSharding(mesh_of(), P("d")))
+
+    @jax.jit
+    def train(w, xs):
+        def step(w, _):
+            return w, jax.grad(model)(w, xs)
+
+        return lax.scan(step, w, None, length=2)[1]
+
+    run = watched(train, W, xs, watch="grad/*")
+    agrees(run["grad/t"], by_hand()["grad/t"], 1)
+
+
+def test_gradients_in_a_shard_map(watched, agrees):
+    def summed(w, xs):
+        return lax.psum(model(w, xs), "d")
+
+    mapped = jax.shard_map(summed, mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P())
+    run = watched(jax.jit(jax.value_and_grad(mapped)), W, XS)
+    devices = [f"{device.platform}:{device.id}" for device in jax.devices()[:4]]
+    for name in ("grad/t", "grad/h"):
+        events = [event for event in run.events if event.site.label == name]
+        assert {event.device for event in events} == set(devices)
+        for row, event in enumerate(events):
+            part = np.split(by_hand()[name], 4)[devices.index(event.device)]
+            agrees(run[name], part, row)
+
+
+@pytest.mark.parametrize("options", [{}, {"when": "t.max() > 0"}, {"values": True}], ids=["plain", "when", "values"])
+def test_a_shard_map_over_some_of_the_axes_is_watched(watched, options):
+    mapped = jax.shard_map(
+        lambda w, xs: lax.psum(model(w, xs), "a"),
+        mesh=mesh_of((2, 2), ("a", "b")),
+        in_specs=(P(), P("a")),
+        out_specs=P(),
+        axis_names={"a"},
+    )
+    run = watched(jax.jit(mapped), W, XS, watch="h,t", **options)
+    assert run.status().notes == ()
+    wanted = sorted(float(part.max()) for part in np.split(by_hand()["t"], 2))
+    np.testing.assert_allclose(sorted(set(run["t"]["max"].tolist())), wanted, rtol=1e-5)
+
+
+def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):
+    mapped = jax.shard_map(
+        lambda w, xs: lax.psum(model(w, xs), "d"), mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P()
+    )
+
+    @jax.jit
+    def loss(w, xs):
+        y = mapped(w, xs)
+        z = y * 2
+        return z
+
+    run = watched(lambda: jax.value_and_grad(loss)(W, XS), watch="y,z")
+    agrees(run["y"], model(W, XS))
+    assert not any("[" in name for name in run.values)
