@@ -82,7 +82,10 @@ def fields_of(
     loads = _loads(statement.function, statement, name)
     # An array's own items and properties (`x[0]`, `x.T`) are operations, which have that very range.
     loads = [one._replace(is_bare=one.is_bare or Call(call.outer, call.file, one.span) in calls) for one in loads]
-    fields = [_fields(loads, list(_takers(body, call, variable, inside))) for variable in variables]
+    takers = [list(_takers(body, call, variable, inside)) for variable in variables]
+    if len(variables) == 1:  # Of what is no tree JAX may say `result[0]`.
+        takers = [[Taken(one.span) for one in own] for own in takers]
+    fields = [_fields(loads, own) for own in takers]
     if len(set[str]().union(*fields)) == len(variables):  # Each has one: what is another's is not its own.
         for _ in variables:
             told = [one for one in fields if len(one) == 1]
