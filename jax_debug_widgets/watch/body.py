@@ -74,6 +74,11 @@ class Body:
         return self._sources[file]
 
     @cached_property
+    def transposed(self) -> list[int]:
+        """The equations of a backward pass."""
+        return [number for number, level in enumerate(self.uses.transposed) if level]
+
+    @cached_property
     def forward(self) -> Body | None:
         """The body of the forward pass that this is the backward pass of, if it is one."""
         return Body(*self.around.forward) if self.around.forward else None

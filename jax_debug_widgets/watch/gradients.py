@@ -39,11 +39,7 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
     if one.statement.is_return or len(one.statement.targets) != 1:
         return
     target, call = one.statement.targets[0], one.call
-    within = [
-        number
-        for number in range(len(body.equations))
-        if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
-    ]
+    within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
     parts = instances(body, call, within, repeats=one.repeats, executions=one.executions)
     cotangents = [(part, _entering(body, part)) for part in parts]
     if len(one.values) == 1 and not one.repeats and not any(entering for _, entering in cotangents):

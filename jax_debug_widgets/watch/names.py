@@ -18,6 +18,7 @@ from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances
 from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.source import Span, is_library
+from jax_debug_widgets.watch.trees import Trees
 
 Role = Literal["value", "gradient"]
 
@@ -79,6 +80,7 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
 
 
 def _assignments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Assignment]:
+    trees = Trees(arguments(body, wanted))
     for call, members in body.calls.items():
         if not wanted(call.file):
             continue
@@ -88,7 +90,8 @@ def _assignments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Assignme
             repeats = statement.repeats or _is_repeated(body, members, call)
             forward = [one for one in members if not body.is_backward(one, call.depth)]
             parts = instances(body, call, forward, repeats=repeats)
-            values = [one for part in parts for one in assigned(body, call, statement, part, body.calls)]
+            made = [(part, assigned(body, call, statement, part, body.calls)) for part in parts]
+            values = [one for part, own in made for one in trees.named(body, call, statement, part, own)]
             function = body.levels[members[0]][call.depth].function
             yield Assignment(body, call, statement, values, function, len(parts), repeats)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import linen
 from jax import lax
@@ -95,3 +96,57 @@ def test_the_state_that_a_module_of_flax_makes_unseen_is_no_part_of_what_it_retu
     variables = model.init(jax.random.key(0), x)
     run = watched(jax.jit(lambda v, x: model.apply(v, x, mutable=["batch_stats"])), variables, x)
     agrees(run["normed"], (x - x.mean(0, keepdims=True)) / jnp.sqrt(x.var(0, keepdims=True) + 1e-5))
+
+
+def layers_of(rng):
+    shapes = {"one": {"w": (3, 3), "b": (3,)}, "two": {"w": (3, 3), "b": (3,)}}
+    return jax.tree.map(
+        lambda shape: rng.normal(size=shape).astype(np.float32), shapes, is_leaf=lambda x: type(x) is tuple
+    )
+
+
+def test_what_has_the_structure_of_another_tree_has_its_paths(watched, agrees):
+    optimiser = optax.sgd(0.1, momentum=0.9)
+    params, batch = layers_of(np.random.default_rng(0)), np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+
+    def loss_of(params):
+        h = jnp.tanh(batch @ params["one"]["w"] + params["one"]["b"][None])
+        return ((h @ params["two"]["w"] + params["two"]["b"][None]) ** 2).mean()
+
+    @jax.jit
+    def step(params, state):
+        loss, grads = jax.value_and_grad(loss_of)(params)
+        halved = jax.tree.map(lambda g: g / 2, grads)
+        updates, state = optimiser.update(halved, state, params)
+        new = optax.apply_updates(params, updates)
+        return new, state, loss
+
+    state = optimiser.init(params)
+    run = watched(step, params, state)
+    grads = jax.grad(loss_of)(params)
+    halved = jax.tree.map(lambda g: g / 2, grads)
+    updates, after = optimiser.update(halved, state, params)
+    new = optax.apply_updates(params, updates)
+    for name, tree in {"grads": grads, "halved": halved, "updates": updates, "new": new}.items():
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+            agrees(run[f"{name}{jax.tree_util.keystr(path)}"], leaf)
+    values = [value for value in run.values.values() if value.site.label == "state[0].trace['two']['w']"]
+    agrees(values[-1], after[0].trace["two"]["w"])
+
+
+def test_what_may_have_another_structure_has_no_paths_of_another_tree(watched, agrees):
+    params = layers_of(np.random.default_rng(0))
+
+    def turned(params):
+        return [leaf.T * 2 for leaf in reversed(jax.tree.leaves(params))]
+
+    @jax.jit
+    def f(params):
+        rows = jax.tree.map(lambda leaf: leaf.sum(0), params)
+        other = turned(params)
+        return sum(leaf.sum() for leaf in (*jax.tree.leaves(rows), *other))
+
+    run = watched(f, params)
+    agrees(run["rows['one']['w']"], params["one"]["w"].sum(0))
+    agrees(run["other[0]"], params["two"]["w"].T * 2)
+    assert not [name for name in run.values if name.startswith("other['")]
