@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of
 from jax_debug_widgets.watch.instances import instances
-from jax_debug_widgets.watch.source import Statement
+from jax_debug_widgets.watch.source import Span, Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
     parts = instances(body, call, within, repeats=one.repeats, executions=one.executions)
     cotangents = [(part, _entering(body, part)) for part in parts]
-    if len(one.values) == 1 and not one.repeats and not any(entering for _, entering in cotangents):
-        cotangents = [([], _of_sum(body, one.body, one.values[0][1]))]
+    if len(one.values) == one.executions and not any(entering for _, entering in cotangents):
+        cotangents = [([], _of_sum(body, one, made)) for _, made in one.values]
     for part, entering in cotangents:
         if target.is_plain and len(entering) == 1 and len({name for name, _ in one.values}) <= 1:
             names = {target.text: next(iter(entering))}
@@ -54,29 +54,48 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
             yield name, variable, entering[variable]
 
 
-def _of_sum(body: Body, forward: Body, made: Made) -> dict[Any, int]:
+def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
     """The cotangent of a plain sum, as `_entering` gives it: transposed it is no equation.
 
     It is that of an operand which nothing else uses, and which may be such a sum itself.
     """
-    variable, number, _ = made
+    forward, (variable, number, _) = one.body, made
     equation, uses = forward.equations[number], forward.uses
     summed = {"add": 2, "add_any": 2, "sub": 1}.get(equation.primitive.name, 0)
     for atom in equation.invars[:summed]:
-        is_once = is_array(atom) and sum(one is atom for one in equation.invars) == 1
+        is_once = is_array(atom) and sum(other is atom for other in equation.invars) == 1
         maker = forward.makers.get(atom) if is_once else None
         if maker is None or atom in uses.results or _type(atom) != _type(variable):
             continue
         place = forward.levels[maker[1]]
         # What makes the operand may use it as well: for its own derivative.
-        users = [one for one in uses.consumers[atom] if not uses.transposed[one] and forward.levels[one] != place]
+        users = [user for user in uses.consumers[atom] if not uses.transposed[user] and forward.levels[user] != place]
         if users != [number]:
             continue
-        transposed = [one for one, is_one in enumerate(body.uses.transposed) if is_one and body.levels[one] == place]
-        found = _entering(body, transposed) or _of_sum(body, forward, maker)
+        found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)
         if len(found) == 1 and _type(next(iter(found))) == _type(variable):
             return found
     return {}
+
+
+def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
+    """The transposed equations of an equation that an execution of the statement takes an operand from."""
+    equation, levels = one.body.equations[number], one.body.levels[number]
+    own = [number for number in body.transposed if body.levels[number] == levels]
+    alike = [
+        other
+        for other, place in enumerate(one.body.levels)
+        if place == levels
+        and one.body.equations[other].primitive is equation.primitive
+        and other not in one.body.transposed
+    ]
+    if one.executions == 1:
+        return own
+    call = Call(outer_of(levels[:-1]), levels[-1].file, Span(*levels[-1].span))
+    parts = instances(body, call, own, repeats=True, executions=one.executions)
+    if len(parts) != one.executions or len(alike) % one.executions:
+        return []
+    return parts[-1 - alike.index(number) * one.executions // len(alike)]  # The last is transposed first.
 
 
 def _entering(body: Body, part: list[int]) -> dict[Any, int]:

@@ -358,3 +358,33 @@ def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is
     np.testing.assert_allclose(run.series("grad/out.l2")[1], jnp.linalg.norm(wanted["out"], axis=(1, 2)), rtol=1e-4)
     np.testing.assert_allclose(run.plot("grad/out.l2").lines[0].get_xdata(), [0, 1, 2])
     assert run["out"].steps.tolist() == run["out"].gradient.steps.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+def test_each_layer_of_a_python_loop_has_the_gradients_of_its_sums(is_called, watched):
+    rng = np.random.default_rng(0)
+    shapes = {"mix": (4, 4), "up": (4, 8), "down": (4, 4)}
+    layers = [{name: rng.normal(size=s).astype(np.float32) / 2 for name, s in shapes.items()} for _ in range(3)]
+    x = rng.normal(size=(5, 4)).astype(np.float32)
+
+    def called(layers, run_block=plain_block, added=((),) * 3):
+        last = x
+        for own, *extra in zip(layers, *([added] if added[0] else []), strict=True):
+            last, _ = run_block(last, own, *extra)
+        return (last**2).sum()
+
+    def inline(layers):
+        out = x
+        for p in layers:
+            h = out + jnp.tanh(out @ p["mix"])
+            up, gate = jnp.split(h @ p["up"], 2, axis=-1)
+            out = h + (up * jax.nn.sigmoid(gate)) @ p["down"]
+        return (out**2).sum()
+
+    run = watched(jax.jit(jax.grad(called if is_called else inline)), layers)
+    nothing = [{name: np.zeros((5, 4), np.float32) for name in ("h", "gate", "out")} for _ in layers]
+    wanted = jax.grad(lambda added: called(layers, block, added))(nothing)
+    for name in ("h", "out"):
+        for number, layer in enumerate(wanted, 1):
+            norm = run.series(f"grad_norm/{name}#{number}")[1].item()
+            np.testing.assert_allclose(norm, np.linalg.norm(layer[name]), rtol=1e-4)
