@@ -124,7 +124,7 @@ class Uses:
             for number, one in enumerate(self._equations)
             if self.transposed[number] == level
             and one.primitive is equation.primitive
-            and levels_of(one.source_info.traceback) == frames
+            and (levels_of(one.source_info.traceback) == frames or len(self._equations) == 1)
         ]
 
     def is_cotangent(self, atom: Any) -> bool:
@@ -155,6 +155,14 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     # Of the results of what it differentiates in reverse JAX has no more names.
     pushed = derived and jaxpr.debug_info.result_paths is not None
     return Around(cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
+
+
+def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
+    """File, line and name of the function that a program is of; of an un-jitted loop that which it runs."""
+    if [equation.primitive.name for equation in jaxpr.eqns] == ["scan"]:
+        jaxpr = jaxpr.eqns[0].params["jaxpr"].jaxpr
+    about = jaxpr.debug_info
+    return about.func_filename, about.func_lineno, about.func_name
 
 
 def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:

@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import scope_of_module
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
-from jax_debug_widgets._jax.uses import Around, Uses, around_program
+from jax_debug_widgets._jax.uses import Around, Uses, around_program, function_of
 from jax_debug_widgets._jax.watch_tap import Taken, tap_equations
 
 _ENTERED = {
@@ -89,6 +89,8 @@ class WatchHooks(Replacing):
         self._make_watcher = make_watcher
         self._settings = settings
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        self._forward: dict[Any, tuple[weakref.ref[Any], Place]] = {}
+        """By function the forward pass that was lowered last: un-jitted, `jax.grad` of a jitted function runs two programs."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
@@ -115,8 +117,14 @@ class WatchHooks(Replacing):
         return theirs(program, name, *args, **options)
 
     def _with_taps(self, program: Any, name: str, replicas: int, watcher: Watcher) -> Any | None:
-        stack = source_info_util.current().name_stack.extend(scope_of_module(name))
-        return _Pass(watcher).program(program, Place(stack), replicas)
+        place = Place(source_info_util.current().name_stack.extend(scope_of_module(name)))
+        function = function_of(program.jaxpr)
+        if "transpose(" not in str(place.stack):
+            self._forward[function] = weakref.ref(program), place
+            return _Pass(watcher).program(program, place, replicas, None)
+        before, its_place = self._forward.get(function, (lambda: None, place))
+        forward = before()
+        return _Pass(watcher).program(program, place, replicas, (forward.jaxpr, its_place) if forward else None)
 
 
 class _Pass:
@@ -133,14 +141,24 @@ class _Pass:
         self._counts = watcher.conditional()
         self._samples_loops = self._is_jaxs_own = False
 
-    def program(self, program: core.ClosedJaxpr, place: Place, replicas: int) -> core.ClosedJaxpr | None:
-        """The whole program with its taps; None if nothing in it is watched. It runs on `replicas` devices."""
+    def program(
+        self, program: core.ClosedJaxpr, place: Place, replicas: int, forward: tuple[core.Jaxpr, Place] | None
+    ) -> core.ClosedJaxpr | None:
+        """The whole program with its taps; None if nothing in it is watched.
+
+        Args:
+          replicas: how many devices it runs on.
+          forward: of a backward pass the program of the forward pass and its place.
+        """
         self._is_jaxs_own = _is_jaxs(program.jaxpr)
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
         self._samples_loops = has_loop and not self._counts
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own)
+        if forward is not None:
+            own = around_program(*forward, replicas, is_jitted=not self._is_jaxs_own)
+            around = replace(around, forward=(*forward, own))
         jaxpr = self.body(program.jaxpr, place, around)
         if jaxpr is program.jaxpr:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -86,10 +87,13 @@ class Body:
     @property
     def function(self) -> Function | None:
         """The function of the source that the body is the program of."""
-        file, line = _function_of(self.jaxpr)
+        return self._function(self.jaxpr)
+
+    def _function(self, jaxpr: Any) -> Function | None:
+        file, line = _function_of(jaxpr)
         if not file or not line:
             return None
-        return self.source(file).function_at(line, self.jaxpr.debug_info.func_name or "")
+        return self.source(file).function_at(line, jaxpr.debug_info.func_name or "")
 
     @cached_property
     def calls(self) -> dict[Call, list[int]]:
@@ -179,8 +183,8 @@ class Body:
         if not self.around.derived:
             return False
         equation = self.equations[number]
-        own = equation.params["num_carry"] if equation.primitive.name == "scan" else 0
-        if equation.primitive.name in ("jit", "pjit", "scan", "cond") and position > own:
+        own = self._own_results(equation) if equation.primitive.name == "scan" else 1
+        if equation.primitive.name in ("jit", "pjit", "scan", "cond") and position >= own:
             return True
         if equation.primitive.name == "shard_map" and position < len(equation.outvars) - 1:
             return True  # Here it gives them first.
@@ -193,6 +197,15 @@ class Body:
             or (one in results and results[one] < results[variable])
             for one in beside
         )
+
+    def _own_results(self, scan: Any) -> int:
+        """How many results of a loop are surely its own: what it carries, and the first of what it stacks, if it does."""
+        function = self._function(scan.params["jaxpr"].jaxpr)
+        stacked = (
+            [one.value.elts[-1] for one in function.returns if isinstance(one.value, ast.Tuple)] if function else []
+        )
+        stacks_nothing = bool(stacked) and all(isinstance(one, ast.Constant) and one.value is None for one in stacked)
+        return scan.params["num_carry"] + (not stacks_nothing)
 
     def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
         return not equations.isdisjoint(self.uses.consumers.get(variable, ()))

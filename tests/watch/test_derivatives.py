@@ -388,3 +388,26 @@ def test_each_layer_of_a_python_loop_has_the_gradients_of_its_sums(is_called, wa
         for number, layer in enumerate(wanted, 1):
             norm = run.series(f"grad_norm/{name}#{number}")[1].item()
             np.testing.assert_allclose(norm, np.linalg.norm(layer[name]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("is_jitted", [False, True])
+def test_gradients_of_sums_and_parts_where_the_forward_pass_is_another_program(is_jitted, watched, agrees):
+    rng = np.random.default_rng(0)
+    shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
+    layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
+    x = rng.normal(size=(5, 4)).astype(np.float32)
+
+    def loss(layers, run_block=plain_block, added=()):
+        def step(h, one):
+            return run_block(h, *one)[0], None
+
+        last, _ = lax.scan(step, x, (layers, *added))
+        return (last**2).sum()
+
+    run = watched(lambda: jax.grad(jax.jit(loss) if is_jitted else loss)(layers))
+    nothing = {name: np.zeros((3, 5, 4), np.float32) for name in ("h", "gate", "out")}
+    wanted = jax.grad(lambda added: loss(layers, block, (added,)))(nothing)
+    for name in ("gate", "out"):
+        for layer in range(3):
+            agrees(run[f"grad/{name}"], wanted[name][layer], layer)
+    assert not [name for name in run.values if name.startswith("last[")], "what JAX keeps for the backward pass"
