@@ -28,7 +28,7 @@ export function WatchedList({ run, ui }: { run: RunStore; ui: UiState }) {
       />
       {sites.slice(0, MOST_SHOWN).map((site) => (
         <div key={site.id} title={`${site.where} ${site.watch.scope}`}>
-          <Statistics run={run} ui={ui} site={site} />
+          <Statistics run={run} ui={ui} site={site} place={site.where} />
         </div>
       ))}
     </aside>
