@@ -41,6 +41,18 @@ describe("the plots", () => {
     expect(find("[data-testid=overlay]").dataset.points).toBe("26");
   });
 
+  it("are chosen in a list that says how many it leaves out", () => {
+    const batch = goldenBatch("watch");
+    const [first] = batch.sites;
+    const more = Array.from({ length: 117 }, (_, i) => ({ ...first, id: 100 + i, where: `train.py:${100 + i}` }));
+    showTab("plots", { ...batch, sites: [...batch.sites, ...more] } as typeof batch);
+    expect(all(".watched-list legend")).toHaveLength(100);
+    expect(find(".watched-list p").textContent).toBe("20 more: find them by name, function or place.");
+    type(".watched-list input", "train.py:216");
+    expect(texts(".watched-list legend")).toEqual(["logits train.py:216"]);
+    expect(all(".watched-list p")).toHaveLength(0);
+  });
+
   it("are told apart by their lines where they are called the same, and tell the last value of each", () => {
     const batch = goldenBatch("watch");
     const sites = batch.sites.map((site) =>

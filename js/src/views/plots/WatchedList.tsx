@@ -1,7 +1,7 @@
 /** The watched values with their statistics: what is plotted of them is chosen, they are too many for a chart each. */
 
 import { useState } from "preact/hooks";
-import { plural } from "../../kit/format";
+import { count, plural } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
@@ -31,6 +31,9 @@ export function WatchedList({ run, ui }: { run: RunStore; ui: UiState }) {
           <Statistics run={run} ui={ui} site={site} place={site.where} />
         </div>
       ))}
+      {sites.length > MOST_SHOWN && (
+        <p class="muted">{count(sites.length - MOST_SHOWN)} more: find them by name, function or place.</p>
+      )}
     </aside>
   );
 }
