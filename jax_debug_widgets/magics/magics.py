@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,11 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
-from jax_debug_widgets.events import told_apart
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
 from jax_debug_widgets.magics.programs import cost_of
+from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
@@ -204,15 +203,9 @@ class JaxDebugMagics(Magics):
 
     def _sites(self, rest: str) -> None:
         self._refuse_rest("sites", rest)
-        sites, muted = self._session.switches.sites(), self._session.switches.muted()
-        callers, sampled = told_apart(sites), self._session.switches.sampled()
-        for site in sites:
-            state = "muted" if site.id in muted else f"1 in {sampled[site.id]}" if sampled.get(site.id, 1) > 1 else "on"
-            caller = callers.get(site.id)
-            called = f" · {caller}" if caller else ""
-            print(f"{site.id:>4}  {state:<5}  {site.kind:<8}  {site.where}  {site.label}{called}")
-        if not sites:
-            print("jaxdebug: nothing has fired yet")
+        switches = self._session.switches
+        sites = switches.sites()
+        print(table_of(sites, switches.muted(), switches.sampled()) if sites else "jaxdebug: nothing has fired yet")
 
     def _mute(self, rest: str) -> None:
         self._switch(rest, muted=True)
@@ -221,7 +214,7 @@ class JaxDebugMagics(Magics):
         self._switch(rest, muted=False)
 
     def _every(self, rest: str) -> None:
-        every, *words = shlex.split(rest.replace(",", " ")) or [""]
+        every, *words = words_of(rest) or [""]
         if not words or not every.isdecimal():
             raise UsageError(
                 "jaxdebug: say how many and which: `%jaxdebug every 10 loss` records every 10th firing of the site loss; "
@@ -231,7 +224,7 @@ class JaxDebugMagics(Magics):
 
     def _switch(self, rest: str, *, muted: bool) -> None:
         word = "mute" if muted else "unmute"
-        words = shlex.split(rest.replace(",", " "))
+        words = words_of(rest)
         if not words:
             raise UsageError(
                 f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"

@@ -208,6 +208,12 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
     panel.root.locator(".source-row.current [data-name=logs]").wait_for()
     lab_page.screenshot("source-first-nan")
 
+    # At the last step none is finite, and there is no mean of nothing.
+    panel.root.get_by_test_id("live").click()
+    panel.root.locator("[data-testid=live][aria-pressed=true]").wait_for()
+    last = told(panel, "logs")
+    assert last["nan"] == 8 and math.isnan(last["mean"]) and math.isnan(last["min"])
+
     panel.root.get_by_test_id("watch-toggle").click()
     panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
     panel.root.get_by_test_id("watch-toggle").click()

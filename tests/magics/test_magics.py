@@ -300,6 +300,30 @@ def test_sites_are_switched_by_label_and_place_as_well(ours):
     assert re.search(rf"^ *{of_second}  on  .*$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
 
 
+def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
+    ours.run(
+        "def f(x, layer):\n    h = x @ layer['w']\n    return jnp.tanh(h).sum()\nf = jax.jit(jax.grad(f))\n"
+        "x, layer = jnp.ones(3), {'w': jnp.ones((3, 2))}"
+    )
+    ours.run("%jaxdebug --watch h f(x, layer)")
+    ours.run("""%jaxdebug --watch "h,layer['w']" --histogram f(x, layer)""")
+    head, *lines = ours.run("%jaxdebug sites").stdout.splitlines()
+    assert head.split() == ["number", "state", "kind", "place", "name"]
+    own = [line for line in lines if ":2" in line and line.endswith("  h")]
+    assert len(own) == 1, "the statistics and the histogram are two sites of one line"
+    numbers = own[0].split()[0]
+    assert len(numbers.split(",")) == 2
+    assert own[0].index("In [") == head.index("place")
+
+    ours.run(f"%jaxdebug mute {numbers}, layer['w']")
+    lines = ours.run("%jaxdebug sites").stdout.splitlines()
+    assert {line.split()[-1]: line.split()[1] for line in lines if line.endswith((" h", " layer['w']", " grad/h"))} == {
+        "h": "muted", "layer['w']": "muted", "grad/h": "on"
+    }  # fmt: skip
+    ours.run(f"%jaxdebug unmute {numbers} {own[0].split('  ')[-2].strip()}, layer['w']")
+    assert not last_run()._session.switches.muted()
+
+
 def test_a_site_that_is_none_is_refused(ours):
     assert "no site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
     assert "no site is called nowhere" in ours.run("%jaxdebug mute nowhere").stderr

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { count, plural, rate, seconds, value } from "./format";
+import { count, plural, rate, seconds, tick, value } from "./format";
 
 it.each([
   [0.000_000_5, "1 µs"],
@@ -22,4 +22,12 @@ it("writes counts, rates and values as people read them", () => {
   expect(value(0.147_41)).toBe("0.14741");
   expect(value(1e-7)).toBe("1.000e-7");
   expect(value(824)).toBe("824");
+  expect([4e18, -5e-7, 0.30000000000000004, 2.30255, 150_000, 0].map(tick)).toEqual([
+    "4e18",
+    "-5e-7",
+    "0.3",
+    "2.30255",
+    "150000",
+    "0",
+  ]);
 });

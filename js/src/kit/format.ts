@@ -36,6 +36,12 @@ export function value(y: number): string {
   return size >= 1e6 || size < 1e-4 ? y.toExponential(3) : String(Number(y.toPrecision(5)));
 }
 
+/** Of an axis: round, so that few digits tell it, in six or seven characters. */
+export function tick(y: number): string {
+  const [size, round] = [Math.abs(y), Number(y.toPrecision(6))];
+  return y !== 0 && (size >= 1e6 || size < 1e-3) ? round.toExponential().replace("+", "") : String(round);
+}
+
 /** A value where there is little room. */
 export function brief(y: number): string {
   if (!Number.isFinite(y) || Number.isInteger(y)) return value(y);

@@ -50,6 +50,13 @@ it("puts a loop that runs from its end at its true steps, and counts on from cal
   expect(first?.risesInTime).toBe(false);
 });
 
+it("tells what stands last on the axis, and what came last", () => {
+  const series = pushed([2, 1, 0], [0, 0, 0], backwards);
+  expect([series.last, series.newest]).toEqual([0, 20]);
+  const forwards = pushed([0, 1, 2], [0, 0, 0], { loops: [3], reverse: [] });
+  expect([forwards.last, forwards.newest]).toEqual([20, 20]);
+});
+
 it("counts on where one call runs the loop again, whichever way it runs", () => {
   const { first } = pushed([1, 0, 1, 0], [0, 0, 0, 0], { loops: [2], reverse: [true] });
   expect([...(first as Line).y.view()]).toEqual([10, 0, 30, 20]);

@@ -126,20 +126,24 @@ export class Series {
   /** It is vmapped; else what is more than one is devices. */
   hasLanes = false;
   total = 0;
+  /** The newest; and what stands last on the axis: of a loop that runs from its end that is older. */
+  newest = Number.NaN;
   last = Number.NaN;
+  private end = Number.NEGATIVE_INFINITY;
 
   constructor(
     readonly site: number,
     readonly value: number,
   ) {}
 
-  /** Takes in the number of one event; `row` is its place in `events`. */
-  push({ events }: Pick<Batch, "events">, row: number, element: number, y: number, loops: Loops): void {
+  /** Takes in the number of one event; `row` is its place in `events`, `mark` what is marked if it is not finite. */
+  push({ events }: Pick<Batch, "events">, row: number, element: number, y: number, loops: Loops, mark = y): void {
     const device = events.device[row] as number;
     const time = events.time[row] as number;
     const x = this.move(events, row, device, loops);
     this.total++;
-    this.last = y;
+    this.newest = y;
+    if (x >= this.end) [this.end, this.last] = [x, y];
     this.hasLanes ||= (events.lane[row] as number) >= 0;
     let strands = this.elements.get(element);
     if (!strands) {
@@ -147,10 +151,10 @@ export class Series {
       this.elements.set(element, strands);
     }
     strands.push((device + 1) * LANES + (events.lane[row] as number) + 1, x, time, y);
-    if (Number.isFinite(y) || this.marks.x.length >= MOST_MARKS) return;
+    if (Number.isFinite(mark) || this.marks.x.length >= MOST_MARKS) return;
     this.marks.x.push(x);
     this.marks.time.push(time);
-    this.marks.y.push(y);
+    this.marks.y.push(mark);
   }
 
   /** What is drawn: each has a colour of its own. */

@@ -55,6 +55,27 @@ describe("watched values", () => {
     expect(store.streamSites).toEqual([]);
   });
 
+  it("have no mean where no element is finite, and are marked in the plot of every statistic", () => {
+    const nine = [
+      [Infinity, -Infinity, 0, 0, NaN, 0, 4, 0, 0],
+      [1, 2, 1.5, 0.5, Infinity, 0, 0, 1, 0],
+      [1, 2, 1.5, 0.5, 3, 0, 0, 0, 0],
+    ];
+    const points = {
+      row: Uint32Array.from({ length: 27 }, (_, i) => Math.floor(i / 9)),
+      element: new Uint16Array(0),
+      value: Uint16Array.from({ length: 27 }, (_, i) => i % 9),
+      y: Float64Array.from(nine.flat()),
+    };
+    const run = new TestRun();
+    run.store.apply({ ...executions(3, () => ({})), points });
+    const logits = table(run, LOGITS);
+    expect(["min", "max", "mean", "std"].map((name) => logits.at(0, name))).toEqual([NaN, NaN, NaN, NaN]);
+    const [mean] = run.store.watched.plotted([`${LOGITS}/2`]);
+    expect([...(mean?.first?.y.view() ?? [])]).toEqual([1.5, 1.5]);
+    expect([...(mean?.marks.y.view() ?? [])]).toEqual([NaN, Infinity]);
+  });
+
   it("are looked up by moment and by call", () => {
     const logits = table(watched(), LOGITS);
     expect(logits.at(logits.rowAt(NOW), "mean")).toBe(0.25);

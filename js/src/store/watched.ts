@@ -99,11 +99,29 @@ export class WatchTable {
   /** `nan` or `inf` where it tells that the value was not finite. */
   set(row: number, value: number, y: number): "" | "nan" | "inf" {
     const name = this.values[value] ?? "";
-    this.columns.get(name)?.set(row, y);
+    // Of no finite element there is none: what the kernel tells is where it began to look, ∞ and 0. `min` comes first.
+    const isNone =
+      name === "min" || name === "max" ? !Number.isFinite(y) : /^(mean|std)$/.test(name) && this.isEmpty(row);
+    this.columns.get(name)?.set(row, isNone ? Number.NaN : y);
     const isBad = COUNTS_BAD.test(name) ? y > 0 : this.isScalar && !Number.isFinite(y);
     if (!isBad) return "";
     if (this.bad.length === 0 || this.bad.at(-1) < this.event(row)) this.bad.push(this.event(row));
     return name === "nan" || Number.isNaN(y) ? "nan" : "inf";
+  }
+
+  /** Whether no element of an array was finite. */
+  private isEmpty(row: number): boolean {
+    return this.has("min") && Number.isNaN(this.at(row, "min"));
+  }
+
+  /** What a plot of `y` marks: `y` where it is not finite, or what the value had that its statistics leave out. */
+  markAt(row: number, y: number): number {
+    if (this.isScalar || !this.isBad(row)) return y;
+    return this.at(row, "nan")
+      ? Number.NaN
+      : this.at(row, "posinf")
+        ? Number.POSITIVE_INFINITY
+        : -Number.POSITIVE_INFINITY;
   }
 
   /** The executions, as a batch tells them. */
@@ -157,6 +175,7 @@ export class WatchTable {
     // A lane without a finite element has no say in what is told of the finite ones.
     const of = (name: string) => rows.map((row) => this.at(row, name) as number).filter((y) => !Number.isNaN(y));
     const all = of(statistic);
+    if (all.length === 0) return Number.NaN;
     const mean = (values: number[]) => values.reduce((a, b) => a + b, 0) / values.length;
     switch (statistic) {
       case "min":
@@ -255,7 +274,8 @@ export class Watched {
       const events = table.executions;
       const loops = new Loops(about as SiteMessage);
       for (let row = table.after(kept.last); row < table.length; row++) {
-        kept.series.push({ events }, row, 0, table.at(row, name) ?? Number.NaN, loops);
+        const y = table.at(row, name) ?? Number.NaN;
+        kept.series.push({ events }, row, 0, y, loops, table.markAt(row, y));
         kept.last = table.event(row);
       }
       return kept.series;

@@ -32,9 +32,10 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
   const [zoom, setZoom] = useState<Range | null>(null);
   const [series] = all as [Series];
   const together = all.length > 1;
-  const names = all.map((one) => nameOf(run, one));
+  const names = namesOf(run, all);
   const rank = run.rank.get(series.site) ?? 0;
   const colour = (line: number) => siteColour(together ? line : rank + line);
+  const own = all.map((_, i) => colour(lineCount(all.slice(0, i))));
   const earlier = agoOf(ghosts).map((ago) => [ago, colour(lineCount(all) + ago - 1)] as const);
   const whole: Look = { ...look, zoom, logarithmic: ui.logarithmic.value.has(plotKey) };
   const chart = useChart(canvas, all, ghosts, whole, colour, dark, { onHover: setHover, onZoom: setZoom });
@@ -50,7 +51,7 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
   const save = (kind: "png" | "svg") => {
     const background = colourAt(canvas.current as HTMLElement, "--bg");
     const inColour = (text: string, name: string) => [text, colourAt(canvas.current as HTMLElement, name)] as const;
-    const words = names.map((name, i) => inColour(name, colour(i)));
+    const words = names.map((name, i) => inColour(name, own[i] as string));
     const heading = [...words, ...earlier.map(([ago, name]) => inColour(inWords(ago), name))];
     const give = (picture: Blob | null) => {
       if (picture) download(`${names.join("_").replace(/\W+/g, "_")}.${kind}`, picture);
@@ -59,12 +60,12 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
     else if (chart) give(new Blob([chart.toSvg(heading, background)], { type: "image/svg+xml" }));
   };
   const points = all.reduce((sum, one) => sum + one.total, 0);
-  const own = together ? { "data-testid": "overlay" } : { "data-testid": "plot", "data-series": names[0] };
+  const testId = together ? { "data-testid": "overlay" } : { "data-testid": "plot", "data-series": names[0] };
   return (
-    <figure class="plot" {...own} data-points={points} data-zoomed={zoom !== null}>
+    <figure class="plot" {...testId} data-points={points} data-zoomed={zoom !== null}>
       <figcaption>
         {names.map((name, i) => (
-          <b key={name} class="mono" style={{ color: `var(${colour(i)})` }} title={name}>
+          <b key={i} class="mono" style={{ color: `var(${own[i]})` }} title={name}>
             {name}
           </b>
         ))}
@@ -83,7 +84,13 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
         <span class="grow" />
         <Log ui={ui} plotKey={plotKey} name={names.join(", ")} />
         <output class="mono number">
-          {hover ? <Read reading={hover} byTime={look.byTime} colour={colour} /> : <Last y={series.last} />}
+          {hover ? (
+            <Read reading={hover} byTime={look.byTime} colour={colour} />
+          ) : (
+            all.map(({ newest, last }, i) => (
+              <Last key={i} y={look.byTime ? newest : last} colour={together ? `var(${own[i]})` : ""} />
+            ))
+          )}
         </output>
       </figcaption>
       <Actions ui={ui} plotKey={plotKey} name={names.join(", ")} together={together} save={save} />
@@ -217,9 +224,21 @@ function Log({ ui, plotKey, name }: Pick<ActionsProps, "ui" | "plotKey" | "name"
   );
 }
 
-function Last({ y }: { y: number | undefined }) {
-  if (y === undefined) return null;
-  return <span class={Number.isFinite(y) ? "" : "bad-text"}>{value(y)}</span>;
+function Last({ y, colour }: { y: number; colour: string }) {
+  const isGood = Number.isFinite(y);
+  return (
+    <span class={`last${isGood ? "" : " bad-text"}`} style={isGood && colour ? { color: colour } : {}}>
+      {value(y)}
+    </span>
+  );
+}
+
+/** With their lines where several are called the same. */
+function namesOf(run: RunStore, all: readonly Series[]): string[] {
+  const names = all.map((one) => nameOf(run, one));
+  return names.map((name, i) =>
+    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} :${run.sites.get((all[i] as Series).site)?.line}`,
+  );
 }
 
 export function nameOf(run: RunStore, { site: id, value: i }: Series): string {

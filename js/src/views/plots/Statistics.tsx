@@ -8,13 +8,17 @@ interface Props {
   run: RunStore;
   ui: UiState;
   site: WatchSite;
+  /** Told beside the name, where others may be called the same. */
+  place?: string;
 }
 
-export function Statistics({ run, ui, site }: Props) {
+export function Statistics({ run, ui, site, place }: Props) {
   const name = watchedName(site);
   return (
     <fieldset class="statistics">
-      <legend class="mono">{name}</legend>
+      <legend class="mono">
+        {name} {place && <small class="muted">{place}</small>}
+      </legend>
       {run.watched.tables.get(site.id)?.statistics.map((statistic) => {
         const key = `${site.id}/${site.values.indexOf(statistic)}`;
         return (

@@ -1,7 +1,7 @@
 /** The watched values with their statistics: what is plotted of them is chosen, they are too many for a chart each. */
 
 import { useState } from "preact/hooks";
-import { plural } from "../../kit/format";
+import { count, plural } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
@@ -28,9 +28,12 @@ export function WatchedList({ run, ui }: { run: RunStore; ui: UiState }) {
       />
       {sites.slice(0, MOST_SHOWN).map((site) => (
         <div key={site.id} title={`${site.where} ${site.watch.scope}`}>
-          <Statistics run={run} ui={ui} site={site} />
+          <Statistics run={run} ui={ui} site={site} place={site.where} />
         </div>
       ))}
+      {sites.length > MOST_SHOWN && (
+        <p class="muted">{count(sites.length - MOST_SHOWN)} more: find them by name, function or place.</p>
+      )}
     </aside>
   );
 }

@@ -1,5 +1,5 @@
 /** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
-import { value } from "../../kit/format";
+import { tick as axisTick, value } from "../../kit/format";
 import { logTicks, ticks } from "../../kit/ticks";
 import type { Curve, Drawn, Mark } from "./drawn";
 
@@ -145,7 +145,7 @@ function paintAxes(
   context.fillStyle = text;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  for (const tick of up) context.fillText(value(tick), left - 6, toY(tick));
+  for (const tick of up) context.fillText(axisTick(tick), left - 6, toY(tick));
   context.textAlign = "center";
   context.textBaseline = "top";
   for (const tick of across) context.fillText(value(tick), toX(tick), top + height + 5);

@@ -25,7 +25,7 @@ export function Sites({ run, ui, status, dark }: Props) {
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span>events</span>
+          <span title="How often: what a vmap fires once is an event of each lane">fired</span>
           <span class="every" title="Record one firing of so many">
             1 of
           </span>

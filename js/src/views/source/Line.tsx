@@ -66,35 +66,38 @@ export function Line(props: Props) {
 function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) {
   const { site } = value;
   const { id, watch } = site;
+  const name = watchedName(site);
   const colour = siteColour(run.rank.get(id) ?? 0);
   const bad = found && badOf(found);
   const { size, ratio } = found ? gradientOf(found) : { size: "", ratio: "" };
   const get = (name: string) => brief(found?.get(name) ?? Number.NaN);
   const table = found?.table;
   const mean = table && !table.isScalar ? `${get("mean")} ± ${get("std")}` : "";
+  const range = Number.isNaN(found?.get("min")) ? "none finite" : `${get("min")} … ${get("max")}`;
   const drawn = [watch.role === "gradient" ? "l2" : "mean", "value"].find((name) => table?.has(name)) ?? "";
   return (
     <button
       type="button"
       class="value number"
       data-testid="value"
-      data-name={watchedName(site)}
+      data-name={name}
       data-site={id}
       data-event={found?.table.event(found.row)}
       tabIndex={-1}
       aria-description={factsOf(value, found).join(", ")}
     >
       <span
-        class="value-name"
-        title={watchedName(site)}
+        class={`value-name${name.endsWith("]") ? " leaf" : ""}`}
+        title={name}
         style={{ color: `color-mix(in srgb, var(${colour}) 80%, var(--fg))` }}
       >
-        {watchedName(site)} <small class="muted">{value.nth}</small>
+        <bdi>
+          {name}
+          {value.nth && <small class="muted"> {value.nth}</small>}
+        </bdi>
       </span>
       <span class="value-type muted">{typeOf(site)}</span>
-      <span class="value-range">
-        {!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : `${get("min")} … ${get("max")}`}
-      </span>
+      <span class="value-range">{!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : range}</span>
       <span class="value-mean" title={mean}>
         {found && !bad && <Bars site={site} found={found} />}
         {bad ? <b class="bad-text">{bad}</b> : mean}

@@ -274,12 +274,12 @@ describe("watched values elsewhere", () => {
 
   it("are plotted when they are chosen, by variable", () => {
     const { ui } = showTab("plots", goldenBatch("watch"));
-    expect(texts(".watched-list legend")).toEqual(["logits", "loss", "∂ logits"]);
+    expect(texts(".watched-list legend")).toEqual(["logits train.py:21", "loss train.py:22", "∂ logits train.py:21"]);
     expect(all("[data-testid=plot]")).toHaveLength(0);
     click("[aria-label='∂ logits l2']");
     expect(find("[data-series='∂ logits l2']").dataset.points).toBe("2");
     type(".watched-list input", "los");
-    expect(texts(".watched-list legend")).toEqual(["loss"]);
+    expect(texts(".watched-list legend")).toEqual(["loss train.py:22"]);
     expect([...ui.plotted.value]).toEqual(["3/4"]);
   });
 
