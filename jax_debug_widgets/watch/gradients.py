@@ -44,6 +44,8 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
         for number in range(len(body.equations))
         if body.uses.transposed[number] and body.is_within(number, call) and body.is_backward(number, call.depth)
     ]
+    if len({body.uses.derived[number] for number in within}) > 1:
+        return  # What is differentiated twice has gradients of both, of its forward and of its backward pass.
     parts = instances(body, call, within, repeats=one.repeats, executions=one.executions)
     cotangents = [(part, _entering(body, part)) for part in parts]
     if len(one.values) == 1 and not one.repeats and not any(entering for _, entering in cotangents):

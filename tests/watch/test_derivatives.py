@@ -358,3 +358,34 @@ def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is
     np.testing.assert_allclose(run.series("grad/out.l2")[1], jnp.linalg.norm(wanted["out"], axis=(1, 2)), rtol=1e-4)
     np.testing.assert_allclose(run.plot("grad/out.l2").lines[0].get_xdata(), [0, 1, 2])
     assert run["out"].steps.tolist() == run["out"].gradient.steps.tolist() == [0, 1, 2]
+
+
+def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(watched, agrees):
+    def inner(x):
+        a = jnp.sin(x)
+        b = a * a
+        return b.sum()
+
+    def outer(x):
+        d = jax.grad(inner)(x)
+        e = d * 2
+        return (e**2).sum()
+
+    run = watched(jax.jit(jax.grad(outer)), X)
+    agrees(run["d"], jax.grad(inner)(X))  # And not beside it, as `d[1]`, what its gradient adds.
+    agrees(run["grad/e"], 4 * jax.grad(inner)(X))
+    assert set(run.values) == {"x", "d", "e", "grad/e"}
+
+
+@pytest.mark.parametrize("derive", [jax.hessian, jax.jacfwd])
+@pytest.mark.parametrize("is_jitted", [True, False])
+def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(derive, is_jitted, watched, agrees):
+    def f(x):
+        a = jnp.sin(x)
+        b = a * jnp.cos(x)
+        return (b**2).sum()
+
+    run = watched(jax.jit(derive(f)) if is_jitted else derive(jax.jit(f)), X)
+    agrees(run["a"], jnp.sin(X))
+    agrees(run["b"], jnp.sin(X) * jnp.cos(X))
+    assert not [name for name in run.values if "[" in name]
