@@ -5,10 +5,11 @@ The statement may be in another body than they are: the forward and the backward
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.source import Statement
@@ -80,9 +81,71 @@ def _of_sum(body: Body, forward: Body, made: Made) -> dict[Any, int]:
             continue
         transposed = [one for one, is_one in enumerate(body.uses.transposed) if is_one and body.levels[one] == place]
         found = _entering(body, transposed) or _of_sum(body, forward, maker)
-        if len(found) == 1 and _type(next(iter(found))) == _type(variable):
+        (other,) = (one for one in equation.invars if one is not atom)
+        gathered = any(_is_of_several_uses(body, one) for one in found)
+        if gathered and not _is_differentiated(body, forward, other):
+            continue  # Then JAX takes the sum and the operand for one, and adds up the uses of both.
+        if (
+            len(found) == 1
+            and _type(next(iter(found))) == _type(variable)
+            and _is_gathered_after(body, found, forward.levels[number])
+        ):
             return found
     return {}
+
+
+def _is_of_several_uses(body: Body, cotangent: Any) -> bool:
+    """Whether what it is the sum of comes from several places; `tanh` is transposed into two products of one place."""
+    made = body.makers.get(cotangent)
+    if made is None or body.equations[made[1]].primitive.name != "add_any":
+        return False
+    makers = [body.makers.get(one) for one in body.equations[made[1]].invars if is_array(one)]
+    return any(one is None or body.levels[one[1]] != body.levels[made[1]] for one in makers)
+
+
+def _is_differentiated(body: Body, forward: Body, atom: Any) -> bool:
+    """Whether a value of the forward pass is known to have a cotangent."""
+    if not is_array(atom):
+        return False
+    if atom not in forward.makers:
+        around = forward.around.equation  # What a loop carries has one, as what it makes of it has.
+        return around is not None and around.primitive.name == "scan" and atom in _carried(forward)
+    _, number, _ = forward.makers[atom]
+    place, equation = forward.levels[number], forward.equations[number]
+    if any(is_one and body.levels[one] == place for one, is_one in enumerate(body.uses.transposed)):
+        return True
+    return equation.primitive.name in ("add", "sub") and any(
+        _is_differentiated(body, forward, one) for one in equation.invars
+    )
+
+
+def _carried(body: Body) -> list[Any]:
+    first, count = (body.around.equation.params[name] for name in ("num_consts", "num_carry"))
+    return body.jaxpr.invars[first : first + count]
+
+
+def _is_gathered_after(body: Body, cotangents: Iterable[Any], place: tuple[Level, ...]) -> bool:
+    """Whether what these are the sums of comes from uses that the source has after this place.
+
+    A use of the operand before the sum adds its part there, and one after it has the sum add its own. Neither need be in the
+    forward pass: of what only its gradient is wanted JAX leaves out what is linear.
+    """
+    rest = list(cotangents)
+    while rest:
+        made = body.makers.get(rest.pop())
+        equation = body.equations[made[1]] if made else None
+        if made is None or equation is None or equation.primitive.name != "add_any":
+            continue
+        if not _is_after(body.levels[made[1]], place):
+            return False
+        rest += [atom for atom in equation.invars if is_array(atom)]
+    return True
+
+
+def _is_after(levels: Iterable[Level], others: Iterable[Level]) -> bool:
+    pairs = ((one, other) for one, other in zip(levels, others, strict=False) if one.span != other.span)
+    one, other = next(pairs, (None, None))
+    return one is not None and other is not None and one.file == other.file and one.span > other.span
 
 
 def _entering(body: Body, part: list[int]) -> dict[Any, int]:

@@ -389,3 +389,31 @@ def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(deriv
     agrees(run["a"], jnp.sin(X))
     agrees(run["b"], jnp.sin(X) * jnp.cos(X))
     assert not [name for name in run.values if "[" in name]
+
+
+def test_a_sum_has_not_the_gradient_of_an_operand_with_a_use_that_is_left_out_of_the_forward_pass(watched, agrees):
+    """Of what only its gradient is wanted JAX leaves out what is linear: here the sums of `h` and `ys`."""
+
+    def plain(x):
+        h = jnp.sin(x)
+        before = h.sum()
+        k = h + 1.0
+        e = jnp.cos(x)
+        m = e + 2.0
+        return before + (k**2).sum() + (m**2).sum() + e.sum()
+
+    def looped(x):
+        def body(c, t):
+            h = c * x + t
+            k = h + x
+            return jnp.tanh(k), h
+
+        last, ys = lax.scan(body, x, jnp.stack([x, x]))
+        return (last**2).sum() + ys.sum()
+
+    for loss in (plain, looped):
+        run = watched(jax.jit(jax.grad(loss)), X / 4)
+        for name in ("grad/k", "grad/m"):
+            with pytest.raises(KeyError):
+                run[name]
+    agrees(watched(jax.jit(jax.grad(plain)), X)["grad/h"], 1 + 2 * (jnp.sin(X) + 1))
