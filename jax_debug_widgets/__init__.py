@@ -110,7 +110,8 @@ def capture(
 
     Raises:
       TypeError: `watch` is none of what it can be, or something else where a number is wanted.
-      ValueError: a number that is not positive, or a condition that is none.
+      ValueError: a number that is not positive, a condition that is none, or `values`, `histograms`, `lanes` or `when` without
+        anything to watch.
       Stopped: the program was ended from the panel, at a breakpoint or by an interrupt.
     """
     from jax_debug_widgets.session import Options, current_session
@@ -223,7 +224,7 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
       A function with the same arguments and results; its `run` is the run of the last call.
 
     Raises:
-      TypeError, ValueError: what `capture` raises.
+      TypeError: the function is a generator, or what `capture` raises. ValueError: what that raises.
     """
     from jax_debug_widgets.session import Instrumented
 

@@ -171,3 +171,8 @@ def is_pushed_forward(traceback: Any) -> bool:
     """Whether `jax.jvp` or `jacfwd` has asked for an equation: then tangents are computed beside the values."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
     return any(code.co_name == "_jvp" and code.co_filename.endswith("api.py") for code in codes)
+
+
+def is_pushed_now() -> bool:
+    """Whether `jax.jvp` or `jacfwd` is on the Python stack."""
+    return is_pushed_forward(xla_client.Traceback.get_traceback())

@@ -9,8 +9,11 @@ from typing import Any
 
 from jax._src import core
 
-from jax_debug_widgets._jax.frames import is_pushed_forward, levels_of
+from jax_debug_widgets._jax.frames import is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.place import Place
+
+_DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
+"""A derivative in a name stack: what is differentiated twice is in `transpose(jvp(jvp(...)))`, the outer one first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,8 @@ class Uses:
 
     Attributes:
       consumers: variable -> the equations that take it; `results`: -> where it is among the results.
-      transposed: of each equation how many transposed programs it is inside; 0: it is part of the forward pass.
+      derived: of each equation whether it is transposed, for each derivative that it is inside, the outermost first.
+      transposed: in how many of them it is; 0: it is part of the forward pass.
       cotangents: the variables that are cotangents.
     """
 
@@ -52,6 +56,7 @@ class Uses:
         self._around, self._place, self._equations = around, place, jaxpr.eqns
         self.consumers: dict[Any, list[int]] = {}
         self.results: dict[Any, list[int]] = {}
+        self.derived: list[tuple[bool, ...]] = []
         self.transposed: list[int] = []
         self.cotangents = {jaxpr.invars[i] for i in around.cotangents if i < len(jaxpr.invars)}
         self._ones: set[Any] = set()
@@ -63,7 +68,9 @@ class Uses:
                 if not isinstance(atom, core.Literal):
                     self.consumers.setdefault(atom, []).append(number)
             path = f"{stack}/{equation.source_info.name_stack}"
-            count = 0 if "rematted_computation" in path else path.count("transpose(")
+            derived = tuple(one.startswith("transpose") for one in _DERIVED.findall(path))
+            self.derived.append(() if "rematted_computation" in path else derived)
+            count = sum(self.derived[-1])
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
             if count and (
@@ -152,8 +159,8 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     if "transpose(" in stack:
         cotangents = _cotangents(jaxpr) if is_jitted else _cotangents_of_scan(jaxpr, stack)
     derived = "jvp(" in stack
-    # Of the results of what it differentiates in reverse JAX has no more names.
-    pushed = derived and jaxpr.debug_info.result_paths is not None
+    # Of the results of what it differentiates in reverse JAX has no more names; un-jitted, `hessian` is on the Python stack.
+    pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
     return Around(cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -18,6 +19,12 @@ class Instrumented(Generic[P, R]):
     """A function that captures each of its calls, see `jax_debug_widgets.instrument`."""
 
     def __init__(self, function: Callable[P, R], begin: Callable[[], AbstractContextManager[Run]]) -> None:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            # Between its values it gives control back, and what its caller runs then would be captured with it.
+            name = getattr(function, "__name__", function)
+            raise TypeError(
+                f"{name} is a generator, whose call runs nothing yet: instrument the functions that it calls"
+            )
         functools.update_wrapper(self, function)
         self._function = function
         self._begin = begin
@@ -35,9 +42,15 @@ class Instrumented(Generic[P, R]):
         return self._run
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function in a capture."""
+        """Call the function in a capture; of an `async` one it lasts until that is awaited."""
+        if inspect.iscoroutinefunction(self._function):
+            return self._awaited(self._function(*args, **kwargs))  # type: ignore[return-value]
         with self._begin() as self._run:
             return self._function(*args, **kwargs)
+
+    async def _awaited(self, result: Awaitable[Any]) -> Any:
+        with self._begin() as self._run:
+            return await result
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As a method it is given its object."""

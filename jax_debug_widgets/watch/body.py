@@ -114,10 +114,11 @@ class Body:
 
     def is_backward(self, number: int, depth: int) -> bool:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
-        transposed = self.uses.transposed[number]
-        if not transposed:
+        if not self.uses.transposed[number]:
             return False
-        return transposed > sum(bool(level.differentiates) for level in self.levels[number][depth:])
+        derived = self.uses.derived[number]
+        asked_from_here = sum(bool(level.differentiates) for level in self.levels[number][depth:])
+        return any(derived[: max(len(derived) - asked_from_here, 0)])
 
     def is_pushed(self, number: int) -> bool:
         """Whether tangents are computed beside what an equation computes."""

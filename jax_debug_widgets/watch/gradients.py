@@ -5,6 +5,7 @@ The statement may be in another body than they are: the forward and the backward
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,18 +41,24 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
         return
     target, call = one.statement.targets[0], one.call
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
+    if len({body.uses.derived[number] for number in within}) > 1:
+        return  # What is differentiated twice has gradients of both, of its forward and of its backward pass.
     parts = instances(body, call, within, repeats=one.repeats, executions=one.executions)
     cotangents = [(part, _entering(body, part)) for part in parts]
     if len(one.values) == one.executions and not any(entering for _, entering in cotangents):
         cotangents = [([], _of_sum(body, one, made)) for _, made in one.values]
+    found = []
     for part, entering in cotangents:
         if target.is_plain and len(entering) == 1 and len({name for name, _ in one.values}) <= 1:
             names = {target.text: next(iter(entering))}
         else:
             alike = {name: made[0] for name, made in one.values}
             names = _of_split(body, one, part, entering) or _by_type(alike, list(entering))
-        for name, variable in names.items():
-            yield name, variable, entering[variable]
+        found += [(name, variable, entering[variable]) for name, variable in names.items()]
+    times = Counter(name for name, _, _ in found)
+    for gradient in found:  # Of several executions all or none: which is whose is told by their number.
+        if one.executions <= 1 or times[gradient[0]] == one.executions:
+            yield gradient
 
 
 def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
@@ -73,9 +80,42 @@ def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
         if users != [number]:
             continue
         found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)
-        if len(found) == 1 and _type(next(iter(found))) == _type(variable):
+        (other,) = (each for each in equation.invars if each is not atom)
+        if len(found) != 1 or _type(next(iter(found))) != _type(variable):
+            continue
+        # What is itself a sum may be that of other uses of the operand, too. It is not if the other operand has it as well.
+        if not any(_is_of_several_uses(body, each) and not _shares(body, one, other, each) for each in found):
             return found
     return {}
+
+
+def _shares(body: Body, one: Assignment, atom: Any, cotangent: Any) -> bool:
+    """Whether the cotangent of an operand is a sum with this one."""
+    forward = one.body
+    if not is_array(atom):
+        return False
+    if atom not in forward.makers:  # Which result of the backward pass is that of an input nobody says.
+        return any(_is_part(body, cotangent, result) for result in body.uses.results if result is not cotangent)
+    number = forward.makers[atom][1]
+    entering = _entering(body, _transposed(body, one, number))
+    if entering:
+        return any(_is_part(body, cotangent, each) for each in entering)
+    equation = forward.equations[number]
+    is_sum = equation.primitive.name in ("add", "add_any", "sub")
+    return is_sum and any(_shares(body, one, each, cotangent) for each in reversed(equation.invars))
+
+
+def _is_part(body: Body, cotangent: Any, whole: Any) -> bool:
+    """Whether it is what `whole` is a sum of, or that itself."""
+    rest = [whole]
+    while rest:
+        one = rest.pop()
+        if one is cotangent:
+            return True
+        made = body.makers.get(one)
+        if made and body.equations[made[1]].primitive.name == "add_any":
+            rest += [atom for atom in body.equations[made[1]].invars if is_array(atom)]
+    return False
 
 
 def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
@@ -96,6 +136,15 @@ def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
     if len(parts) != one.executions or len(alike) % one.executions:
         return []
     return parts[-1 - alike.index(number) * one.executions // len(alike)]  # The last is transposed first.
+
+
+def _is_of_several_uses(body: Body, cotangent: Any) -> bool:
+    """Whether what it is the sum of comes from several places; `tanh` is transposed into two products of one place."""
+    made = body.makers.get(cotangent)
+    if made is None or body.equations[made[1]].primitive.name != "add_any":
+        return False
+    makers = [body.makers.get(one) for one in body.equations[made[1]].invars if is_array(one)]
+    return any(one is None or body.levels[one[1]] != body.levels[made[1]] for one in makers)
 
 
 def _entering(body: Body, part: list[int]) -> dict[Any, int]:

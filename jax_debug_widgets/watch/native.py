@@ -149,6 +149,8 @@ def _see_odd(x: Any, count: int, seen: Any) -> None:
 def _write_odd(out: Any, seen: Any) -> None:
     norm = math.nan if seen[6] else math.inf if seen[7] or seen[8] else math.sqrt(seen[3])
     _write(out, seen[0], seen[1], seen[2], seen[3], max(seen[4], 1.0), norm, seen[5])
+    if not seen[4]:
+        out[:4] = math.nan
     out[6], out[7], out[8] = seen[6], seen[7], seen[8]
 
 

@@ -190,11 +190,17 @@ def _size(target: Target) -> int:
 
 
 def _without_tangents(body: Body, escaping: list[Made]) -> list[Made]:
-    """Of a value and its tangent (`jax.jvp`) the value, which JAX computes first."""
+    """Of a value and its tangent (`jax.jvp`), or tangents (`jacfwd`, `hessian`), the value, which JAX computes first."""
     first, *rest = escaping
-    if len(rest) == 1 and str(first[0].aval) == str(rest[0][0].aval) and body.is_pushed(first[1]):
+    if len(rest) == 1 and _may_be_tangent(first[0].aval, rest[0][0].aval) and body.is_pushed(first[1]):
         return [first]
     return escaping
+
+
+def _may_be_tangent(value: Any, tangent: Any) -> bool:
+    """Whether they are of one type, but for an axis of tangents."""
+    shapes = [tangent.shape, *(tangent.shape[:axis] + tangent.shape[axis + 1 :] for axis in range(tangent.ndim))]
+    return value.dtype == tangent.dtype and value.shape in shapes
 
 
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:

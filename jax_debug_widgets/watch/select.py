@@ -74,7 +74,8 @@ class Watch:
           ops, every, values, histograms, when, lanes: see the class.
 
         Raises:
-          TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition.
+          TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition, or
+            something is asked of watched values and none is to be watched.
         """
         if not isinstance(every, int) or every < 1:
             raise ValueError(f"every must be a positive integer, got {every!r}")
@@ -91,6 +92,9 @@ class Watch:
             _ = Condition(when)
             if not asked:
                 raise ValueError("when says at which steps watched values are taken: say which as well, with watch")
+        further = {"values": values, "histograms": histograms, "lanes": lanes}
+        for name in (name for name, is_wanted in further.items() if is_wanted and not asked):
+            raise ValueError(f"{name} says what is taken of watched values: say which as well, with watch")
         return cls(names, watch is True, ops, every, values, histograms, when or "", lanes=lanes) if asked else None
 
 

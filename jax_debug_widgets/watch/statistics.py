@@ -20,7 +20,7 @@ from jax_debug_widgets.watch.chain import Chain
 from jax_debug_widgets.watch.chaining import shows_all
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
-"""Of an array: `min` to `std` of its finite elements, the norm of all, and counts."""
+"""Of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts."""
 
 SCALAR = ("value",)
 """Of a single number: itself."""
@@ -229,9 +229,11 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
     kinds = [kind.astype(jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)]
     total, squares, zeros, nan, above, below = folded([scaled, scaled * scaled, *kinds], lax.add, 0)
     nan = nan - filling
-    mean, std = _moments(total, squares, jnp.maximum(_sizes(arrays) - nan - above - below, 1))
+    count = _sizes(arrays) - nan - above - below
+    mean, std = _moments(total, squares, jnp.maximum(count, 1))
     norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
-    return jnp.stack([-negative, high, mean * scale, std * scale, norm, zeros, nan, above, below])
+    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (-negative, high, mean * scale, std * scale)]
+    return jnp.stack([*of_finite, norm, zeros, nan, above, below])
 
 
 def of_rows(table: jax.Array) -> jax.Array:
@@ -244,9 +246,11 @@ def of_rows(table: jax.Array) -> jax.Array:
     zeros, nan, above, below = (
         kind.sum(1, dtype=jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)
     )
-    mean, std = _moments(scaled.sum(1), squares, jnp.maximum(table.shape[1] - nan - above - below, 1))
+    count = table.shape[1] - nan - above - below
+    mean, std = _moments(scaled.sum(1), squares, jnp.maximum(count, 1))
     norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
-    return jnp.stack([low, high, mean * scale, std * scale, norm, zeros, nan, above, below], 1)
+    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (low, high, mean * scale, std * scale)]
+    return jnp.stack([*of_finite, norm, zeros, nan, above, below], 1)
 
 
 def _folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:

@@ -367,13 +367,13 @@ def test_each_layer_of_a_python_loop_has_the_gradients_of_its_sums(is_called, wa
     layers = [{name: rng.normal(size=s).astype(np.float32) / 2 for name, s in shapes.items()} for _ in range(3)]
     x = rng.normal(size=(5, 4)).astype(np.float32)
 
-    def called(layers, run_block=plain_block, added=((),) * 3):
+    def called(x, run_block=plain_block, added=((),) * 3):
         last = x
         for own, *extra in zip(layers, *([added] if added[0] else []), strict=True):
             last, _ = run_block(last, own, *extra)
         return (last**2).sum()
 
-    def inline(layers):
+    def inline(x):
         out = x
         for p in layers:
             h = out + jnp.tanh(out @ p["mix"])
@@ -381,9 +381,9 @@ def test_each_layer_of_a_python_loop_has_the_gradients_of_its_sums(is_called, wa
             out = h + (up * jax.nn.sigmoid(gate)) @ p["down"]
         return (out**2).sum()
 
-    run = watched(jax.jit(jax.grad(called if is_called else inline)), layers)
+    run = watched(jax.jit(jax.grad(called if is_called else inline)), x)
     nothing = [{name: np.zeros((5, 4), np.float32) for name in ("h", "gate", "out")} for _ in layers]
-    wanted = jax.grad(lambda added: called(layers, block, added))(nothing)
+    wanted = jax.grad(lambda added: called(x, block, added))(nothing)
     for name in ("h", "out"):
         for number, layer in enumerate(wanted, 1):
             norm = run.series(f"grad_norm/{name}#{number}")[1].item()
@@ -411,3 +411,62 @@ def test_gradients_of_sums_and_parts_where_the_forward_pass_is_another_program(i
         for layer in range(3):
             agrees(run[f"grad/{name}"], wanted[name][layer], layer)
     assert not [name for name in run.values if name.startswith("last[")], "what JAX keeps for the backward pass"
+
+
+def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(watched, agrees):
+    def inner(x):
+        a = jnp.sin(x)
+        b = a * a
+        return b.sum()
+
+    def outer(x):
+        d = jax.grad(inner)(x)
+        e = d * 2
+        return (e**2).sum()
+
+    run = watched(jax.jit(jax.grad(outer)), X)
+    agrees(run["d"], jax.grad(inner)(X))  # And not beside it, as `d[1]`, what its gradient adds.
+    agrees(run["grad/e"], 4 * jax.grad(inner)(X))
+    assert set(run.values) == {"x", "d", "e", "grad/e"}
+
+
+@pytest.mark.parametrize("derive", [jax.hessian, jax.jacfwd])
+@pytest.mark.parametrize("is_jitted", [True, False])
+def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(derive, is_jitted, watched, agrees):
+    def f(x):
+        a = jnp.sin(x)
+        b = a * jnp.cos(x)
+        return (b**2).sum()
+
+    run = watched(jax.jit(derive(f)) if is_jitted else derive(jax.jit(f)), X)
+    agrees(run["a"], jnp.sin(X))
+    agrees(run["b"], jnp.sin(X) * jnp.cos(X))
+    assert not [name for name in run.values if "[" in name]
+
+
+def test_a_sum_has_not_the_gradient_of_an_operand_with_a_use_that_is_left_out_of_the_forward_pass(watched, agrees):
+    """Of what only its gradient is wanted JAX leaves out what is linear: here the sums of `h` and `ys`."""
+
+    def plain(x):
+        h = jnp.sin(x)
+        before = h.sum()
+        k = h + 1.0
+        e = jnp.cos(x)
+        m = e + 2.0
+        return before + (k**2).sum() + (m**2).sum() + e.sum()
+
+    def looped(x):
+        def body(c, t):
+            h = c * x + t
+            k = h + x
+            return jnp.tanh(k), h
+
+        last, ys = lax.scan(body, x, jnp.stack([x, x]))
+        return (last**2).sum() + ys.sum()
+
+    for loss in (plain, looped):
+        run = watched(jax.jit(jax.grad(loss)), X / 4)
+        for name in ("grad/k", "grad/m"):
+            with pytest.raises(KeyError):
+                run[name]
+    agrees(watched(jax.jit(jax.grad(plain)), X)["grad/h"], 1 + 2 * (jnp.sin(X) + 1))

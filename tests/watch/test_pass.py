@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
 import jax
@@ -13,6 +14,7 @@ from jax import lax
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.watching import WatchHooks
 from jax_debug_widgets.watch import statistics
+from jax_debug_widgets.watch.lanes import by_lane
 from jax_debug_widgets.watch.statistics import STATISTICS, stacked
 from jax_debug_widgets.watch.whole import MAX_ELEMENTS, sampled, whole_shape
 
@@ -226,6 +228,17 @@ def way(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("odd_one", [np.nan, np.inf])
+def test_what_has_no_finite_element_has_no_least_and_no_mean(odd_one):
+    array = np.full((2, 3), odd_one, np.float32)
+    whole = jax.jit(lambda x: stacked([x]))(array)[0]
+    for found in (whole, *jax.jit(lambda x: by_lane(x, (0,)))(array)):
+        told = dict(zip(STATISTICS, found.tolist(), strict=True))
+        assert all(np.isnan(told[name]) for name in ("min", "max", "mean", "std"))
+        assert (told["nan"], told["posinf"]) in {(6, 0), (0, 6), (3, 0), (0, 3)}
+
+
 def test_odd_values_in_long_arrays_are_found_each_way(way, agrees):
     generator = np.random.default_rng(0)
     arrays = [generator.normal(size=n).astype(np.float32) for n in (5, 1500, 70_000)]
@@ -355,6 +368,32 @@ def test_each_call_of_an_instrumented_function_is_a_run():
     assert f.run.title == "double" and jdw.last() is f.run
     with pytest.raises(ValueError, match="every"):
         jdw.instrument(double, watch="y", every=0)
+
+
+def test_an_async_function_is_instrumented_until_it_is_awaited_and_a_generator_is_not():
+    @jax.jit
+    def jitted(x):
+        y = x * 2
+        return y
+
+    async def double(x):
+        await asyncio.sleep(0)
+        return jitted(x)
+
+    def doubles(x):
+        yield jitted(x)
+
+    f = jdw.instrument(double, watch="y")
+    assert asyncio.run(f(jnp.float32(3))) == 6
+    assert f.run["y"]["value"].tolist() == [6]
+    with pytest.raises(TypeError, match="generator"):
+        jdw.instrument(doubles, watch="y")
+
+
+@pytest.mark.parametrize("option", ["values", "histograms", "lanes"])
+def test_what_is_taken_of_watched_values_asks_for_some(option):
+    with pytest.raises(ValueError, match=f"{option} .*say which as well, with watch"):
+        jdw.capture(**{option: True})
 
 
 def test_an_instrumented_method_is_given_its_object():

@@ -1,0 +1,159 @@
+"""Random Python functions, as text: what a watched name shows is told apart by how the source is written."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+HEADER = [
+    "import jax",
+    "import jax.numpy as jnp",
+    "",
+    "",
+    "def gated(a, b):  # Of a helper that is called from several places each call has its own values.",
+    "    g = jnp.tanh(a)",
+    "    o = g * b",
+    "    return o",
+    "",
+    "",
+    "def paired(a, b):",
+    "    u = a * 0.7 + b",
+    "    v = jnp.sin(u)",
+    "    return u, v",
+    "",
+    "",
+]
+
+PLAIN = [
+    "jnp.tanh({a})",
+    "jnp.sin({a}) * {b}",
+    "{a} * 0.5",
+    "{a} ** 2 * 0.3",
+    "{a} + {b}",
+    "{a} - {b}",
+    "{a} * {b}",
+    "{a} + jnp.cos({b})",
+    "{a} / (1.0 + {b} ** 2)",
+    "jax.nn.gelu({a})",
+    "jax.nn.relu({a}) + {b}",
+    "-{a}",
+    "{a} @ p['w'] * 0.3",
+    "{a} + {b} @ p['v'] * 0.3",
+    "{a} + p['bias'][None]",
+    "{a} * x",
+    "{a} * {a}.mean()",
+    "{a} - {a}.mean(-1, keepdims=True)",
+    "jax.nn.softmax({a})",
+    "jnp.where({a} > 0, {a}, {b})",
+    "gated({a}, {b})",
+    "gated({a}, {b}) + {a}",
+]
+"""Expressions of arrays that are all of one shape, and so alike for all that does not look closely."""
+
+HIGHER = [
+    "jax.jit(gated)({a}, {b})",
+    "jax.checkpoint(gated)({a}, {b})",
+    "vmap(gated)({a}, {b})",
+    "cond(p['w'].sum() > 0, gated, lambda a, b: a - b, {a}, {b})",
+]
+
+PAIRS = [
+    "jnp.split({a} @ p['u'], 2, axis=-1)",
+    "paired({a}, {b})",
+    "jnp.sin({a}), {b} * 0.4",
+    "{a} + {b}, {a} - {b}",
+    "jax.checkpoint(paired)({a}, {b})",
+    "jax.jit(paired)({a}, {b})",
+    "vmap(paired)({a}, {b})",
+    "cond(p['v'].sum() > 0, paired, lambda a, b: (b, a * 2), {a}, {b})",
+]
+
+
+class Source:
+    """A module being written, as it is and with each value noted: `h = tanh(x)` and `h = tanh(x); h = at(3, 'h', h)`."""
+
+    def __init__(self, draw):
+        self.draw, self.plain, self.noted, self.indent, self.count = draw, list(HEADER), list(HEADER), "", 0
+        for line, names in ((6, "g"), (7, "o"), (12, "u"), (13, "v")):
+            self.noted[line - 1] += noted(line, names)
+
+    def line(self, text, names=()):
+        self.plain.append(self.indent + text)
+        self.noted.append(self.indent + text + noted(len(self.plain), names))
+
+    def one_of(self, choices):
+        return self.draw(st.sampled_from(choices))
+
+    def expression(self, templates, known):
+        return self.one_of(templates).format(a=self.one_of(known[-3:]), b=self.one_of(known))
+
+    def statements(self, known, least, most, depth):
+        """Some statements; gives the names that are known after them."""
+        known = list(known)
+        for _ in range(self.draw(st.integers(least, most))):
+            kind = self.one_of(["plain"] * 4 + ["augmented", "pair", "higher", "dict"] + ["loop", "scan"] * bool(depth))
+            target, other = self.draw(st.permutations("hkqrz"))[:2]
+            if kind == "plain":
+                self.line(f"{target} = {self.expression(PLAIN, known)}", [target])
+            elif kind == "higher":
+                self.line(f"{target} = {self.expression(HIGHER, known)}", [target])
+            elif kind == "augmented":
+                target = self.one_of(known)
+                operator = self.one_of(["+", "-", "*"])
+                self.line(f"{target} {operator}= {self.expression(PLAIN, known)}", [target])
+            elif kind == "pair":
+                self.line(f"{target}, {other} = {self.expression(PAIRS, known)}", [target, other])
+                known.append(other)
+            elif kind == "dict":
+                self.line(f"d = {{'l': {self.expression(PLAIN, known)}, 'r': {self.expression(PLAIN, known)}}}", ["d"])
+                known += ["d['l']", "d['r']"]
+                continue
+            elif kind == "loop":
+                self.loop(known)
+                continue
+            else:
+                self.scan(known, target, other, depth)
+                known.append(other)
+            known.append(target)
+        return known
+
+    def loop(self, known):
+        self.line(f"for _ in range({self.draw(st.integers(2, 3))}):")
+        outer, self.indent = self.indent, self.indent + "    "
+        for _ in range(self.draw(st.integers(1, 2))):
+            target = self.one_of([one for one in known if "[" not in one])
+            self.line(f"{target} = {self.expression(PLAIN[:-2], known)}", [target])
+        self.indent = outer
+
+    def scan(self, known, last, all_of, depth):
+        self.count += 1
+        name = f"body{self.count}"
+        first, second = (self.one_of(known) for _ in "ab")
+        decorator = self.one_of(["", "", "@jax.checkpoint", "@jax.jit"])
+        if decorator:
+            self.line(decorator)
+        self.line(f"def {name}(c, t):")
+        outer, self.indent = self.indent, self.indent + "    "
+        inner = self.statements(["c", "t"], 1, 4, depth - 1)[-3:]
+        self.line(f"return {self.one_of(inner)}, {self.one_of(inner)}")
+        self.indent = outer
+        self.line(f"{last}, ys = scan({name}, {first}, jnp.stack([{first}, {second}, {second} * 0.5]))", [last, "ys"])
+        self.line(f"{all_of} = ys.sum(0)", [all_of])
+
+
+def noted(line, names):
+    return "".join(f"; {name} = at({line}, {name!r}, {name})" for name in names)
+
+
+@st.composite
+def sources(draw):
+    """A module with `loss(p, x)`, plain and noted."""
+    source = Source(draw)
+    source.line("def loss(p, x):")
+    source.indent = "    "
+    source.line("y = x * 1.5", ["y"])
+    known = source.statements(["y"], 3, 8, depth=1)
+    source.line(
+        f"total = ({source.one_of(known[-3:])} * {source.one_of(known)} + {source.one_of(known)}).sum()", ["total"]
+    )
+    source.line("return total")
+    return "\n".join(source.plain) + "\n", "\n".join(source.noted) + "\n"

@@ -1,0 +1,175 @@
+"""Of random functions each value and gradient that is shown under a name is what that name stands for.
+
+The functions are random source (`random_source.py`). What is true of them is found without a compiler: their loops and
+branches run as Python, where a call notes each value that is assigned and adds a zero to it, to which JAX gives the gradient.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from jax import lax
+
+import jax_debug_widgets as jdw
+from tests.watch.random_source import sources
+
+LANES = 2
+ROWS, WIDTH = 3, 4
+RNG = np.random.default_rng(0)
+SHAPES = {"w": (4, 4), "v": (4, 4), "u": (4, 8), "bias": (4,)}
+P = {name: jnp.asarray(RNG.normal(size=shape), jnp.float32) for name, shape in SHAPES.items()}
+X = jnp.asarray(RNG.normal(size=(LANES, ROWS, WIDTH)), jnp.float32)
+
+ONE = {
+    "jit": lambda loss: jax.jit(loss)(P, X[0]),
+    "jit(grad)": lambda loss: jax.jit(jax.grad(loss))(P, X[0]),
+    "jit(value_and_grad)": lambda loss: jax.jit(jax.value_and_grad(loss))(P, X[0]),
+    "jit(grad(x))": lambda loss: jax.jit(jax.grad(loss, argnums=1))(P, X[0]),
+    "grad(jit)": lambda loss: jax.grad(jax.jit(loss))(P, X[0]),
+    "value_and_grad(jit)": lambda loss: jax.value_and_grad(jax.jit(loss))(P, X[0]),
+    "grad": lambda loss: jax.grad(loss)(P, X[0]),
+    "jit(grad(checkpoint))": lambda loss: jax.jit(jax.grad(jax.checkpoint(loss)))(P, X[0]),
+}
+ALL = {
+    "jit(vmap)": lambda loss: jax.jit(jax.vmap(loss, (None, 0)))(P, X),
+    "jit(vmap(grad))": lambda loss: jax.jit(jax.vmap(jax.grad(loss), (None, 0)))(P, X),
+    "jit(grad(vmap))": lambda loss: jax.jit(jax.grad(lambda p: jax.vmap(loss, (None, 0))(p, X).sum()))(P),
+    "vmap(grad(jit))": lambda loss: jax.vmap(jax.grad(jax.jit(loss)), (None, 0))(P, X),
+}
+
+
+class Truth:
+    """What an un-jitted run assigns: the place, the name and the step -> the value of each execution, by lane."""
+
+    def __init__(self, source, lanes):
+        self._zeros, self._steps, self._lanes, self._branches = {}, [], [], 0
+        module = {"at": self._at, "scan": self._scan, "cond": self._cond, "vmap": self._vmap}
+        exec(compile(source, "<noted>", "exec"), module)  # noqa: S102 - what we have written ourselves
+        with_jit = jax.jit, jax.checkpoint
+        jax.jit = jax.checkpoint = lambda f: f
+        try:
+            self._run = lambda: sum(self._lane(lane, module["loss"], P, X[lane]) for lane in range(lanes))
+            _, values = self._noting({})
+            zeros = jax.tree.map(jnp.zeros_like, values)
+            gradients = jax.grad(lambda zeros: self._noting(zeros)[0])(zeros)
+        finally:
+            jax.jit, jax.checkpoint = with_jit
+        self.values, self.gradients = _joined(values), _joined(gradients)
+
+    def _noting(self, zeros):
+        self._zeros, self._noted, self._counts = zeros, {}, defaultdict(itertools.count)
+        return self._run(), self._noted
+
+    def _at(self, line, name, tree):
+        return jax.tree_util.tree_map_with_path(
+            lambda path, leaf: self._leaf(line, name + jax.tree_util.keystr(path), leaf), tree
+        )
+
+    def _leaf(self, line, name, value):
+        lanes, steps = tuple(self._lanes), tuple(self._steps)
+        key = line, name, steps, next(self._counts[line, name, steps, lanes]), lanes
+        self._noted[key] = value
+        return value + self._zeros.get(key, 0.0)
+
+    def _scan(self, body, carry, xs):
+        ys = []
+        for step, x in enumerate(xs):
+            self._steps.append(step)
+            carry, y = body(carry, x)
+            self._steps.pop()
+            ys.append(y)
+        return carry, jnp.stack(ys)
+
+    def _cond(self, predicate, yes, no, *operands):
+        return (yes if predicate else no)(*operands)
+
+    def _vmap(self, f):
+        def mapped(*args):
+            found = [self._lane(lane, f, *(one[lane] for one in args)) for lane in range(len(args[0]))]
+            return jax.tree.map(lambda *lanes: jnp.stack(lanes), *found)
+
+        return mapped
+
+    def _lane(self, lane, f, *args):
+        self._lanes.append(lane)
+        result = f(*args)
+        self._lanes.pop()
+        return result
+
+
+def _joined(values):
+    """The place, the name and the step -> for each execution what it may be: where lanes are alike also one of them."""
+    found = defaultdict(list)
+    for (line, name, steps, count, lanes), value in values.items():
+        found[line, name, steps, count, len(lanes)].append((lanes, np.asarray(value, np.float64)))
+    joined = defaultdict(list)
+    for (line, name, steps, _, _), by_lane in found.items():
+        lanes, arrays = zip(*by_lane, strict=True)
+        sizes = np.max(lanes, 0) + 1
+        alike = [np.stack(arrays).reshape(*sizes, *arrays[0].shape)]
+        for axis in range(len(sizes)):
+            alike += [one.take([0], axis) for one in alike if (one == one.take([0], axis)).all()]
+        joined[line, name, steps].append(alike)
+    return joined
+
+
+def is_of(event, array):
+    """Whether an event's statistics are those of an array."""
+    told = {name: float(value) for name, value in event.kwargs.items()}
+    scale = np.abs(array).max(initial=1e-3)
+    close = lambda number, wanted: abs(number - wanted) <= 2e-3 * scale  # noqa: E731
+    if array.size == 1:
+        return close(told["value"], array.item())
+    if set(told) == {"value"}:
+        return False
+    return (
+        close(told["min"], array.min())
+        and close(told["max"], array.max())
+        and close(told["mean"], array.mean())
+        and close(told["l2"] / np.sqrt(array.size), np.linalg.norm(array) / np.sqrt(array.size))
+    )
+
+
+def differences(source, noted, transform, file):
+    """What is shown and is not so, and how many values and gradients are not shown."""
+    is_mapped = transform in ALL
+    truth = Truth(noted, LANES if is_mapped else 1)
+    file.write_text(source)
+    module = {"scan": lax.scan, "cond": lax.cond, "vmap": jax.vmap}
+    exec(compile(source, str(file), "exec"), module)  # noqa: S102
+    with jdw.capture(watch=True) as run:
+        jax.block_until_ready({**ONE, **ALL}[transform](module["loss"]))
+    jax.effects_barrier()
+    wrong, seen = [], set()
+    sites = {name: site for name, site in run.values.sites().items() if site.file == str(file)}
+    ids = {site.id for site in sites.values()}
+    for event in run.events:
+        site = event.site
+        if site.id not in ids:
+            continue
+        role, name = site.watch.role, site.watch.name
+        of_role = truth.values if role == "value" else truth.gradients
+        known = [key for key in of_role if key[:2] == (site.line, name)]
+        at_step = [key for key in known if event.step is None or key[2] == event.step]
+        right = any(is_of(event, one) for key in at_step for arrays in of_role[key] for one in arrays)
+        if known and not right:
+            told = {name: float(number) for name, number in event.kwargs.items()}
+            wrong.append(f"{transform}: {site.label}, line {site.line}, step {event.step} is not {told}")
+        seen.update((role, key) for key in at_step if right)
+    return wrong, seen, truth, run
+
+
+@settings(
+    max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
+@given(source=sources(), transform=st.sampled_from([*ONE, *ALL]))
+def test_what_a_name_shows_is_so(source, transform, tmp_path):
+    wrong, *_ = differences(*source, transform, tmp_path / "program.py")
+    note(source[0])
+    assert not wrong, "\n".join(wrong)
