@@ -165,14 +165,16 @@ class Pattern:
 
     def _is_name(self, one: Named) -> bool:
         # A name may hold what a glob gives a meaning (`params["w"]`), and be the root of a tree (`params`).
-        if one.name == self._name:
+        name, wanted = (text.replace('"', "'") for text in (one.name, self._name))
+        if name == wanted:
             return True
         if _EXPRESSION.search(one.name):  # What is only returned is asked for as it is written.
             return False
-        if one.name.startswith((f"{self._name}[", f"{self._name}.")):
+        if name.startswith((f"{wanted}[", f"{wanted}.")):
             return True
-        qualified = f".{one.function.replace('.<locals>', '')}.{one.name}"
-        return fnmatch.fnmatchcase(one.name, self._name) or fnmatch.fnmatchcase(qualified, f"*.{self._name}")
+        wanted = wanted.replace("['", "[[]'")  # A key (`g*['w']`), and no choice of characters.
+        qualified = f".{one.function.replace('.<locals>', '')}.{name}"
+        return fnmatch.fnmatchcase(name, wanted) or fnmatch.fnmatchcase(qualified, f"*.{wanted}")
 
     def _is_scope(self, stack: str) -> bool:
         scopes = scope_of(stack).split("/")

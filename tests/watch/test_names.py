@@ -511,3 +511,10 @@ def test_what_is_not_to_be_found_is_answered_with_the_nearest_of_its_kind(asked,
         f(jnp.ones((3, 3)))
     (note,) = run.status().notes
     assert note.startswith(f"Nothing to watch {told}")
+
+
+@pytest.mark.parametrize("asked", ['p["w"]', "p['w']", "p*['w']", '*["w"]'])
+def test_a_leaf_is_asked_for_with_either_quotes_and_by_its_key(watched, asked):
+    run = watched(jax.jit(lambda p: p["w"] * p["b"]), {"w": X, "b": X}, watch=asked)
+    assert list(run.values) == ["p['w']"]
+    assert not run.status().notes
