@@ -142,6 +142,8 @@ def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[li
     told = _parts_by_path(equation)
     if told:
         return [[one for one in escaping if told[one[2]] == part] for part in range(count)]
+    if name in ("jit", "pjit") and "jvp(" in body.stack_of(escaping[0][1]):
+        return []  # What nothing uses is left out, and what the derivative needs is added.
     escapes = {one[2]: one for one in escaping}
     carried = equation.params["num_carry"] if name == "scan" else results
     if name == "scan" and not _is_counted(equation):

@@ -150,3 +150,19 @@ def test_what_may_have_another_structure_has_no_paths_of_another_tree(watched, a
     agrees(run["rows['one']['w']"], params["one"]["w"].sum(0))
     agrees(run["other[0]"], params["two"]["w"].T * 2)
     assert not [name for name in run.values if name.startswith("other['")]
+
+
+def test_of_what_a_jitted_function_returns_what_nothing_uses_is_left_out_where_it_is_differentiated(watched, agrees):
+    @jax.jit
+    def paired(a, b):
+        u = a * 0.7 + b
+        v = jnp.sin(u)
+        return u, v
+
+    def loss(x):
+        r, q = paired(x, x)  # noqa: RUF059 - that is the case.
+        return (jnp.tanh(q) * q).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X)
+    agrees(run["q"], jnp.sin(X * 1.7))
+    assert "r" not in run.values
