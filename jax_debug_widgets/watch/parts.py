@@ -13,6 +13,9 @@ from jax_debug_widgets.watch.derivatives import differentiating, parts_of_deriva
 from jax_debug_widgets.watch.loads import fields_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
+_PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
+"""Primitives that give what a function of the user's returns."""
+
 _INDEX = re.compile(r"\[(\d+)\]")
 _FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
 
@@ -142,7 +145,7 @@ def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[li
     told = _parts_by_path(equation)
     if told:
         return [[one for one in escaping if told[one[2]] == part] for part in range(count)]
-    if name in ("jit", "pjit") and "jvp(" in body.stack_of(escaping[0][1]):
+    if name in _PROGRAMS and "jvp(" in body.stack_of(escaping[0][1]):
         return []  # What nothing uses is left out, and what the derivative needs is added.
     escapes = {one[2]: one for one in escaping}
     carried = equation.params["num_carry"] if name == "scan" else results

@@ -152,8 +152,16 @@ def test_what_may_have_another_structure_has_no_paths_of_another_tree(watched, a
     assert not [name for name in run.values if name.startswith("other['")]
 
 
-def test_of_what_a_jitted_function_returns_what_nothing_uses_is_left_out_where_it_is_differentiated(watched, agrees):
-    @jax.jit
+RUN = {
+    "jit": jax.jit,
+    "checkpoint": jax.checkpoint,
+    "cond": lambda f: lambda *args: lax.cond(args[0].sum() > 0, f, lambda a, b: (b, a), *args),
+}
+
+
+@pytest.mark.parametrize("run_as", RUN)
+def test_what_a_function_returns_and_nothing_uses_is_left_out_where_it_is_differentiated(run_as, watched, agrees):
+    @RUN[run_as]
     def paired(a, b):
         u = a * 0.7 + b
         v = jnp.sin(u)
