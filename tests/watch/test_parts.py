@@ -154,7 +154,6 @@ def test_what_may_have_another_structure_has_no_paths_of_another_tree(watched, a
 
 RUN = {
     "jit": jax.jit,
-    "checkpoint": jax.checkpoint,
     "cond": lambda f: lambda *args: lax.cond(args[0].sum() > 0, f, lambda a, b: (b, a), *args),
 }
 
