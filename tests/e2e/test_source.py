@@ -114,7 +114,8 @@ def notebook(lab, lab_page, hold):
 
 
 def value(panel: PanelOnScreen, name: str) -> Locator:
-    """What stands beside the line that computes `name`."""
+    """What stands beside the line that computes `name`; a panel off screen paints nothing that could be clicked."""
+    panel.root.scroll_into_view_if_needed()
     return panel.root.locator(f"[data-testid=value][data-name={name}]").first
 
 
