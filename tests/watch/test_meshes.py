@@ -10,8 +10,14 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jax_debug_widgets._jax import versions
+
 W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 XS = jnp.arange(16.0).reshape(8, 2) - 3
+
+since_9 = pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="On JAX 0.8 these are missing: ARCHITECTURE.md, Limits"
+)
 
 
 def model(w, x):
@@ -31,7 +37,7 @@ def by_hand(xs=XS):
     return {"h": xs @ W, "t": t, "grad/t": 2 * t, "grad/h": 2 * t * (1 - t**2)}
 
 
-@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+@pytest.mark.parametrize("kind", [AxisType.Auto, pytest.param(AxisType.Explicit, marks=since_9)])
 def test_values_and_gradients_of_what_the_compiler_splits(watched, agrees, kind):
     mesh = mesh_of(kind=kind)
     xs = jax.device_put(XS, NamedSharding(mesh, P("d")))
@@ -43,6 +49,7 @@ def test_values_and_gradients_of_what_the_compiler_splits(watched, agrees, kind)
     assert len(run.status().notes) == 1, run.status().notes  # What it costs.
 
 
+@since_9
 def test_gradients_in_a_loop_of_what_the_compiler_splits(watched, agrees):
     xs = jax.device_put(XS, NamedSharding(mesh_of(), P("d")))
 
@@ -57,6 +64,7 @@ def test_gradients_in_a_loop_of_what_the_compiler_splits(watched, agrees):
     agrees(run["grad/t"], by_hand()["grad/t"], 1)
 
 
+@since_9
 def test_gradients_in_a_shard_map(watched, agrees):
     def summed(w, xs):
         return lax.psum(model(w, xs), "d")
