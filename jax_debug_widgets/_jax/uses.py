@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from jax._src import core
 
-from jax_debug_widgets._jax.frames import is_pushed_forward, is_pushed_now, levels_of
+from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.place import Place
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
@@ -60,6 +61,7 @@ class Uses:
         self.transposed: list[int] = []
         self.cotangents = {jaxpr.invars[i] for i in around.cotangents if i < len(jaxpr.invars)}
         self._ones: set[Any] = set()
+        self._frames: dict[Any, tuple[Level, ...]] = {}
         stack = str(place.stack)
         for number, equation in enumerate(jaxpr.eqns):
             if equation.primitive.name == "reshard" and self._is_one(equation.invars[0]):
@@ -112,27 +114,37 @@ class Uses:
 
     def _forward(self, number: int, key: str) -> tuple[core.Jaxpr, Place, Around] | None:
         """The program of the forward pass whose transposed one equation `number` runs."""
-        equation, around = self._equations[number], self._around.forward
+        equation = self._equations[number]
         transposed = self._alike(equation, level=1)
-        for uses in (self, Uses(*around)) if around else (self,):
-            forward = uses._alike(equation, level=0)
-            if number in transposed and len(forward) == len(transposed):
+        for uses in (self, self._of_forward):
+            forward = uses._alike(equation, level=0) if uses else []
+            if uses and number in transposed and len(forward) == len(transposed):
                 at = forward[-1 - transposed.index(number)]  # The last is transposed first.
                 program = _program(uses._equations[at], key)
                 place = uses._place.inside(uses._equations[at], key, program)
                 return program, place, uses.around(at, uses._equations[at], key)
         return None
 
+    @cached_property
+    def _of_forward(self) -> Uses | None:
+        return Uses(*self._around.forward) if self._around.forward else None
+
     def _alike(self, equation: core.JaxprEqn, level: int) -> list[int]:
         """The equations of the same primitive and line that are inside so many transposed programs."""
-        frames = levels_of(equation.source_info.traceback)
+        frames = self._frames_of(equation)
         return [
             number
             for number, one in enumerate(self._equations)
             if self.transposed[number] == level
             and one.primitive is equation.primitive
-            and (levels_of(one.source_info.traceback) == frames or len(self._equations) == 1)
+            and (self._frames_of(one) == frames or len(self._equations) == 1)
         ]
+
+    def _frames_of(self, equation: core.JaxprEqn) -> tuple[Level, ...]:
+        traceback = equation.source_info.traceback
+        if traceback not in self._frames:
+            self._frames[traceback] = levels_of(traceback)
+        return self._frames[traceback]
 
     def is_cotangent(self, atom: Any) -> bool:
         """Whether this operand is a cotangent."""
@@ -166,9 +178,8 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
 
 def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
     """File, line and name of the function that a program is of; of an un-jitted loop that which it runs."""
-    if [equation.primitive.name for equation in jaxpr.eqns] == ["scan"]:
-        jaxpr = jaxpr.eqns[0].params["jaxpr"].jaxpr
-    about = jaxpr.debug_info
+    scan = _lone_scan(jaxpr)
+    about = scan.params["jaxpr"].jaxpr.debug_info if scan else jaxpr.debug_info
     return about.func_filename, about.func_lineno, about.func_name
 
 
@@ -190,15 +201,18 @@ def _program(equation: core.JaxprEqn, key: str) -> core.Jaxpr:
     return program.jaxpr if isinstance(program, core.ClosedJaxpr) else program
 
 
+def _lone_scan(jaxpr: core.Jaxpr) -> core.JaxprEqn | None:
+    return jaxpr.eqns[0] if [equation.primitive.name for equation in jaxpr.eqns] == ["scan"] else None
+
+
 def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
     """Those operands of a transposed `scan` that is a program of its own, as `jax.grad` of an un-jitted function makes it.
 
     What it carries; and of what it takes a slice at a time the first ones, as many as make all that it gives linear in them.
     """
-    is_scan = [equation.primitive.name for equation in jaxpr.eqns] == ["scan"]
-    if not (is_scan and stack.startswith("transpose(")):
+    scan = _lone_scan(jaxpr)
+    if scan is None or not stack.startswith("transpose("):
         return frozenset()
-    (scan,) = jaxpr.eqns
     first, inner = scan.params["num_consts"], scan.params["jaxpr"].jaxpr
     least = first + scan.params["num_carry"]
     last = next((one for one in range(least, len(scan.invars)) if _is_linear(inner, inner.invars[first:one])), least)

@@ -122,9 +122,11 @@ class WatchHooks(Replacing):
         if "transpose(" not in str(place.stack):
             self._forward[function] = weakref.ref(program), place
             return _Pass(watcher).program(program, place, replicas, None)
-        before, its_place = self._forward.get(function, (lambda: None, place))
-        forward = before()
-        return _Pass(watcher).program(program, place, replicas, (forward.jaxpr, its_place) if forward else None)
+        known = self._forward.get(function)
+        forward = known[0]() if known else None
+        return _Pass(watcher).program(
+            program, place, replicas, (forward.jaxpr, known[1]) if known and forward else None
+        )
 
 
 class _Pass:

@@ -7,6 +7,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+_NOT_INNERMOST = (
+    "A capture that began in this one goes on after its end (in another task?): what fired since then is among that one's "
+    "events, not here. JAX tells threads apart, and no tasks."
+)
+
+_OTHER_THREAD = (
+    "This capture was ended in another thread than it began in: what that one compiles is captured for this run until the "
+    "thread ends. End a capture where it began."
+)
+
 MakeContext = Callable[[], AbstractContextManager[None]]
 
 
@@ -29,17 +39,19 @@ class Contexts:
         context.__enter__()
         self._of_this_thread().append(_Entered(owner, make, context))
 
-    def leave(self, owner: object) -> bool:
-        """Leave what `owner` has entered; what was entered since stays. Whether there was nothing of that."""
+    def leave(self, owner: object) -> str:
+        """Leave what `owner` has entered; what was entered since stays. What a person should know of that, or nothing."""
         entered = self._of_this_thread()
-        place = next(number for number, one in enumerate(entered) if one.owner is owner)
+        place = next((number for number, one in enumerate(entered) if one.owner is owner), None)
+        if place is None:
+            return _OTHER_THREAD
         _, *since = left = entered[place:]
         del entered[place:]
         for one in reversed(left):
             one.context.__exit__(None, None, None)
         for one in since:
             self.enter(one.owner, one.make)
-        return not since
+        return _NOT_INNERMOST if since else ""
 
     def _of_this_thread(self) -> list[_Entered]:
         return self._local.__dict__.setdefault("entered", [])

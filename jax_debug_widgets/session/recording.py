@@ -20,11 +20,6 @@ _CANNOT_END = (
     "under %%jaxdebug it is ended on all of them."
 )
 
-_NOT_INNERMOST = (
-    "A capture that began in this one goes on after its end (in another task?): what fired since then is among that one's "
-    "events, not here. JAX tells threads apart, and no tasks."
-)
-
 _UNSEEN_S = 0.4
 """Between two looks at what has fired in a run without a panel: each takes Python's lock from the program for a millisecond."""
 
@@ -54,8 +49,9 @@ class Recording:
     def finish(self, error: BaseException | None = None) -> None:
         """Capture no more, and wait until what was dispatched has drained, if the options say so."""
         run = self.run
-        if self._is_in_context and not self._session.contexts.leave(self):
-            run.note(_NOT_INNERMOST)
+        note = self._session.contexts.leave(self) if self._is_in_context else ""
+        if note:
+            run.note(note)
         run.call_log.abandon_all(error)
         run.returned(error)
         try:

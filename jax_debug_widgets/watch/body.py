@@ -276,6 +276,11 @@ def _function_of(jaxpr: Any) -> tuple[str | None, int | None]:
     return about.func_filename, about.func_lineno
 
 
+def type_of(variable: Any) -> tuple[Any, Any]:
+    """The shape and dtype of a variable."""
+    return variable.aval.shape, variable.aval.dtype
+
+
 def is_array(variable: Any) -> bool:
     """Whether a variable has numbers that statistics can be taken of."""
     aval: Any = getattr(variable, "aval", None)

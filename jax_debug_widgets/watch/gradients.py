@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.source import Span, Statement
+
+_SUMS = {"add": 2, "add_any": 2, "sub": 1}
+"""Primitives that are no equations where they are transposed, and how many of their operands have their cotangent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Assignment:
 
 def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
     """Each name with its cotangent in `body`, and the first equation that takes that."""
-    if one.statement.is_return or len(one.statement.targets) != 1:
+    if not body.transposed or one.statement.is_return or len(one.statement.targets) != 1:
         return
     target, call = one.statement.targets[0], one.call
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
@@ -68,11 +71,10 @@ def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
     """
     forward, (variable, number, _) = one.body, made
     equation, uses = forward.equations[number], forward.uses
-    summed = {"add": 2, "add_any": 2, "sub": 1}.get(equation.primitive.name, 0)
-    for atom in equation.invars[:summed]:
+    for atom in equation.invars[: _SUMS.get(equation.primitive.name, 0)]:
         is_once = is_array(atom) and sum(other is atom for other in equation.invars) == 1
         maker = forward.makers.get(atom) if is_once else None
-        if maker is None or atom in uses.results or _type(atom) != _type(variable):
+        if maker is None or atom in uses.results or type_of(atom) != type_of(variable):
             continue
         place = forward.levels[maker[1]]
         # What makes the operand may use it as well: for its own derivative.
@@ -81,7 +83,7 @@ def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
             continue
         found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)
         (other,) = (each for each in equation.invars if each is not atom)
-        if len(found) != 1 or _type(next(iter(found))) != _type(variable):
+        if len(found) != 1 or type_of(next(iter(found))) != type_of(variable):
             continue
         # What is itself a sum may be that of other uses of the operand, too. It is not if the other operand has it as well.
         if not any(_is_of_several_uses(body, each) and not _shares(body, one, other, each) for each in found):
@@ -101,7 +103,7 @@ def _shares(body: Body, one: Assignment, atom: Any, cotangent: Any) -> bool:
     if entering:
         return any(_is_part(body, cotangent, each) for each in entering)
     equation = forward.equations[number]
-    is_sum = equation.primitive.name in ("add", "add_any", "sub")
+    is_sum = equation.primitive.name in _SUMS
     return is_sum and any(_shares(body, one, each, cotangent) for each in reversed(equation.invars))
 
 
@@ -119,9 +121,11 @@ def _is_part(body: Body, cotangent: Any, whole: Any) -> bool:
 
 
 def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
-    """The transposed equations of an equation that an execution of the statement takes an operand from."""
+    """The transposed equations of an equation, which one execution of the statement takes an operand from."""
     equation, levels = one.body.equations[number], one.body.levels[number]
     own = [number for number in body.transposed if body.levels[number] == levels]
+    if one.executions == 1:
+        return own
     alike = [
         other
         for other, place in enumerate(one.body.levels)
@@ -129,8 +133,6 @@ def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
         and one.body.equations[other].primitive is equation.primitive
         and other not in one.body.transposed
     ]
-    if one.executions == 1:
-        return own
     call = Call(outer_of(levels[:-1]), levels[-1].file, Span(*levels[-1].span))
     parts = instances(body, call, own, repeats=True, executions=one.executions)
     if len(parts) != one.executions or len(alike) % one.executions:
@@ -205,11 +207,7 @@ def _by_type(values: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:
     """Each name with the one cotangent of its value's type, where there is just one of both."""
     found = {}
     for name, value in values.items():
-        alike = [one for one in cotangents if _type(one) == _type(value)]
-        if len(alike) == 1 and sum(_type(other) == _type(value) for other in values.values()) == 1:
+        alike = [one for one in cotangents if type_of(one) == type_of(value)]
+        if len(alike) == 1 and sum(type_of(other) == type_of(value) for other in values.values()) == 1:
             found[name] = alike[0]
     return found
-
-
-def _type(variable: Any) -> tuple[Any, Any]:
-    return variable.aval.shape, variable.aval.dtype

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
-from jax_debug_widgets.watch.body import Body, Call, Made, Outer
+from jax_debug_widgets.watch.body import Body, Call, Made, Outer, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -31,7 +31,7 @@ class Trees:
         for one in arguments:
             leaf = _LEAF.fullmatch(one.name)
             if leaf:
-                self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], _type(one.variable)))
+                self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], type_of(one.variable)))
 
     def named(
         self, body: Body, call: Call, statement: Statement, members: list[int], values: Iterable[tuple[str, Made]]
@@ -41,7 +41,7 @@ class Trees:
         for target in statement.targets:
             for name in _plain(target):
                 own = [one for one in values if one[0] == name or one[0].startswith((f"{name}[", f"{name}."))]
-                types = [_type(made[0]) for _, made in own]
+                types = [type_of(made[0]) for _, made in own]
                 if [one for one, _ in own] == [f"{name}[{number}]" for number in range(len(own))]:
                     paths = self._paths(body, call, statement, members, types)
                     renamed = {old: f"{name}{path}" for (old, _), path in zip(own, paths, strict=False)}
@@ -67,7 +67,3 @@ def _plain(target: Target) -> Iterator[str]:
         yield target.text
     for part in target.parts:
         yield from _plain(part)
-
-
-def _type(variable: Any) -> Any:
-    return variable.aval.shape, variable.aval.dtype

@@ -305,6 +305,14 @@ def test_gradients_of_a_loop_that_is_differentiated_un_jitted(watched, agrees):
             agrees(run[f"grad/{name}"], by_step[step], step)
 
 
+def stacked_layers():
+    """The weights of three layers, and what is given to the first."""
+    rng = np.random.default_rng(0)
+    shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
+    layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
+    return layers, rng.normal(size=(5, 4)).astype(np.float32)
+
+
 def block(h, p, added):
     """A layer whose sums are no equations where it is transposed; `added` is where a gradient is asked for."""
     mixed = jnp.tanh(h @ p["mix"])
@@ -329,10 +337,7 @@ def plain_block(h, p):
 
 @pytest.mark.parametrize("loss_is", ["carried", "stacked", "jitted"])
 def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is, watched, agrees):
-    rng = np.random.default_rng(0)
-    shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
-    layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
-    x = rng.normal(size=(5, 4)).astype(np.float32)
+    layers, x = stacked_layers()
 
     def loss(layers, run_block=plain_block, added=()):
         def carried(carry, one):
@@ -362,10 +367,8 @@ def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is
 
 @pytest.mark.parametrize("is_called", [False, True])
 def test_each_layer_of_a_python_loop_has_the_gradients_of_its_sums(is_called, watched):
-    rng = np.random.default_rng(0)
-    shapes = {"mix": (4, 4), "up": (4, 8), "down": (4, 4)}
-    layers = [{name: rng.normal(size=s).astype(np.float32) / 2 for name, s in shapes.items()} for _ in range(3)]
-    x = rng.normal(size=(5, 4)).astype(np.float32)
+    stacked, x = stacked_layers()
+    layers = [{name: weights[number] for name, weights in stacked.items()} for number in range(3)]
 
     def called(x, run_block=plain_block, added=((),) * 3):
         last = x
@@ -392,10 +395,7 @@ def test_each_layer_of_a_python_loop_has_the_gradients_of_its_sums(is_called, wa
 
 @pytest.mark.parametrize("is_jitted", [False, True])
 def test_gradients_of_sums_and_parts_where_the_forward_pass_is_another_program(is_jitted, watched, agrees):
-    rng = np.random.default_rng(0)
-    shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
-    layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
-    x = rng.normal(size=(5, 4)).astype(np.float32)
+    layers, x = stacked_layers()
 
     def loss(layers, run_block=plain_block, added=()):
         def step(h, one):

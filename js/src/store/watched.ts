@@ -99,19 +99,11 @@ export class WatchTable {
   /** `nan` or `inf` where it tells that the value was not finite. */
   set(row: number, value: number, y: number): "" | "nan" | "inf" {
     const name = this.values[value] ?? "";
-    // Of no finite element there is none: what the kernel tells is where it began to look, ∞ and 0. `min` comes first.
-    const isNone =
-      name === "min" || name === "max" ? !Number.isFinite(y) : /^(mean|std)$/.test(name) && this.isEmpty(row);
-    this.columns.get(name)?.set(row, isNone ? Number.NaN : y);
+    this.columns.get(name)?.set(row, y);
     const isBad = COUNTS_BAD.test(name) ? y > 0 : this.isScalar && !Number.isFinite(y);
     if (!isBad) return "";
     if (this.bad.length === 0 || this.bad.at(-1) < this.event(row)) this.bad.push(this.event(row));
     return name === "nan" || Number.isNaN(y) ? "nan" : "inf";
-  }
-
-  /** Whether no element of an array was finite. */
-  private isEmpty(row: number): boolean {
-    return this.has("min") && Number.isNaN(this.at(row, "min"));
   }
 
   /** What a plot of `y` marks: `y` where it is not finite, or what the value had that its statistics leave out. */
@@ -121,7 +113,7 @@ export class WatchTable {
       ? Number.NaN
       : this.at(row, "posinf")
         ? Number.POSITIVE_INFINITY
-        : -Number.POSITIVE_INFINITY;
+        : Number.NEGATIVE_INFINITY;
   }
 
   /** The executions, as a batch tells them. */
