@@ -253,7 +253,8 @@ class Session:
             with self.capture.on(run.options.settings(run.box)):
                 yield
         finally:
-            self._own.remove(run)
+            if run in self._own:  # It may have been ended here.
+                self._own.remove(run)
 
     def _ingest(self, run: Run, lot: Lot) -> None:
         calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)

@@ -154,3 +154,21 @@ def test_python_has_its_own_methods_back():
         assert threading.Thread.start is not start
     assert threading.Thread.start is start
     assert ThreadPoolExecutor.submit is submit
+
+
+def test_a_capture_that_ends_in_another_thread_ends_and_says_so():
+    step = printing("other")
+
+    def ended_elsewhere():  # In a thread of its own, which stays captured.
+        capture = jdw.capture()
+        run = capture.__enter__()
+        step(1.0)
+        with ThreadPoolExecutor(1) as other:
+            other.submit(capture.__exit__, None, None, None).result(PATIENCE)
+        return run
+
+    with ThreadPoolExecutor(1) as thread:
+        run = thread.submit(ended_elsewhere).result(PATIENCE)
+    assert run.status().state == "done"
+    assert texts(run) == ["other 1.0"]
+    assert any("ended in another thread" in note for note in run.status().notes)
