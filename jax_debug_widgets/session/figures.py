@@ -69,7 +69,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
 def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
     choice = choose(name, run.choices(), run.read)
-    positions, steps = run.store.firings(choice.site.id)
+    positions, steps = run.store.firings(choice.site.id, phantoms=True)
     kept = np.unique(steps)
     wanted = kept[step] if step < 0 and -step <= len(kept) else step
     lanes = positions[steps == wanted]

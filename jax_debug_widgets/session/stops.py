@@ -66,7 +66,7 @@ class StopFeed:
         """With the loop step, which the store knows: it counts the firings of a call."""
         if stop.scene.site >= 0 and not stop.scene.step:
             self._run.collect()
-            positions, _ = self._run.store.firings(stop.scene.site)
+            positions, _ = self._run.store.firings(stop.scene.site, phantoms=True)
             if len(positions):
                 stop.scene = replace(stop.scene, step=self._run.store.event(int(positions[-1])).step)
         return stop

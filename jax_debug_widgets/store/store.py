@@ -289,10 +289,10 @@ class Store:
         with self._lock:
             return dict(self._nonfinite)
 
-    def firings(self, site_id: int) -> tuple[np.ndarray, np.ndarray]:
-        """The events of a site that are kept, in the order of `series`: positions int64[n], occurrences int64[n]."""
+    def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The events of a site that are kept, as in `series`: positions int64[n], occurrences int64[n]."""
         pieces = self.columns(0, self._count)
-        mine = [np.flatnonzero(piece.site == site_id) for piece in pieces]
+        mine = [np.flatnonzero((piece.site == site_id) & (phantoms | ~piece.phantom)) for piece in pieces]
         positions = [piece.first + chosen for piece, chosen in zip(pieces, mine, strict=True)]
         occurrences = [piece.occurrence[chosen] for piece, chosen in zip(pieces, mine, strict=True)]
         none = np.zeros(0, np.int64)

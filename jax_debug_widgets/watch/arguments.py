@@ -95,7 +95,7 @@ def _argument_leaves(
     if len(parts) != len(variables):
         head = Statement(Span(function.first, 0, function.first, 0), ast.Name(argument), (), function, repeats=False)
         call = Call((), body.jaxpr.debug_info.func_filename or "", head.span)
-        used = fields_of(body, call, head, argument, variables, set(), body.calls)
+        used = fields_of(body, call, head, argument, variables, set())
         parts = [name if name and used.count(name) == 1 else f"{argument}[{i}]" for i, name in enumerate(used)]
     yield from zip(parts, variables, strict=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets.watch.body import Body, Call, outer_of
@@ -74,14 +74,13 @@ def fields_of(
     name: str,
     variables: Sequence[Any],
     inside: set[int],
-    calls: Container[Call],
 ) -> list[str | None]:
     """Of each variable of the tree `info` what the source says of it, `info.energy`, where it does."""
     if statement.function is None:
         return [None] * len(variables)
     loads = _loads(statement.function, statement, name)
     # An array's own items and properties (`x[0]`, `x.T`) are operations, which have that very range.
-    loads = [one._replace(is_bare=one.is_bare or Call(call.outer, call.file, one.span) in calls) for one in loads]
+    loads = [one._replace(is_bare=one.is_bare or Call(call.outer, call.file, one.span) in body.calls) for one in loads]
     takers = [list(_takers(body, call, variable, inside)) for variable in variables]
     if len(variables) == 1:  # Of what is no tree JAX may say `result[0]`.
         takers = [[Taken(one.span) for one in own] for own in takers]

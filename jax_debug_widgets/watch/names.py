@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from jax_debug_widgets.watch.arguments import arguments
+from jax_debug_widgets.watch.arguments import Argument, arguments
 from jax_debug_widgets.watch.body import Body, Call, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances
@@ -59,17 +59,19 @@ def label_of(name: str, role: Role) -> str:
 def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
     """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made."""
     stack = str(body.place.stack)
+    taken = list(arguments(body, wanted))
     found: list[Named] = [
         Named(
             one.variable, one.name, "value", True, one.file, one.span, one.function, -1, "argument", stack, one.carried
         )
-        for one in arguments(body, wanted)
+        for one in taken
     ]
-    own = list(_assignments(body, wanted))
+    own = list(_assignments(body, taken, wanted))
     for one in own:
         found += [_named(body, made[0], made[1], name, "value", one) for name, made in one.values]
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
-    there = list(_assignments(body.forward, wanted)) if body.forward else []
+    forward = body.forward
+    there = list(_assignments(forward, list(arguments(forward, wanted)), wanted)) if forward else []
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
         found += [
@@ -79,8 +81,8 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
     return _distinct(found)
 
 
-def _assignments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Assignment]:
-    trees = Trees(arguments(body, wanted))
+def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> Iterator[Assignment]:
+    trees = Trees(taken)
     for call, members in body.calls.items():
         if not wanted(call.file):
             continue
@@ -90,7 +92,7 @@ def _assignments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Assignme
             repeats = statement.repeats or _is_repeated(body, members, call)
             forward = [one for one in members if not body.is_backward(one, call.depth)]
             parts = instances(body, call, forward, repeats=repeats)
-            made = [(part, assigned(body, call, statement, part, body.calls)) for part in parts]
+            made = [(part, assigned(body, call, statement, part)) for part in parts]
             values = [one for part, own in made for one in trees.named(body, call, statement, part, own)]
             function = body.levels[members[0]][call.depth].function
             yield Assignment(body, call, statement, values, function, len(parts), repeats)

@@ -20,9 +20,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 _FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
 
 
-def assigned(
-    body: Body, call: Call, statement: Statement, members: list[int], calls: dict[Call, list[int]]
-) -> Iterator[tuple[str, Made]]:
+def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -> Iterator[tuple[str, Made]]:
     """Each name of a statement with the variable of one execution of it."""
     escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])]
     if not escaping:
@@ -31,16 +29,16 @@ def assigned(
         yield body.source(call.file).text(call.span), escaping[0]
     for target in statement.targets:
         if target.is_plain:
-            parts = [(target, _whole(body, call, statement, escaping, members, calls))]
+            parts = [(target, _whole(body, call, statement, escaping, members))]
         elif any(part.text.startswith("*") for part in target.parts):
             continue
         else:
-            made = _taken_apart(body, call, statement, target, escaping, members, calls)
+            made = _taken_apart(body, call, statement, target, escaping, members)
             if differentiating(body, members[0], call.depth) in ("vjp", "linearize"):
                 made[1:2] = [[]]  # The second is a function.
             parts = list(zip(target.parts, made, strict=False))
         for part, made in parts:
-            yield from _leaves(body, call, statement, part, made, set(members), calls)
+            yield from _leaves(body, call, statement, part, made, set(members))
 
 
 def _whole(
@@ -49,7 +47,6 @@ def _whole(
     statement: Statement,
     escaping: list[Made],
     members: list[int],
-    calls: dict[Call, list[int]],
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
     found = _without_tangents(body, escaping)
@@ -59,7 +56,7 @@ def _whole(
         used = [one for one in found if body.is_taken(one[0], set(members), call.depth)]
         found = used if len(used) == 1 else found
     if len(found) > 1 and not differentiating(body, members[0], call.depth):
-        returned = _returned(body, call, members, len(found), calls) or []
+        returned = _returned(body, call, members, len(found)) or []
         elements = [one for part in returned for one in part]
         if all(len(part) == 1 for part in returned) and set(elements) == set(found):
             return elements
@@ -79,7 +76,6 @@ def _taken_apart(
     target: Target,
     escaping: list[Made],
     members: list[int],
-    calls: dict[Call, list[int]],
 ) -> list[list[Made]]:
     """What each part of a tuple target stands for; nothing where the parts cannot be told."""
     count, inside = len(target.parts), set(members)
@@ -91,7 +87,7 @@ def _taken_apart(
             return found
     else:
         by = differentiating(body, members[0], call.depth)
-        found = None if by else _returned(body, call, members, count, calls)  # What differentiates gives other things.
+        found = None if by else _returned(body, call, members, count)  # What differentiates gives other things.
         if found and any(found):
             return found
         forward, backward = (
@@ -117,7 +113,6 @@ def _leaves(
     target: Target,
     made: Sequence[Made],
     inside: set[int],
-    calls: dict[Call, list[int]],
 ) -> Iterator[tuple[str, Made]]:
     """The names of what goes to one target: of several the leaves of a tree, by field or in order."""
     variables = [variable for variable, _, _ in made]
@@ -128,9 +123,9 @@ def _leaves(
             used = in_order if used.items() <= in_order.items() else used
         for number, part in enumerate(target.parts):
             own = [one for one in made if used.get(one[0]) == number]
-            yield from _leaves(body, call, statement, part, own, inside, calls)
+            yield from _leaves(body, call, statement, part, own, inside)
         return
-    fields = fields_of(body, call, statement, target.text, variables, inside, calls)
+    fields = fields_of(body, call, statement, target.text, variables, inside)
     for index, (one, field) in enumerate(zip(made, fields, strict=True)):
         if field is not None and fields.count(field) == 1:
             yield field, one
@@ -219,9 +214,7 @@ def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list
     return sorted(made, key=first_use)
 
 
-def _returned(
-    body: Body, call: Call, members: list[int], count: int, calls: dict[Call, list[int]]
-) -> list[list[Made]] | None:
+def _returned(body: Body, call: Call, members: list[int], count: int) -> list[list[Made]] | None:
     """What an inlined function returned: the variable of each element of the tuple after its `return`."""
     levels = body.levels[members[0]]
     if len(levels) <= call.depth + 1:
@@ -236,7 +229,7 @@ def _returned(
     for returned in reversed(function.returns):
         value = returned.value
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
-            return [_made_by(body, element, inner.file, function, outer, set(members), calls) for element in value.elts]
+            return [_made_by(body, element, inner.file, function, outer, set(members)) for element in value.elts]
     return None
 
 
@@ -247,7 +240,6 @@ def _made_by(
     function: Function,
     outer: Any,
     within: set[int],
-    calls: dict[Call, list[int]],
 ) -> list[Made]:
     """The variable that an expression in a function stands for."""
     spans = [span_of(node)]
@@ -259,7 +251,7 @@ def _made_by(
         ]
     for span in spans:
         call = Call(outer, file, span)
-        members = [one for one in calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
+        members = [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
         escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])] if members else []
         if escaping:
             return _in_order_of_use(body, _without_tangents(body, escaping), set(members))

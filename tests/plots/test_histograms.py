@@ -63,6 +63,26 @@ def test_a_heat_map_has_a_column_for_each_step(run):
     np.testing.assert_array_equal(counts.sum(axis=0), [500] * (STEPS - 1) + [499])
 
 
+def test_lanes_that_only_vmap_ran_have_no_hills():
+    """Each lane takes its branch at its own index of x; under `vmap` the branch runs for all, most of them phantoms."""
+
+    @jax.jit
+    def shrink(x):
+        def step(x, _):
+            def smaller(x):
+                jax.debug.print("small {x}", x=x)
+                return x / 2
+
+            return jax.lax.cond(x.sum() > 8, smaller, lambda x: x, x), None
+
+        return jax.vmap(lambda x: jax.lax.scan(step, x, jnp.arange(4))[0])(x)
+
+    with jdw.capture() as run:
+        shrink(jnp.stack([jnp.full(8, 1.0), jnp.full(8, 5.0)]))
+    hills = run.plot("x", kind="ridge")
+    assert [label.get_text() for label in hills.get_yticklabels()] == ["0", "1", "2"]
+
+
 def test_what_cannot_be_drawn_is_told(run):
     with pytest.raises(ValueError, match="shows one value: say which"):
         run.plot(kind="ridge")
