@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, outer_of
+from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.loads import fields_of, parts_by_use
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
@@ -52,9 +52,8 @@ def _whole(
     found = _without_tangents(body, escaping)
     if len({number for _, number, _ in escaping}) == 1 or isinstance(statement.value, ast.ListComp):
         return found  # In the order in which they are made.
-    if _changes_state(body, members, call.depth):
-        used = [one for one in found if body.is_taken(one[0], set(members), call.depth)]
-        found = used if len(used) == 1 else found
+    if len(found) > 1:
+        found = _without_state(body, call, found, members)
     if len(found) > 1 and not differentiating(body, members[0], call.depth):
         returned = _returned(body, call, members, len(found)) or []
         elements = [one for part in returned for one in part]
@@ -63,10 +62,19 @@ def _whole(
     return _in_order_of_use(body, found, set(members))
 
 
-def _changes_state(body: Body, members: list[int], depth: int) -> bool:
-    """Whether a module of flax is called: beside what that returns (`x = nn.BatchNorm()(x)`) it may make state, unseen."""
-    inner = body.levels[members[0]][depth + 1 : depth + 2]
-    return any(_FLAX.search(level.file) for level in inner)
+def _without_state(body: Body, call: Call, found: list[Made], members: list[int]) -> list[Made]:
+    """Without what modules of flax make unseen beside what they return: `x = nn.BatchNorm()(x)` makes new means."""
+
+    def is_of_flax(number: int, end: int | None) -> bool:
+        return any(_FLAX.search(level.file) for level in body.levels[number][call.depth + 1 : end])
+
+    if is_of_flax(members[0], call.depth + 2):
+        used = [one for one in found if body.is_taken(one[0], set(members), call.depth)]
+        return used if len(used) == 1 else found
+    returned = _returned_value(body, call, members)
+    if returned and all(one in returned or is_of_flax(one[1], None) for one in found):
+        return returned
+    return found
 
 
 def _taken_apart(
@@ -216,32 +224,41 @@ def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list
 
 def _returned(body: Body, call: Call, members: list[int], count: int) -> list[list[Made]] | None:
     """What an inlined function returned: the variable of each element of the tuple after its `return`."""
-    levels = body.levels[members[0]]
-    if len(levels) <= call.depth + 1:
+    inner = _inner_function(body, call, members)
+    if inner is None:
         return None
-    inner = levels[call.depth + 1]
-    if any(len(body.levels[one]) <= call.depth + 1 for one in members):
-        return None
-    function = body.source(inner.file).function_at(inner.code_line, inner.function)
-    if function is None:
-        return None
-    outer = outer_of(levels[: call.depth + 1])
-    for returned in reversed(function.returns):
+    for returned in reversed(inner[0].returns):
         value = returned.value
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
-            return [_made_by(body, element, inner.file, function, outer, set(members)) for element in value.elts]
+            return [_made_by(body, element, inner, set(members)) for element in value.elts]
     return None
+
+
+def _returned_value(body: Body, call: Call, members: list[int]) -> list[Made]:
+    """What an inlined function returned that ends with `return out` or the like; nothing if that cannot be told."""
+    inner = _inner_function(body, call, members)
+    if inner is None or len(inner[0].returns) != 1:
+        return []
+    return _made_by(body, inner[0].returns[0].value, inner, set(members))
+
+
+def _inner_function(body: Body, call: Call, members: list[int]) -> tuple[Function, str, Outer] | None:
+    """The inlined function that a place calls, where its equations are all in one: with its file and the frames around it."""
+    levels, depth = body.levels[members[0]], call.depth + 1
+    if any(len(body.levels[one]) <= depth for one in members):
+        return None
+    function = body.source(levels[depth].file).function_at(levels[depth].code_line, levels[depth].function)
+    return (function, levels[depth].file, outer_of(levels[:depth])) if function else None
 
 
 def _made_by(
     body: Body,
     node: ast.expr,
-    file: str,
-    function: Function,
-    outer: Any,
+    inner: tuple[Function, str, Outer],
     within: set[int],
 ) -> list[Made]:
     """The variable that an expression in a function stands for."""
+    function, file, outer = inner
     spans = [span_of(node)]
     if isinstance(node, ast.Name):
         spans = [

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from flax import linen
+from flax import linen, nnx
 from jax import lax
 
 X = jnp.arange(1.0, 5.0)
@@ -96,6 +96,26 @@ def test_the_state_that_a_module_of_flax_makes_unseen_is_no_part_of_what_it_retu
     variables = model.init(jax.random.key(0), x)
     run = watched(jax.jit(lambda v, x: model.apply(v, x, mutable=["batch_stats"])), variables, x)
     agrees(run["normed"], (x - x.mean(0, keepdims=True)) / jnp.sqrt(x.var(0, keepdims=True) + 1e-5))
+
+
+def test_the_state_that_a_module_of_the_users_own_makes_unseen_is_no_part_of_what_it_returns(watched, agrees):
+    class Normed(nnx.Module):
+        def __init__(self, rngs):
+            self.norm, self.head = nnx.BatchNorm(4, rngs=rngs), nnx.Linear(4, 2, rngs=rngs)
+
+        def __call__(self, x):
+            hidden = nnx.relu(self.norm(x))
+            return self.head(hidden)
+
+    model, x = Normed(nnx.Rngs(0)), np.arange(12, dtype=np.float32).reshape(3, 4)
+
+    @nnx.jit
+    def loss(model, x):
+        logits = model(x)
+        return (logits**2).mean()
+
+    expected = nnx.clone(model)(x)
+    agrees(watched(loss, model, x)["logits"], expected)
 
 
 def layers_of(rng):
