@@ -62,6 +62,7 @@ _NEEDED = {
         "jax._src.core.jaxprs_in_params",
         "jax._src.core.new_jaxpr_eqn",
     ),
+    "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given": ("jax._src.pjit.PjitParams",),
     "telling watched values by lane": (
         "jax._src.interpreters.batching.BatchTrace.process_primitive",
         "jax._src.interpreters.batching.BatchTrace.process_call",
@@ -153,6 +154,7 @@ PHANTOMS = "marking phantoms"
 HOISTING = "saying what JAX moves out of a loop it differentiates"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
+GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"
 ELIMINATED = "saying which callbacks the compiler removed"
 BREAKPOINTS = "the debugger at jax.debug.breakpoint"

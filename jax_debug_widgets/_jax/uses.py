@@ -11,6 +11,7 @@ from typing import Any
 from jax._src import core
 
 from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
+from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.place import Place
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
@@ -29,6 +30,7 @@ class Around:
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
       derived: whether the whole program is a derivative's: of its results JAX does not say which the program itself uses.
+      given: of a whole program what a library that has jitted it was called with.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
     """
 
@@ -40,6 +42,7 @@ class Around:
     replicas: int = 1
     pushed: bool = False
     derived: bool = False
+    given: Given | None = None
     forward: tuple[core.Jaxpr, Place, Around] | None = None
 
 
@@ -105,6 +108,7 @@ class Uses:
             cotangents.update(i for i in range(first, last) if self._is_one(operands[i]))
         return replace(
             self._around,
+            given=None,
             equation=equation,
             primal=frozenset(used),
             cotangents=frozenset(cotangents),

@@ -19,6 +19,7 @@ from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
+from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import scope_of_module
@@ -158,6 +159,7 @@ class _Pass:
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
         self._samples_loops = has_loop and not self._counts
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own)
+        around = replace(around, given=given(program))
         if forward is not None:
             own = around_program(*forward, replicas, is_jitted=not self._is_jaxs_own)
             around = replace(around, forward=(*forward, own))

@@ -29,12 +29,8 @@ class Argument:
 
 def arguments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Argument]:
     """The arguments of the function that the body is the program of, and the loop-carried names among them."""
-    about = body.jaxpr.debug_info
-    file, line = about.func_filename, about.func_lineno
-    if not file or not line or not wanted(file) or "transpose(" in str(body.place.stack):
-        return
-    function = body.source(file).function_at(line, about.func_name or "")
-    if function is None:
+    file, function = body.origin[0], body.function
+    if function is None or not wanted(file) or "transpose(" in str(body.place.stack):
         return
     carried = _carried(body)
     for name, variable in _argument_names(body, function):
@@ -65,11 +61,11 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     arguments = list(function.arguments)
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
-    told = body.jaxpr.debug_info.arg_names
+    told = body.argument_names
     is_loop = primitive in ("scan", "while")
     if body.jaxpr.debug_info.traced_for == "fori_loop" or (is_loop and told and len(told) == len(variables)):
         # JAX tells which is which, also where it has left out what nothing uses.
-        yield from ((_part(function, name), one) for name, one in zip(told or (), variables, strict=False) if name)
+        yield from ((_part(function, name), one) for name, one in zip(told, variables, strict=False) if name)
     elif primitive == "scan" and len(arguments) == len(("carry", "x")):
         first, carried = params["num_consts"], params["num_carry"]
         yield from _argument_leaves(body, function, arguments[0], variables[first : first + carried])
@@ -79,8 +75,8 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     elif primitive in ("scan", "while") and len(arguments) == len(("i", "x")):
         return
     elif primitive not in ("scan", "while"):
-        if told is not None and len(told) == len(variables) and all(told):
-            yield from zip(told, variables, strict=True)
+        if told and len(told) == len(variables) and (body.around.given or all(told)):
+            yield from ((name, one) for name, one in zip(told, variables, strict=True) if name)
         elif len(arguments) == len(variables):
             yield from zip(arguments, variables, strict=True)
 
@@ -94,7 +90,7 @@ def _argument_leaves(
     parts = _parts(function, argument)
     if len(parts) != len(variables):
         head = Statement(Span(function.first, 0, function.first, 0), ast.Name(argument), (), function, repeats=False)
-        call = Call((), body.jaxpr.debug_info.func_filename or "", head.span)
+        call = Call((), body.origin[0], head.span)
         used = fields_of(body, call, head, argument, variables, set())
         parts = [name if name and used.count(name) == 1 else f"{argument}[{i}]" for i, name in enumerate(used)]
     yield from zip(parts, variables, strict=True)

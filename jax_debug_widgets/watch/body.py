@@ -24,6 +24,9 @@ Places = tuple[tuple[str, tuple[int, int, int, int]], ...]
 Outer = tuple[tuple[str, tuple[int, int, int, int], int], ...]
 """File, range and, from there on inward, the lines of JAX's."""
 
+Origin = tuple[str, int, str]
+"""File, first line and name of a function, as its code object has them; empty and 0 where JAX does not say."""
+
 LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
 """Primitive -> the parameter that holds what it runs in each iteration."""
 
@@ -87,13 +90,31 @@ class Body:
     @property
     def function(self) -> Function | None:
         """The function of the source that the body is the program of."""
-        return self._function(self.jaxpr)
+        return self._function_at(self.origin)
 
-    def _function(self, jaxpr: Any) -> Function | None:
-        file, line = _function_of(jaxpr)
-        if not file or not line:
+    @property
+    def origin(self) -> Origin:
+        """Where that function is."""
+        given = self.around.given
+        return _origin_of(self.jaxpr) if given is None else (given.file, given.line, given.name)
+
+    def _function_at(self, origin: Origin) -> Function | None:
+        file, line, name = origin
+        return self.source(file).function_at(line, name) if file and line else None
+
+    @cached_property
+    def argument_names(self) -> tuple[str | None, ...]:
+        """What each input of the program is called by its function, `params['w']`; empty where JAX does not say."""
+        given, told = self.around.given, self.jaxpr.debug_info.arg_names or ()
+        return told if given is None else tuple(given.names.get(one) for one in told)
+
+    def result_path(self, position: int) -> str | None:
+        """Where a result of the program is in what its function returns, `[1]['loss']`; None where JAX does not say."""
+        told, given = self.jaxpr.debug_info.result_paths, self.around.given
+        if not told or len(told) != len(self.jaxpr.outvars):
             return None
-        return self.source(file).function_at(line, jaxpr.debug_info.func_name or "")
+        prefix = "result" if given is None else given.result
+        return told[position].removeprefix(prefix) if prefix and told[position].startswith(prefix) else None
 
     @cached_property
     def calls(self) -> dict[Call, list[int]]:
@@ -201,7 +222,7 @@ class Body:
 
     def _own_results(self, scan: Any) -> int:
         """How many results of a loop are surely its own: what it carries, and the first of what it stacks, if it does."""
-        function = self._function(scan.params["jaxpr"].jaxpr)
+        function = self._function_at(_origin_of(scan.params["jaxpr"].jaxpr))
         stacked = (
             [one.value.elts[-1] for one in function.returns if isinstance(one.value, ast.Tuple)] if function else []
         )
@@ -243,18 +264,18 @@ class Body:
 
     def is_own(self, level: Level) -> bool:
         """Whether it is a frame of the function that the body is the program of."""
-        return _function_of(self.jaxpr) == (level.file, level.code_line)
+        return self.origin[:2] == (level.file, level.code_line)
 
     def _loop_bodies(self) -> list[tuple[Any, Places]]:
         """File and first line of the functions that the loops of this body run, and the frames of each loop."""
         loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in LOOPS]
         programs = [(number, one.params[LOOPS[one.primitive.name]]) for number, one in loops]
-        return [(_function_of(program.jaxpr), _places(self.levels[number])) for number, program in programs]
+        return [(_origin_of(program.jaxpr)[:2], _places(self.levels[number])) for number, program in programs]
 
     def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Places]]) -> bool:
         """Whether these are frames out of a loop: they begin in its function, or in JAX 0.8 with those of the loop."""
         through = [(level.file, level.code_line) for level in levels]
-        if _function_of(self.jaxpr) not in through:
+        if self.origin[:2] not in through:
             return any(function in through for function, _ in loops)
         places = _places(levels)
         return any(
@@ -271,9 +292,9 @@ def _places(levels: Iterable[Level]) -> Places:
     return tuple((level.file, level.span) for level in levels)
 
 
-def _function_of(jaxpr: Any) -> tuple[str | None, int | None]:
+def _origin_of(jaxpr: Any) -> Origin:
     about = jaxpr.debug_info
-    return about.func_filename, about.func_lineno
+    return about.func_filename or "", about.func_lineno or 0, about.func_name or ""
 
 
 def type_of(variable: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from jax_debug_widgets.watch.body import Body, Made
 from jax_debug_widgets.watch.loads import is_taken_apart
 from jax_debug_widgets.watch.source import Statement, Target, is_library
 
-_WRAPPER = re.compile("grad|vjp", re.IGNORECASE)
+_WRAPPER = re.compile("grad|vjp|update_context_manager", re.IGNORECASE)  # The last is around each of flax.nnx's.
 
 
 def differentiating(body: Body, number: int, depth: int) -> str:

@@ -136,9 +136,9 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
     if call.depth or function is None or len(function.returns) != 1:
         return Taken(None)
     node, count = function.returns[0].value, len(body.jaxpr.outvars)
-    about = body.jaxpr.debug_info
-    if about.result_paths and len(about.result_paths) == count and about.traced_for != "fori_loop":
-        node, path = _at_path(node, about.result_paths[position].removeprefix("result"))
+    path = body.result_path(position)
+    if path is not None and body.jaxpr.debug_info.traced_for != "fori_loop":
+        node, path = _at_path(node, path)
         return Taken(span_of(node), path)
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):

@@ -82,7 +82,7 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
 
 
 def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> Iterator[Assignment]:
-    trees = Trees(taken)
+    trees = Trees(taken, body.around.given.parameters if body.around.given else ())
     for call, members in body.calls.items():
         if not wanted(call.file):
             continue

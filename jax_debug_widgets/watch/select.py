@@ -18,6 +18,7 @@ _GRADIENT = "grad/"
 BY_LANE = "lanes/"
 """What a pattern begins with that asks for each lane of a `vmap` by itself."""
 _EXPRESSION = re.compile(r"[ (]")
+_ITEM = re.compile(r"\[(?='|\d+\])")
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Pattern:
             return False
         if name.startswith((f"{wanted}[", f"{wanted}.")):
             return True
-        wanted = wanted.replace("['", "[[]'")  # A key (`g*['w']`), and no choice of characters.
+        wanted = _ITEM.sub("[[]", wanted)  # A key or index (`g*['w']`, `layers[0].*`), and no choice of characters.
         qualified = f".{one.function.replace('.<locals>', '')}.{name}"
         return fnmatch.fnmatchcase(name, wanted) or fnmatch.fnmatchcase(qualified, f"*.{wanted}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
@@ -26,8 +26,10 @@ Leaves = list[tuple[str, Any]]
 class Trees:
     """The trees that a body has come to so far, by the frames around it and their names."""
 
-    def __init__(self, arguments: Iterable[Argument]) -> None:
+    def __init__(self, arguments: Iterable[Argument], parameters: Container[str]) -> None:
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
+        self._parameters = parameters
+        """Which of the leaves of arguments flax.nnx differentiates for."""
         for one in arguments:
             leaf = _LEAF.fullmatch(one.name)
             if leaf:
@@ -56,7 +58,10 @@ class Trees:
         node, (own, *inner) = statement.value, body.levels[members[0]][call.depth :]
         is_alike = differentiating(body, members[0], call.depth) or (inner and _OPTAX.search(inner[0].file))
         for one in node.args if isinstance(node, ast.Call) and (is_alike or own.maps) else ():
-            leaves = self._leaves.get((call.outer, ast.unparse(one)), [])
+            tree = ast.unparse(one)
+            leaves = self._leaves.get((call.outer, tree), [])
+            if len(leaves) > len(types):
+                leaves = [leaf for leaf in leaves if f"{tree}{leaf[0]}" in self._parameters]
             if len(leaves) == len(types) and (own.maps or [kind for _, kind in leaves] == types):
                 return [path for path, _ in leaves]
         return []

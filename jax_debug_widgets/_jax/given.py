@@ -1,0 +1,117 @@
+"""What a library's `jit` was called with: `equinox.filter_jit` and `flax.nnx.jit` give `jax.jit` lists of leaves.
+
+JAX calls them `dynamic_nodonate['first'][3]` and `model.states[0][3]`. The library's own call is on Python's stack while
+the program is lowered, and its arguments still hold the very arrays: there the leaf is `model.layers[1].weight`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType, FunctionType
+from typing import Any
+
+import jax
+from jax._src import pjit
+
+from jax_debug_widgets._jax import features
+
+_RESULTS = {"equinox": "result[1]", "flax": "result[2]"}
+"""Library -> what its jitted function says of what the user's function returns."""
+
+_MAX_FRAMES = 8
+"""From `jax.jit` out to the call that the user has made."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The function that a library has jitted, and what it was called with.
+
+    Attributes:
+      file, line, name: of the user's function, as its code object has them.
+      names: what JAX calls an input of the program -> what the user does: `model.layers[1].weight`.
+      parameters: those of the latter that flax.nnx differentiates for: `nnx.Param`, but not the means of a `BatchNorm`.
+      result: the beginning of JAX's paths of what the function returns; empty if unknown.
+    """
+
+    file: str
+    line: int
+    name: str
+    names: dict[str, str]
+    parameters: frozenset[str]
+    result: str
+
+
+def given(program: Any) -> Given | None:
+    """What the program that is being lowered was called with, if a library has jitted it."""
+    if not features.available(features.GIVEN):
+        return None
+    frames = _frames()
+    inside = next((frame.f_locals for frame in frames if _has_leaves(frame, program)), None)
+    if inside is None:
+        return None
+    told = inside["p"].params["jaxpr"].jaxpr.debug_info.arg_names or ()
+    leaves: dict[int, list[str]] = {}
+    for name, leaf in zip(told, inside["args_flat"][-len(told) :], strict=False):  # Constants come first.
+        leaves.setdefault(id(leaf), []).append(name)
+    for _, frame in zip(range(_MAX_FRAMES), frames, strict=False):
+        call = _call_of(frame, program.jaxpr.debug_info.func_name)
+        if call is not None:
+            function, wrapper, args, kwargs = call
+            paths = list(_paths(inspect.signature(function), args, kwargs))
+            names = {leaves[id(leaf)].pop(0): path for path, leaf, _ in paths if leaves.get(id(leaf))}
+            parameters = frozenset(path for path, _, is_parameter in paths if is_parameter)
+            code, library = function.__code__, type(wrapper).__module__.partition(".")[0]
+            result = _RESULTS.get(library, "")
+            return Given(code.co_filename, code.co_firstlineno, code.co_name, names, parameters, result)
+    return None
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _has_leaves(frame: FrameType, program: Any) -> bool:
+    """Whether it is the frame in which JAX has the parameters and arguments of the program."""
+    if frame.f_code.co_filename != pjit.__file__:
+        return False
+    parameters = frame.f_locals.get("p")
+    if not isinstance(parameters, pjit.PjitParams) or "args_flat" not in frame.f_locals:
+        return False
+    return parameters.params["jaxpr"].jaxpr.debug_info.func_src_info == program.jaxpr.debug_info.func_src_info
+
+
+def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, Any, tuple[Any, ...], dict[str, Any]] | None:
+    """Where a frame is a call of a wrapper of the function of that name: that function, the wrapper, what it is given."""
+    values = frame.f_locals
+    wrapper: Any = values.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
+    args, kwargs = values.get("args"), values.get("kwargs")
+    if not hasattr(wrapper, "__wrapped__") or type(args) is not tuple or type(kwargs) is not dict:
+        return None
+    function = inspect.unwrap(wrapper)
+    is_it = isinstance(function, FunctionType) and function.__name__ == name
+    return (function, wrapper, args, kwargs) if is_it else None
+
+
+def _paths(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[tuple[str, Any, bool]]:
+    """For each array that a function is given: its path, `model.layers[1].weight`, itself, whether it is a `nnx.Param`."""
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return
+    for name, value in given.items():
+        for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
+            own = jax.tree.leaves(leaf) if _is_variable(leaf) else [leaf]
+            yield from ((name + jax.tree_util.keystr(path), one, _is_variable(leaf, "Param")) for one in own)
+
+
+def _is_variable(node: Any, kind: str = "Variable") -> bool:
+    """Whether it is what flax.nnx keeps an array in, which its users do not write: `layer.kernel.value`."""
+    return any(own.__name__ == kind and own.__module__.startswith("flax.") for own in type(node).__mro__)
