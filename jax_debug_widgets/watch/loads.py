@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets.watch.body import Body, Call, outer_of
-from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, Function, Span, Statement, Target, items_of, span_of
+from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
-_STEP = re.compile(r"\[(\d+|'[^']*')\]")
+_STEP = re.compile(r"\[(\d+|'[^']*')\]|\.\w+")
 
 
 class Load(NamedTuple):
@@ -156,10 +157,10 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
 def _at_path(node: ast.expr, path: str) -> tuple[ast.expr, str]:
     """The part of a literal at `[1]['loss']`, as far as it is one, and the rest of the path."""
     while step := _STEP.match(path):
-        elements = {key.value: own for key, own in items_of(node)}
-        if (key := ast.literal_eval(step[1])) not in elements:
+        elements = dict(parts_of(node))
+        if step[0] not in elements:
             break
-        node, path = elements[key], path[step.end() :]
+        node, path = elements[step[0]], path[step.end() :]
     return node, path
 
 

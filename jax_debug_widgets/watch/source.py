@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
-"""Of an array; known while a program is traced."""
+from jax_debug_widgets.watch.literals import pairs, parts_of
 
 
 class Span(NamedTuple):
@@ -193,7 +192,7 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                for part, own in _pairs(target, value):
+                for part, own in pairs(target, value):
                     whole = None if own is value else span_of(value)
                     yield Statement(span_of(own), own, (_target(part),), function, repeats, whole)
         case ast.AugAssign(target=target, value=value):
@@ -211,55 +210,12 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
 def _returned(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
     """What a function returns, and the parts of it that are computed there."""
     yield Statement(span_of(value), value, (), function, repeats)
-    rest = [one for _, one in items_of(value)]
+    rest = [one.value for one in parts_of(value)]
     while rest:
         one = rest.pop(0)
-        rest += (inner := [part for _, part in items_of(one)])
+        rest += (inner := [part.value for part in parts_of(one)])
         if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
             yield Statement(span_of(one), one, (), function, repeats, span_of(value))
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two."""
-    if isinstance(value, ast.IfExp):
-        yield from _pairs(target, value.body)
-        yield from _pairs(target, value.orelse)
-    elif (
-        isinstance(target, ast.Tuple | ast.List)
-        and isinstance(value, ast.Tuple | ast.List)
-        and len(target.elts) == len(value.elts)
-        and not any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts))
-    ):
-        for part, own in zip(target.elts, value.elts, strict=True):
-            yield from _pairs(part, own)
-    elif isinstance(target, ast.Name) and (items := items_of(value)):
-        for key, own in items:
-            yield from _pairs(ast.Subscript(target, key, ast.Store()), own)
-    else:
-        yield target, value
-        made = _taken_from(value)
-        if made is not None:
-            yield target, made
-
-
-def items_of(value: ast.expr) -> list[tuple[ast.Constant, ast.expr]]:
-    """The elements of a list, tuple or dictionary as it is written, by their keys; none where not all can be told."""
-    if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
-        return [(ast.Constant(number), own) for number, own in enumerate(value.elts)]
-    if isinstance(value, ast.Dict) and all(isinstance(key, ast.Constant) for key in value.keys):
-        return [(key, own) for key, own in zip(value.keys, value.values, strict=True) if isinstance(key, ast.Constant)]
-    return []
-
-
-def _taken_from(value: ast.expr) -> ast.Call | None:
-    """The call of which an expression takes a part: `f(x)` of `f(x)[0]`, `f(x).mean`."""
-    node = value
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        is_part = isinstance(node.slice, ast.Constant) if isinstance(node, ast.Subscript) else True
-        if not is_part or (isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES):
-            return None
-        node = node.value
-    return node if isinstance(node, ast.Call) and node is not value else None
 
 
 def _target(node: ast.expr) -> Target:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.watch.source import STATIC_ATTRIBUTES, SourceFile, Span, Statement, Target, is_library, source_of
+from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_library, source_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.seen import Seen
@@ -90,13 +91,9 @@ def _why(source: SourceFile, file: str, statement: Statement, name: str, seen: S
     if function is None or (file, function.name) not in seen.functions:
         is_rule = function is not None and function.name.rpartition(".")[2] in source.rules
         return RULE if is_rule else NOT_COMPILED
-    return (_why_returned(statement.value) if statement.is_return else "") or _why_not_computed(statement.value)
-
-
-def _why_returned(value: ast.expr) -> str:
-    if isinstance(value, ast.Tuple | ast.List | ast.Dict):
+    if parts_of(statement.value) and not statement.whole:
         return SEVERAL
-    return RETURNED if _is_alias(value) else ""
+    return RETURNED if statement.is_return and _is_alias(statement.value) else _why_not_computed(statement.value)
 
 
 def _why_not_computed(value: ast.expr) -> str:

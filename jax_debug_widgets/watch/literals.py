@@ -1,0 +1,84 @@
+"""What is assigned part by part: the elements of a tuple, list or dictionary as it is written, the fields of an object.
+
+`state = State(pos=x + v, vel=v - g)` assigns `state.pos` and `state.vel`, as `state = {"pos": x + v}` assigns `state['pos']`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
+"""Of an array; known while a program is traced."""
+
+_MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
+"""What is called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
+
+
+class Part(NamedTuple):
+    """An element, and how it is taken of the whole: `[0]`, `['w']`, `.pos`."""
+
+    path: str
+    value: ast.expr
+
+
+def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two."""
+    if isinstance(value, ast.IfExp):
+        yield from pairs(target, value.body)
+        yield from pairs(target, value.orelse)
+        return
+    if (
+        isinstance(target, ast.Tuple | ast.List)
+        and isinstance(value, ast.Tuple | ast.List)
+        and len(target.elts) == len(value.elts)
+        and not any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts))
+    ):
+        for part, own in zip(target.elts, value.elts, strict=True):
+            yield from pairs(part, own)
+        return
+    parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value)
+    if not parts or isinstance(value, ast.Call):  # What is called may compute something itself.
+        yield target, value
+        made = _taken_from(value)
+        if made is not None:
+            yield target, made
+    for path, own in parts:
+        yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own)
+
+
+def parts_of(value: ast.expr) -> list[Part]:
+    """The parts that an expression puts together; none where not all can be told."""
+    if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
+        return [Part(f"[{number}]", own) for number, own in enumerate(value.elts)]
+    if isinstance(value, ast.Dict):
+        items = [item for item in zip(value.keys, value.values, strict=True) if isinstance(item[0], ast.Constant)]
+        return (
+            [Part(f"[{ast.unparse(key)}]", own) for key, own in items if key] if len(items) == len(value.keys) else []
+        )
+    if isinstance(value, ast.Call):
+        return _fields(value)
+    return []
+
+
+def _fields(call: ast.Call) -> list[Part]:
+    """What is given by name, and to a class by position: a named tuple has items."""
+    called = ast.unparse(call.func).rpartition(".")[2]
+    if not _MAKES_FIELDS.fullmatch(called) or any(one.arg is None for one in call.keywords):
+        return []
+    items = call.args if called[0].isupper() and not any(isinstance(one, ast.Starred) for one in call.args) else []
+    named = [Part(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in call.keywords]
+    return [*(Part(f"[{number}]", own) for number, own in enumerate(items)), *named]
+
+
+def _taken_from(value: ast.expr) -> ast.Call | None:
+    """The call of which an expression takes a part: `f(x)` of `f(x)[0]`, `f(x).mean`."""
+    node = value
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        is_part = isinstance(node.slice, ast.Constant) if isinstance(node, ast.Subscript) else True
+        if not is_part or (isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES):
+            return None
+        node = node.value
+    return node if isinstance(node, ast.Call) and node is not value else None

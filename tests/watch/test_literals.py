@@ -1,0 +1,135 @@
+"""What is assigned part by part: objects, dictionaries and tuples that the source puts together."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jax_debug_widgets.watch.told import SEVERAL, named_places
+
+
+class Bodies(NamedTuple):
+    """Positions and velocities float32[n, 2]."""
+
+    at: jax.Array
+    speed: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Energy:
+    kinetic: jax.Array
+    potential: jax.Array
+
+
+def pulls(at):
+    """The acceleration of each body towards the others, float32[n, 2]."""
+    apart = at[None] - at[:, None]
+    return (apart / ((apart**2).sum(-1, keepdims=True) + 0.1) ** 1.5).sum(1)
+
+
+def step(bodies, dt):
+    half = bodies._replace(speed=bodies.speed + pulls(bodies.at) * dt / 2)
+    moved = Bodies(at=half.at + half.speed * dt, speed=half.speed)
+    energy = Energy(kinetic=(moved.speed**2).sum() / 2, potential=jnp.abs(moved.at).sum())
+    doubled = dataclasses.replace(energy, kinetic=energy.kinetic * 2)
+    return Bodies(moved.at, moved.speed + pulls(moved.at) * dt / 2), doubled
+
+
+BODIES = Bodies(np.array([[0, 0], [1, 0], [0, 2]], np.float32), np.array([[0, 1], [0, -1], [1, 0]], np.float32))
+DT = np.float32(0.1)
+
+
+def oracle():
+    """What two steps give, un-jitted: half-step velocities, positions, kinetic energy doubled."""
+    bodies, found = BODIES, []
+    for _ in range(2):
+        half = bodies.speed + pulls(bodies.at) * DT / 2
+        at = bodies.at + half * DT
+        found.append((half, at, (half**2).sum()))
+        bodies = Bodies(at, half + pulls(at) * DT / 2)
+    return found
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_the_fields_of_the_state_of_a_simulation(watched, agrees, differentiated):
+    def simulate(bodies):
+        end, energies = lax.scan(lambda bodies, _: step(bodies, DT), bodies, None, length=2)
+        return (end.at**2).sum() + energies.kinetic.sum() + energies.potential.sum()
+
+    run = watched(jax.jit(jax.value_and_grad(simulate) if differentiated else simulate), BODIES)
+    for number, (half, at, kinetic) in enumerate(oracle()):
+        agrees(run["half.speed"], half, number)
+        agrees(run["moved.at"], at, number)
+        agrees(run["energy.kinetic"], kinetic / 2, number)
+        agrees(run["doubled.kinetic"], kinetic, number)
+    if differentiated:
+        assert np.isfinite(run["moved.at"].gradient["l2"]).all()
+
+
+def test_fields_by_position_items_by_keyword_and_what_is_in_each_other(watched, agrees):
+    @jax.jit
+    def f(x):
+        pair = Bodies(x + 1, x * 2)
+        items = dict(up=pair.at + 1, down=pair.speed - 1)  # noqa: C408 - it is what is tested.
+        nested = {"own": Bodies(at=items["up"] * 2, speed=x), "list": [x - 1, items["down"] * 3]}
+        return nested
+
+    x = jnp.arange(3.0)
+    run = watched(f, x)
+    expected = {
+        "pair[0]": x + 1,
+        "pair[1]": x * 2,
+        "items['up']": x + 2,
+        "items['down']": x * 2 - 1,
+        "nested['own'].at": (x + 2) * 2,
+        "nested['list'][0]": x - 1,
+        "nested['list'][1]": (x * 2 - 1) * 3,
+    }
+    for name, value in expected.items():
+        agrees(run[name], value)
+
+
+class Shifted(eqx.Module):
+    """What it is given is not what it has."""
+
+    at: jax.Array
+
+    def __init__(self, at, by):
+        self.at = at + by
+
+
+def Doubled(x, by):  # noqa: N802 - a function that is called as a class is.
+    return x * 2 + by
+
+
+def test_what_is_called_and_computes_something_has_no_fields_of_what_it_is_given(watched, agrees):
+    @jax.jit
+    def f(x):
+        shifted = Shifted(at=x * 3, by=x + 1)
+        doubled = Doubled(x - 1, by=x * 5)
+        return shifted.at, doubled
+
+    x = jnp.arange(3.0)
+    run = watched(f, x)
+    assert {name.partition("@")[0] for name in run.values} == {"x", "shifted.at", "self.at", "doubled", "x * 2 + by"}
+    agrees(run["shifted.at"], x * 4 + 1)
+    agrees(run["doubled"], x * 7 - 2)
+
+
+def test_an_object_is_told_by_its_fields(watched):
+    run = watched(jax.jit(step), BODIES, DT)
+    _, places = named_places(__file__, run.watch_seen())
+    lines, first = inspect.getsourcelines(step)
+    why = {place.name: place.why for place in places if first < place.span.line < first + len(lines)}
+    assert [why[name] for name in ("half", "moved", "energy", "doubled")] == [SEVERAL] * 4
+    assert [why[name] for name in ("half.speed", "moved.at", "energy.potential", "doubled.kinetic")] == [""] * 4
+    assert why["moved.speed"] == "the same value as half.speed"
