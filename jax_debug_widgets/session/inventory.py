@@ -17,7 +17,7 @@ from jax_debug_widgets.widgets.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.equation import Equation, Loop
     from jax_debug_widgets._jax.inventory import Survey
     from jax_debug_widgets.events import Kind
 
@@ -139,7 +139,7 @@ def _refused(equations: list[Equation]) -> dict[str, str]:
 
 
 def _inside(equation: Equation) -> str:
-    parts = [f"scan of {loop.length}" if loop.length is not None else "while" for loop in equation.loops]
+    parts = [_told(loop) for loop in equation.loops]
     parts += ["condition of while"] if equation.in_condition else []
     parts += ["cond"] if equation.conditional else []
     parts += [
@@ -148,6 +148,10 @@ def _inside(equation: Equation) -> str:
     derivative = equation.name_stack.count("jvp(")
     parts += [f"derivative {derivative}"] if derivative else []
     return " > ".join(parts)
+
+
+def _told(loop: Loop) -> str:
+    return "while" if loop.length is None else f"{loop.length} lanes" if loop.lanes else f"scan of {loop.length}"
 
 
 def _runs(equation: Equation, kept: int | None) -> str:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
@@ -47,8 +48,29 @@ def test_the_calls_are_told_in_order_with_the_lane_and_number_that_each_drew(cal
     assert [one.result[0].item() for one in run.callbacks.calls] == [number.item() for _, number in plain.drawn]
     starts = [one.started_ns for one in run.callbacks.calls]
     assert starts == sorted(starts)
-    if call != "unrolled" and wrap is jax.jit:
-        assert [event.step for event in run.events] == [(0,), (1,), (2,), (3,)], "the loop over the lanes"
+    if call != "unrolled":
+        assert [(event.lane, event.step) for event in run.events] == [((lane,), ()) for lane in range(4)]
+        assert run.to_pandas().lane.tolist() == [(0,), (1,), (2,), (3,)]
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("call", ["io_callback", "pure_callback"])
+def test_lanes_that_jax_calls_for_one_by_one_are_lanes_and_no_steps(call):
+    draw = CALLS[call](np.float32)
+
+    def of_row(x):
+        return lax.scan(lambda total, y: (total + draw(x + y), None), 0.0, jnp.arange(3.0) * 100)[0]
+
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(jax.vmap(of_row), in_axes=1))(jnp.arange(6.0).reshape(2, 3))
+        jax.effects_barrier()
+    assert len(run.events) == 18
+    for event in run.events:
+        step, (column, row) = int(event.args[0]) // 100, event.lane
+        assert event.args[0] == step * 100 + row * 3 + column
+        assert (event.step, event.occurrence) == ((step,), step)
+    assert run.to_pandas().lane.tolist() == [event.lane for event in run.events]
+    assert run.calls[0].state == "drained" and not run.findings
 
 
 @pytest.mark.behaviour("C4")
