@@ -259,6 +259,10 @@ class Session:
     def _ingest(self, run: Run, lot: Lot) -> None:
         calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)
         for site_id, last_call in mixed.items():
+            run.note(
+                f"{run.dispatched[site_id].where} fired for calls that several threads made at once: which of these calls "
+                "an event is of, and its step, is not told."
+            )
             if not run.store.is_doubtful(site_id, last_call):
                 run.store.doubt(site_id, last_call)
         run.store.ingest(lot, calls)
