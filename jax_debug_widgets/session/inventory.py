@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jax_debug_widgets._jax.describe import function_name
 from jax_debug_widgets._jax.inventory import survey
 from jax_debug_widgets.events.amounts import plural
@@ -175,6 +177,8 @@ def _how_often(equation: Equation) -> str:
     times = "once a call" if known == 1 else f"{known} times a call"
     if None in lengths:
         times = "as often as the while runs" + (f", {known} times each" if known != 1 else "")
+    if equation.axes and (equation.devices is None or np.size(equation.devices) > 1):
+        times += " on each device"
     return f"{times}, if its branch is taken" if equation.conditional else times
 
 

@@ -131,6 +131,7 @@ def test_a_program_on_several_devices_has_an_inventory():
     f = jax.shard_map(lambda x: jax.pure_callback(SOLVE, like(x), x), mesh=mesh, in_specs=P("d"), out_specs=P("d"))
     (one,) = jdw.callbacks(f, np.ones(4, np.float32))
     assert (one.inside, one.staged, one.kept) == (("shard_map",), 1, 1)
+    assert one.runs == "once a call on each device, while its result is used"
 
 
 @pytest.mark.behaviour("C1")
