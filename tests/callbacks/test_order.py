@@ -86,3 +86,27 @@ def test_two_generators_in_one_vmap_do_not_mix():
     lanes = {site.id: [int(e.args[0]) for e in run.events if e.site == site] for site in run.sites}
     assert len(run.sites) == 2
     assert list(lanes.values()) == [[0, 1, 2], [0, 1, 2]]
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("method", ["sequential", "expand_dims"])
+def test_what_the_condition_of_a_vmapped_while_calls_tells_no_wrong_step(method):
+    """There JAX asks twice an iteration, once for all lanes and once for each: the second is no iteration of its own."""
+    asked = []
+
+    def host(x):
+        asked.append(np.asarray(x).tolist())
+        return np.float32(x)
+
+    def f(x):
+        return lax.while_loop(lambda y: jax.pure_callback(host, SHAPE, y, vmap_method=method) < 3, lambda y: y + 1, x)
+
+    program = jax.jit(jax.vmap(f))
+    plain = program(jnp.zeros(2)).tolist()
+    expected, asked[:] = asked[:], []
+    with jdw.capture() as run:
+        assert program(jnp.zeros(2)).tolist() == plain
+    assert asked == expected
+    values = [(event.step, np.max(event.args[0])) for event in run.events]
+    assert {step for step, _ in values if step} == {(number,) for number in range(4)}
+    assert all(step in ((int(value),), ()) for step, value in values)
