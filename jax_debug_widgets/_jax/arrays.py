@@ -8,12 +8,12 @@ copy and without the pool (jaxlib's `HostBufferSemantics.ZERO_COPY`), for every 
 from __future__ import annotations
 
 import functools
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
 import numpy as np
-from jax._src import core
+from jax._src import config, core
 from jax._src.array import ArrayImpl
 from jax._src.lib import xla_client
 
@@ -22,6 +22,8 @@ _ALIGNMENT = 64
 
 _QUEUED = 100 << 10
 """Bytes; up to that the CPU client copies at once, above it on the pool."""
+
+_NO_GUARD = nullcontext()
 
 
 def on_cpu(array: np.ndarray) -> Any:
@@ -32,7 +34,10 @@ def on_cpu(array: np.ndarray) -> Any:
     """
     device, sharding = cpu()
     host = array if array.nbytes <= _QUEUED else _aligned(array)
-    return xla_client.batched_device_put(_aval(array.shape, array.dtype), sharding, [host], [device], True)
+    # To a user who guards against transfers this is what `jax.device_put` is in JAX's own callbacks: asked for.
+    is_guarded = config.transfer_guard_host_to_device.value not in (None, "allow")
+    with config.explicit_device_put_scope() if is_guarded else _NO_GUARD:
+        return xla_client.batched_device_put(_aval(array.shape, array.dtype), sharding, [host], [device], True)
 
 
 _aval = functools.lru_cache(maxsize=4096)(core.ShapedArray)

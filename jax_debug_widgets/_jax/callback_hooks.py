@@ -20,7 +20,7 @@ from jax._src.interpreters import ad, mlir, pxla
 from jax._src.lax.control_flow import conditionals, loops
 
 from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks
+from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks, lanewise
 from jax_debug_widgets._jax.describe import function_name, is_breakpoint
 from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.frames import Frame, called_from_here, frame_of, frames_of
@@ -129,7 +129,7 @@ class CallbackHooks(Replacing):
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         caller = sys._getframe(1).f_code
         called_by_user = caller.co_filename == jax_callback.__file__ and caller.co_name in _ENTRY_POINTS
-        if not self._is_capturing() or not called_by_user:
+        if not self._is_heard() or not called_by_user:
             return theirs(*operands, **params)
         if self._leaves_out_debugging() and is_breakpoint(params["callback"].callback_func):
             return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` answers with `x`.
@@ -162,7 +162,7 @@ class CallbackHooks(Replacing):
 
     def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
         with self._listening("vmap", primitive, params):
-            return theirs(operands, dims, **params)
+            return theirs(operands, dims, **(lanewise(params) if self._is_heard() else params))
 
     def _derive(self, reason: Reason, primitive: Any, theirs: Any, *args: Any, **params: Any) -> Any:
         with self._listening(reason, primitive, params):

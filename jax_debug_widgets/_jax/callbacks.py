@@ -8,6 +8,7 @@ function without the wait that JAX's way has (see `arrays`), and tells of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.describe import function_name, is_breakpoint, stop_point
-from jax_debug_widgets._jax.equation import Equation, Lanes
+from jax_debug_widgets._jax.equation import Equation, Lanes, Loop
 from jax_debug_widgets._jax.frames import Frame
 
 if TYPE_CHECKING:
@@ -103,6 +104,31 @@ DESCRIBE_CALLBACK = {
     debugging.inspect_sharding_p: describe_sharding,
 }
 """JAX's primitives that call the user's host functions and are no debugging prints, and how each is read."""
+
+
+@dataclass(frozen=True)
+class Lanewise(jax_callback._FlatCallback):
+    """A host function around which JAX has made loops of the lanes of a `vmap`, and how many: the innermost ones."""
+
+    axes: int
+
+
+def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a callback that is about to be batched: where JAX makes a loop of its lanes they say so."""
+    callback = params["callback"]
+    if params.get("vmap_method", "sequential") not in ("sequential", "sequential_unrolled"):
+        return dict(params)
+    return {**params, "callback": Lanewise(callback.callback_func, callback.in_tree, _axes_of(callback) + 1)}
+
+
+def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    """The loops around a callback, those told apart that are over lanes."""
+    steps = len(loops) - _axes_of(params.get("callback"))
+    return (*loops[:steps], *(replace(loop, lanes=True) for loop in loops[steps:]))
+
+
+def _axes_of(callback: object) -> int:
+    return callback.axes if isinstance(callback, Lanewise) else 0
 
 
 def has_callbacks(jaxpr: core.Jaxpr) -> bool:

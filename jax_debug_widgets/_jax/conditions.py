@@ -18,6 +18,7 @@ from jax._src.util import weakref_lru_cache
 from jax.sharding import AxisType
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.operands import computed, new_number, renamed, with_inputs
 from jax_debug_widgets._jax.tap import has_debugging
 
@@ -62,7 +63,10 @@ def with_presence(condition: core.Jaxpr, guarded: Any) -> core.Jaxpr:
 def is_asked_twice(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a `while` whose condition JAX would lower twice, and `told_apart` can do so for it."""
     is_while = equation.primitive is lax.while_p
-    return is_while and has_debugging(equation.params["cond_jaxpr"].jaxpr) and can_be_told_apart(equation)
+    if not is_while or not can_be_told_apart(equation):
+        return False
+    condition = equation.params["cond_jaxpr"].jaxpr
+    return has_debugging(condition) or has_callbacks(condition)
 
 
 def can_be_told_apart(equation: core.JaxprEqn) -> bool:

@@ -15,10 +15,12 @@ from typing import Any, Literal, Protocol
 
 import jax
 from jax._src import dispatch
+from jax._src.api_util import InternalFloatingPointError
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Recorders
+from jax_debug_widgets._jax.names import function_of
 
 Stage = Literal["trace", "lower", "compile"]
 """What JAX does to a function before it runs."""
@@ -86,6 +88,14 @@ class Watch:
             before = pending_tokens()
             try:
                 outputs = original(program, *args)
+            except (
+                InternalFloatingPointError
+            ) as error:  # Its caller sees another, when JAX has found where it came from.
+                where = function_of(program.name)
+                executed(
+                    Execution(True, error=FloatingPointError(f"invalid value ({error.ty}) encountered in {where}"))
+                )
+                raise
             except BaseException as error:
                 shown = observer.failed(error)
                 executed(Execution(finished=True, error=shown))
@@ -163,6 +173,11 @@ def wait(values: Sequence[Any]) -> Exception | None:
             if "deleted" not in str(error) and "donated" not in str(error):
                 failed = error
     return failed
+
+
+def is_of_effects(error: BaseException | None) -> bool:
+    """Whether it was raised by a program that ran: not by JAX, of an argument before that or of a NaN in its outputs."""
+    return isinstance(error, jax.errors.JaxRuntimeError)
 
 
 def is_compiled_function(function: object) -> bool:

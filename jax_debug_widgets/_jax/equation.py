@@ -46,11 +46,13 @@ class Loop:
       length: how often it runs its body; None where only run time tells.
       reverse: whether it runs from the end.
       unrolled: whether several iterations stand beside each other in its body, so that XLA may run them in any order.
+      lanes: whether JAX has made it of the lanes of a `vmap`, around a callback that it calls for one after the other.
     """
 
     length: int | None
     reverse: bool = False
     unrolled: bool = False
+    lanes: bool = False
 
 
 @dataclass(frozen=True)

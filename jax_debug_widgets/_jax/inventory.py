@@ -15,7 +15,7 @@ import jax
 from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import mlir
 
-from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
+from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, untapped
 from jax_debug_widgets._jax.equation import Equation, Lanes
 from jax_debug_widgets._jax.frames import Frame, callers_of, frame_of
 from jax_debug_widgets._jax.place import Place
@@ -129,7 +129,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
     found = describe(params, frame_of(traceback), path, avals, Lanes((), ((),) * len(avals)))
     return replace(
         found,
-        loops=place.loops,
+        loops=by_lane(params, place.loops),
         conditional=place.conditional,
         in_condition=place.in_condition,
         callers=callers_of(traceback, place.callers),

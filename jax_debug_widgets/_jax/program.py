@@ -19,7 +19,7 @@ from jax._src import core, debugging, source_info_util
 from jax._src import mesh as mesh_lib
 
 from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, has_callbacks, tapped_callback, untapped
+from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, has_callbacks, tapped_callback, untapped
 from jax_debug_widgets._jax.conditions import is_asked_twice, told_apart
 from jax_debug_widgets._jax.describe import describe_callback, describe_print
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, record_every
@@ -141,7 +141,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
             dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
         ),
         callers=callers_of(equation.source_info.traceback, place.callers),
-        loops=place.loops,
+        loops=by_lane(dict(params), place.loops),
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,
         steady=steady,
@@ -155,7 +155,8 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     )
     record = make_recorder(described)
     every = record_every(record)
-    counters = place.counters if described.counted or every is not None else ()
+    by_step = [one for one, loop in zip(place.counters, described.loops, strict=False) if not loop.lanes]
+    counters = by_step if described.counted or every is not None else ()
     coordinates = coordinate_equations(place, equation)
     operands = [
         *equation.invars,

@@ -8,8 +8,13 @@ from typing import Any
 from jax._src import core
 from jax._src.interpreters import partial_eval as pe
 
+from jax_debug_widgets._jax.names import unwrapped
+
 _UNJITTED = {"BatchTrace": "vmap", "JVPTrace": "jvp", "LinearizeTrace": "grad"}
 """The trace of an un-jitted transformation -> what the user called."""
+
+_STAGING = ("jit", "pmap", "shard_map")
+"""What is traced once for many calls. Of a `jit` around a `shard_map` that is being traced JAX knows nothing there."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,14 @@ def tracing_now() -> Tracing | None:
         elif type(trace).__name__ in _UNJITTED:
             other = trace
         trace = getattr(trace, "parent_trace", None)
-    jitted = [number for number, (_, info) in enumerate(staged) if info.traced_for in ("jit", "pmap")]
+    jitted = [number for number, (_, info) in enumerate(staged) if info.traced_for in _STAGING]
     if jitted:
         trace, info = staged[jitted[-1]]
         inside = tuple(one.traced_for for _, one in staged[: jitted[-1]][::-1])
+        name, _, place = info.func_src_info.partition(" at ")
         types = [str(variable.aval) for variable in trace.frame.invars]
         names = (*(info.arg_names or ()), *("" for _ in types))
-        return Tracing(info.func_src_info, tuple(zip(names, types, strict=False)), inside, trace)
+        return Tracing(f"{unwrapped(name)} at {place}", tuple(zip(names, types, strict=False)), inside, trace)
     if other is None:
         return None
     inside = tuple(one.traced_for for _, one in staged[::-1])

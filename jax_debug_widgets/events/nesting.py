@@ -31,6 +31,8 @@ class Nesting:
         the start all the same, so that forward and backward of one iteration have one step.
       replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
       shuffled: whether counting does not tell the iteration: firings of several of them come in any order.
+      lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost first, which is the
+        innermost `vmap`: the lanes fire one after the other.
       in_parts: whether all of them fire nevertheless, each with its own part of the values (`partitioned=True`); which
         device it is, and how large its part, the program's text does not say.
     """
@@ -51,6 +53,7 @@ class Nesting:
     replicas: int = 1
     shuffled: bool = False
     in_parts: bool = False
+    lanewise: tuple[int, ...] = ()
 
     @property
     def expected(self) -> int | None:
@@ -58,7 +61,7 @@ class Nesting:
         around = (*self.loops, *self.hoisted)
         if self.conditional or self.in_condition or None in around or self.every > 1 or self.one_of > 1:
             return None
-        return math.prod(length for length in around if length is not None)
+        return math.prod(length for length in around if length is not None) * math.prod(self.lanewise)
 
     @property
     def firings(self) -> int | None:
@@ -81,6 +84,7 @@ class Nesting:
         inner = self._inner_lengths
         if inner is None or ordinal < 0:
             return ()
+        ordinal //= math.prod(self.lanewise)
         if self.stride > 1 or any(self.reverse):
             return self._strided_step(ordinal)
         outer, rest = divmod(ordinal, math.prod(inner))
@@ -92,10 +96,28 @@ class Nesting:
         unknown = np.full(len(ordinals), -1)
         if inner is None:
             return unknown, unknown
+        ordinals = ordinals // math.prod(self.lanewise)  # -1 stays what it is.
         if self.stride > 1 or any(self.reverse):
             return self._strided_steps(ordinals)
         outer, rest = np.divmod(ordinals, math.prod(inner))
         return np.where(ordinals < 0, -1, outer), np.where(ordinals < 0, -1, rest) if inner else unknown
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """The sizes of the `vmap` axes whose lanes fire one after the other, outermost first."""
+        return self.lanewise[::-1]
+
+    def lanes_of(self, ordinals: np.ndarray) -> np.ndarray:
+        """For each firing, by its number as in `steps`: int64[n], flat over `lanes` (row-major); -1 where it is not told."""
+        if self.one_of > 1 or self.shuffled:
+            return np.full(len(ordinals), -1)
+        index = np.unravel_index(ordinals % math.prod(self.lanewise), self.lanewise)
+        return np.where(ordinals < 0, -1, np.ravel_multi_index(index[::-1], self.lanes))
+
+    def lane(self, ordinal: int) -> tuple[int, ...]:
+        """The same of one, an index an axis; empty where it is not told, and where no lanes fire one after the other."""
+        flat = int(self.lanes_of(np.array([ordinal]))[0]) if self.lanewise else -1
+        return () if flat < 0 else tuple(int(i) for i in np.unravel_index(flat, self.lanes))
 
     def _strided_step(self, ordinal: int) -> tuple[int, ...]:
         outer, flat = self._strided_steps(np.array([ordinal]))

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.dispatch import execution_of
+from jax_debug_widgets._jax.dispatch import execution_of, is_of_effects
+from jax_debug_widgets._jax.names import function_of, unwrapped
 from jax_debug_widgets.events import Call, Lot, Origin, Tap
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.in_flight import InFlight
@@ -146,7 +147,7 @@ class CallLog:
 
     def executing(self, name: str, ordered: bool, taps: Sequence[Tap]) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library."""
-        function = _function_of(name)
+        function = function_of(name)
         opened = self._opened()
         record = opened[-1] if opened else None
         if record is None or record.executed or record.function not in ("", function):
@@ -164,12 +165,12 @@ class CallLog:
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
         """Remember how long a stage took until the call that it was for is known."""
         with self._up_to_date():
-            self._preparations.compiled(stage, name.removeprefix("jit(").removesuffix(")"), seconds)
+            self._preparations.compiled(stage, unwrapped(name.removeprefix("jit(").removesuffix(")")), seconds)
 
     def prepared(self, name: str, seconds: float) -> None:
         """Count what was done to a program before it was lowered as part of that."""
         with self._up_to_date():
-            self._preparations.prepared(_function_of(name), seconds)
+            self._preparations.prepared(function_of(name), seconds)
 
     def traced(self, printed: Traced) -> None:
         """A function that this thread traces has printed."""
@@ -314,7 +315,7 @@ class CallLog:
         else:
             record.error = error_line(error) if error else "raised an exception"
             self._has_failed = True
-            self._effects_have_failed |= record.effects
+            self._effects_have_failed |= record.effects and is_of_effects(error)
 
     def _close(self, record: Record) -> None:
         opened = self._opened()
@@ -360,9 +361,3 @@ class CallSpan:
     def raised(self, error: BaseException | None) -> None:
         """It has raised `error`; None where the cell caught it."""
         self.log.abandon(self.record, error)
-
-
-def _function_of(program: str) -> str:
-    """`f`, of a program that JAX calls `jit(f)`, or `jit_f` in some versions."""
-    inside = program.removeprefix("jit(")
-    return program.removeprefix("jit_") if inside == program else inside.removesuffix(")")

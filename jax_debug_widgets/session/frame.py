@@ -32,12 +32,12 @@ def event_columns(store: Store, pieces: Sequence[Piece]) -> Mapping[str, Any]:
     def of_site(read: Callable[[CallSite], Any]) -> np.ndarray:
         return _objects([read(sites[number]) for number in numbers.tolist()])[site]
 
-    outer, inner, count = joined("step"), joined("inner"), len(site)
+    outer, inner, lanes, count = joined("step"), joined("inner"), joined("lane"), len(site)
     lane, text, step = (np.empty(count, object) for _ in range(3))
     for piece in pieces:
         for tap, positions, values in piece.segment.values(piece.first, piece.stop):
             at = positions - first
-            lane[at] = _objects(_lanes(tap, len(at)))
+            lane[at] = _objects(_lanes(tap, lanes[at]))
             text[at] = _objects(tap.texts(rows_of(values, len(at))))
             step[at] = _objects(_steps(tap, piece, positions, outer[at], inner[at]))
     return {
@@ -90,9 +90,13 @@ def _steps(
     return [step if known else () for step, known in zip(told, (outer >= 0).tolist(), strict=True)]
 
 
-def _lanes(tap: Tap, count: int) -> list[tuple[int, ...]]:
-    """The lanes of `count` events of a tap, from the first of a firing on: only whole firings are let go of."""
-    return list(tap.lane_order) * (count // tap.size)
+def _lanes(tap: Tap, flat: np.ndarray) -> list[tuple[int, ...]]:
+    """The lanes of events of a tap, from their flat indices."""
+    sizes = tap.lanes or tap.nesting.lanes
+    if not sizes:
+        return [()] * len(flat)
+    told = zip(*(axis.tolist() for axis in np.unravel_index(np.maximum(flat, 0), sizes)), strict=True)
+    return [lane if known else () for lane, known in zip(told, (flat >= 0).tolist(), strict=True)]
 
 
 def _objects(items: Sequence[Any]) -> np.ndarray:

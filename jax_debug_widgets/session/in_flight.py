@@ -19,8 +19,8 @@ class InFlight:
     """Calls with effects whose events may not have been taken in yet, oldest first. Not locked.
 
     Attributes:
-      mixed: site id -> the newest call whose events of the site came among those of another thread's call: how often each
-        of them has fired nobody knows. For whoever reads it to take.
+      mixed: site id -> the newest call whose events of the site came among those of another thread's call: which of them has
+        fired, and how often, nobody knows. For whoever reads it to take.
     """
 
     def __init__(self) -> None:
@@ -33,6 +33,8 @@ class InFlight:
 
     def attribute(self, times_ns: np.ndarray, lot: Lot) -> np.ndarray:
         """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
+
+        And where these are calls of several threads for the same program.
 
         A device runs its programs one after the other, so with several in flight the oldest is the one at work; but when it
         ended another thread notes, and that may be late. So no call is given more firings than its program has.
@@ -57,10 +59,11 @@ class InFlight:
     def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
         """The same of one tap, among the calls of programs that have it."""
         calls, quota, position = _by_time(records, times), tap.nesting.firings, 0
+        if (unknown := _of_several_threads(records, times)).any():
+            self.mixed[tap.site.id] = max(record.id for record in records)
+            return np.where(unknown, -1, calls)
         if quota is None:
             return calls
-        if tap.nesting.loops and len({record.thread for record in records}) > 1:
-            self.mixed[tap.site.id] = max(record.id for record in records)
         for record in records:
             first = max(position, int(np.searchsorted(times, record.started_ns)))
             last = int(np.searchsorted(times, record.over_ns or _NEVER, side="right"))
@@ -82,6 +85,15 @@ def _by_time(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
     inside = np.minimum(first, len(records) - 1)
     found = (first < len(records)) & (starts[inside] <= times)
     return np.where(found, ids[inside], -1)
+
+
+def _of_several_threads(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
+    """bool[n]: at which times calls of several threads were executing: nothing says which of them has fired."""
+    executing: dict[str, np.ndarray] = {}
+    for record in records:
+        during = (record.started_ns <= times) & (times <= (record.over_ns or _NEVER))
+        executing[record.thread] = executing.get(record.thread, False) | during
+    return np.sum([np.zeros(len(times), bool), *executing.values()], axis=0) > 1
 
 
 def _overlap(records: Sequence[Record]) -> bool:

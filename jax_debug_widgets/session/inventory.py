@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jax_debug_widgets._jax.describe import function_name
 from jax_debug_widgets._jax.inventory import survey
 from jax_debug_widgets.events.amounts import plural
@@ -17,7 +19,7 @@ from jax_debug_widgets.widgets.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.equation import Equation, Loop
     from jax_debug_widgets._jax.inventory import Survey
     from jax_debug_widgets.events import Kind
 
@@ -139,7 +141,7 @@ def _refused(equations: list[Equation]) -> dict[str, str]:
 
 
 def _inside(equation: Equation) -> str:
-    parts = [f"scan of {loop.length}" if loop.length is not None else "while" for loop in equation.loops]
+    parts = [_told(loop) for loop in equation.loops]
     parts += ["condition of while"] if equation.in_condition else []
     parts += ["cond"] if equation.conditional else []
     parts += [
@@ -148,6 +150,10 @@ def _inside(equation: Equation) -> str:
     derivative = equation.name_stack.count("jvp(")
     parts += [f"derivative {derivative}"] if derivative else []
     return " > ".join(parts)
+
+
+def _told(loop: Loop) -> str:
+    return "while" if loop.length is None else f"{loop.length} lanes" if loop.lanes else f"scan of {loop.length}"
 
 
 def _runs(equation: Equation, kept: int | None) -> str:
@@ -171,6 +177,8 @@ def _how_often(equation: Equation) -> str:
     times = "once a call" if known == 1 else f"{known} times a call"
     if None in lengths:
         times = "as often as the while runs" + (f", {known} times each" if known != 1 else "")
+    if equation.axes and (equation.devices is None or np.size(equation.devices) > 1):
+        times += " on each device"
     return f"{times}, if its branch is taken" if equation.conditional else times
 
 

@@ -15,6 +15,7 @@ import jax
 from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
 from jax_debug_widgets._jax.stepping import run_stepwise
+from jax_debug_widgets._jax.tracing import tracing_now
 from jax_debug_widgets._jax.waits import Waits
 from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper, Stopped
 from jax_debug_widgets.session.added import AddedNames
@@ -141,6 +142,11 @@ class Session:
                 self.capture.sites.restart()
             run = Run(self, title, self.added.beside(options), self._box_of_this_thread())
             run.notes += features.missing().values()
+            if (tracing := tracing_now()) and tracing.signature is not None:
+                run.note(
+                    f"It began while JAX traced `{tracing.function}`: what is called in it then runs later, with what calls "
+                    "that function, and is not here. Begin the capture outside of it."
+                )
             self._active.append(run)
             self._own.append(run)
             self.capture.box(run.box).firings.limit = run.store.free
@@ -259,6 +265,10 @@ class Session:
     def _ingest(self, run: Run, lot: Lot) -> None:
         calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)
         for site_id, last_call in mixed.items():
+            run.note(
+                f"{run.dispatched[site_id].where} fired for calls that several threads made at once: which of these calls "
+                "an event is of, and its step, is not told."
+            )
             if not run.store.is_doubtful(site_id, last_call):
                 run.store.doubt(site_id, last_call)
         run.store.ingest(lot, calls)

@@ -120,7 +120,7 @@ class Segment:
             step=tap.step_of(arrays, int(self._ordinal[firing])),
             mesh_coords=dict(zip(tap.nesting.axes, coordinates, strict=True)),
             device=tap.nesting.device(coordinates),
-            lane=lane,
+            lane=lane or tap.nesting.lane(int(self._ordinal[firing])),
             call=int(self._call[firing]),
             values=tap.values_of(arrays, lane),
             tap=tap,
@@ -149,6 +149,8 @@ class Segment:
             rows, within = self._row[firing[mine]], (events - self._starts[firing])[mine]
             if tap.lanes:
                 lane[mine] = _flat_lanes(tap)[within]
+            elif tap.nesting.lanewise:
+                lane[mine] = tap.nesting.lanes_of(self._ordinal[firing[mine]])
             if tap.nesting.loops:
                 step[mine], inner[mine] = tap.steps_of(self._columns[number], rows, self._ordinal[firing[mine]])
             if (phantoms := self._phantoms(number)) is not None:

@@ -90,7 +90,8 @@ class Store:
     def ingest(self, lot: Lot, calls: np.ndarray) -> None:
         """Take in firings, and the id of the call that each belongs to (-1 unknown): int64, one a firing."""
         with self._lock:
-            occurrences, ordinals = self._occurrences(lot), self._ordinals.of(lot, calls)
+            ordinals = self._ordinals.of(lot, calls)
+            occurrences = self._occurrences(lot, ordinals)
             largest = max((tap.nbytes for tap in lot.taps), default=0)
             if largest >= COUNTED:
                 self._largest = max(self._largest, largest)
@@ -332,20 +333,23 @@ class Store:
                     table[tap.site.id] = table.get(tap.site.id, 0) + count * tap.size
                 self._lost += count * tap.size
 
-    def _occurrences(self, lot: Lot) -> np.ndarray:
-        """For each firing, how many times its site had fired before."""
+    def _occurrences(self, lot: Lot, ordinals: np.ndarray) -> np.ndarray:
+        """For each firing, how many times its site had fired before; lanes that fire one after the other are one."""
         site = lot.of_each([tap.site.id for tap in lot.taps])
         stands_for = np.ones(len(lot), np.int64)
         for number, tap in enumerate(lot.taps):
             said = tap.stands_for(lot.columns[number], self._sampled.get(tap.site.id))
             if np.ndim(said) or said != 1:
                 stands_for[lot.firings_of(number)] = said
+            elif tap.nesting.lanewise:
+                firings = lot.firings_of(number)
+                stands_for[firings] = tap.nesting.lanes_of(ordinals[firings]) <= 0
         occurrences = np.empty(len(lot), np.int64)
         for number in {tap.site.id for tap in lot.taps}:
             mine = np.flatnonzero(site == number)
             before = self._fired.get(number, 0)
             counted = before + np.cumsum(stands_for[mine])
-            occurrences[mine] = counted - stands_for[mine]
+            occurrences[mine] = counted - np.maximum(stands_for[mine], 1)
             self._fired[number] = int(counted[-1])
         return occurrences
 

@@ -93,6 +93,18 @@ def test_lanes_copies_and_equal_prints_are_counted_one_by_one():
     assert found[0].inside == ("vmap",)
 
 
+@pytest.mark.behaviour("C1", "C4")
+def test_what_is_called_lane_by_lane_is_told_at_its_own_line():
+    def f(x):
+        first = io_callback(Never("host"), jax.ShapeDtypeStruct((), jnp.float32), x)
+        return first + io_callback(Never("host"), jax.ShapeDtypeStruct((), jnp.float32), x + 1)
+
+    found = jdw.callbacks(jax.jit(jax.vmap(f)), jnp.ones(4))
+    line = f.__code__.co_firstlineno
+    assert [one.where for one in found] == [f"test_inventory.py:{line + 1}", f"test_inventory.py:{line + 2}"]
+    assert [(one.inside, one.staged, one.kept) for one in found] == [(("4 lanes > vmap",), 1, 1)] * 2
+
+
 @pytest.mark.behaviour("C1")
 def test_a_print_that_xla_drops_is_seen_to_be_dropped():
     def f(x):
@@ -119,6 +131,7 @@ def test_a_program_on_several_devices_has_an_inventory():
     f = jax.shard_map(lambda x: jax.pure_callback(SOLVE, like(x), x), mesh=mesh, in_specs=P("d"), out_specs=P("d"))
     (one,) = jdw.callbacks(f, np.ones(4, np.float32))
     assert (one.inside, one.staged, one.kept) == (("shard_map",), 1, 1)
+    assert one.runs == "once a call on each device, while its result is used"
 
 
 @pytest.mark.behaviour("C1")

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
@@ -47,8 +48,29 @@ def test_the_calls_are_told_in_order_with_the_lane_and_number_that_each_drew(cal
     assert [one.result[0].item() for one in run.callbacks.calls] == [number.item() for _, number in plain.drawn]
     starts = [one.started_ns for one in run.callbacks.calls]
     assert starts == sorted(starts)
-    if call != "unrolled" and wrap is jax.jit:
-        assert [event.step for event in run.events] == [(0,), (1,), (2,), (3,)], "the loop over the lanes"
+    if call != "unrolled":
+        assert [(event.lane, event.step) for event in run.events] == [((lane,), ()) for lane in range(4)]
+        assert run.to_pandas().lane.tolist() == [(0,), (1,), (2,), (3,)]
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("call", ["io_callback", "pure_callback"])
+def test_lanes_that_jax_calls_for_one_by_one_are_lanes_and_no_steps(call):
+    draw = CALLS[call](np.float32)
+
+    def of_row(x):
+        return lax.scan(lambda total, y: (total + draw(x + y), None), 0.0, jnp.arange(3.0) * 100)[0]
+
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(jax.vmap(of_row), in_axes=1))(jnp.arange(6.0).reshape(2, 3))
+        jax.effects_barrier()
+    assert len(run.events) == 18
+    for event in run.events:
+        step, (column, row) = int(event.args[0]) // 100, event.lane
+        assert event.args[0] == step * 100 + row * 3 + column
+        assert (event.step, event.occurrence) == ((step,), step)
+    assert run.to_pandas().lane.tolist() == [event.lane for event in run.events]
+    assert run.calls[0].state == "drained" and not run.findings
 
 
 @pytest.mark.behaviour("C4")
@@ -64,3 +86,27 @@ def test_two_generators_in_one_vmap_do_not_mix():
     lanes = {site.id: [int(e.args[0]) for e in run.events if e.site == site] for site in run.sites}
     assert len(run.sites) == 2
     assert list(lanes.values()) == [[0, 1, 2], [0, 1, 2]]
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("method", ["sequential", "expand_dims"])
+def test_what_the_condition_of_a_vmapped_while_calls_tells_no_wrong_step(method):
+    """There JAX asks twice an iteration, once for all lanes and once for each: the second is no iteration of its own."""
+    asked = []
+
+    def host(x):
+        asked.append(np.asarray(x).tolist())
+        return np.float32(x)
+
+    def f(x):
+        return lax.while_loop(lambda y: jax.pure_callback(host, SHAPE, y, vmap_method=method) < 3, lambda y: y + 1, x)
+
+    program = jax.jit(jax.vmap(f))
+    plain = program(jnp.zeros(2)).tolist()
+    expected, asked[:] = asked[:], []
+    with jdw.capture() as run:
+        assert program(jnp.zeros(2)).tolist() == plain
+    assert asked == expected
+    values = [(event.step, np.max(event.args[0])) for event in run.events]
+    assert {step for step, _ in values if step} == {(number,) for number in range(4)}
+    assert all(step in ((int(value),), ()) for step, value in values)

@@ -356,3 +356,22 @@ def test_a_program_that_returns_typed_keys_is_a_call_like_another():
     assert len(run.events) == 3
     assert [call.name for call in run.calls] == ["step"] * 3
     assert run.status().barrier.state == "drained"
+
+
+def test_an_argument_that_is_gone_fails_its_call_and_no_effect():
+    h = jax.jit(lambda x: (jax.debug.print("{}", x), x + 1)[1], donate_argnums=0)
+    with jdw.capture(echo=False) as run:
+        x = jnp.ones(3)
+        h(x)
+        with pytest.raises(RuntimeError, match="has been deleted"):
+            h(x)
+    assert [call.state for call in run.calls] == ["drained", "failed"]
+    assert run.status().state == "failed" and run.status().barrier.state == "drained"
+
+
+def test_a_nan_that_jax_refuses_is_told_as_what_it_raises_and_no_effect_has_failed():
+    h = jax.jit(lambda x: (jax.debug.print("{}", x), jnp.log(x))[1])
+    with jax.debug_nans(True), jdw.capture(echo=False) as run, pytest.raises(FloatingPointError):
+        h(-1.0)
+    assert [call.error for call in run.calls] == ["FloatingPointError: invalid value (nan) encountered in <lambda>"]
+    assert run.status().barrier.state == "drained"

@@ -48,6 +48,26 @@ def test_a_thread_that_the_cell_starts_is_captured(capfd):
     assert capfd.readouterr().out == "python's own\n"
 
 
+def test_of_calls_at_once_it_is_told_that_their_events_are_not_told_apart():
+    alone, both = threading.Barrier(1), threading.Barrier(2)
+    together = alone
+
+    @jax.jit
+    def step(x):
+        jax.debug.callback(lambda: together.wait(PATIENCE), ordered=True)
+        jax.debug.print("call {}", x, ordered=True)
+        jax.debug.callback(lambda: together.wait(PATIENCE), ordered=True)
+
+    with jdw.capture() as run, ThreadPoolExecutor(2) as pool:
+        step(0)
+        together = both
+        list(pool.map(step, range(1, 3)))
+    assert texts(run) == ["call 0", "call 1", "call 2"]
+    assert [event.call for event in run.events if event.kind == "print"] == [0, -1, -1]
+    assert any("calls that several threads made at once" in note for note in run.notes)
+    assert not run.findings
+
+
 def test_tasks_of_a_pool_are_captured_even_if_its_threads_are_older():
     step = printing("task")
     with ThreadPoolExecutor(2) as pool:

@@ -129,3 +129,19 @@ def test_what_print_raises_is_raised():
     with jdw.capture() as run, pytest.raises(LookupError, match="no words"):
         jax.jit(f)(1.0)
     assert [one.text for one in run.trace_prints] == ["before "]
+
+
+def test_a_capture_that_begins_while_a_function_is_traced_says_that_it_holds_nothing():
+    runs = []
+
+    def step(x):
+        with jdw.capture(echo=False) as run:
+            jax.debug.print("x {}", x)
+        runs.append(run)
+        return x**2
+
+    jax.jit(step)(1.0)
+    jax.grad(step)(1.0)
+    (note,) = runs[0].notes
+    assert note.startswith("It began while JAX traced `step at ") and not runs[0].events
+    assert not runs[1].notes and len(runs[1].events) == 1, "outside jit it runs at once"

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import io_callback
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -252,3 +253,20 @@ def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed)
     with jdw.capture() as run:
         printed(lambda: f(jnp.arange(4.0)))
     assert [event.text for event in run.events] == written.splitlines() == ["0 of 3"]
+
+
+@pytest.mark.behaviour("P7")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed):
+    def program(x):
+        jax.debug.print("x {}", x)
+        jax.debug.callback(lambda x: None, x)  # noqa: ARG005 - its name is x
+        return io_callback(np.asarray, x, x) + jax.pure_callback(np.asarray, x, x)
+
+    x = jnp.arange(3.0)
+    with jax.transfer_guard("disallow"):
+        _, plain = printed(lambda: wrap(program)(x))
+        with jdw.capture(echo=True) as run:
+            _, captured = printed(lambda: wrap(program)(x))
+        assert plain == captured == "x [0. 1. 2.]\n"
+        assert run.events[0].text == "x [0. 1. 2.]"

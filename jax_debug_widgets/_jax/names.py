@@ -1,0 +1,33 @@
+"""Which function of the user's a program is of."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import FrameType
+
+_IN_PMAP = ("_fun", "call_wrapped")
+"""What `jax.pmap` jits in the place of the user's function."""
+
+
+def function_of(program: str) -> str:
+    """`f`, of a program that JAX calls `jit(f)`, or `jit_f` in some versions, and that this thread prepares or dispatches."""
+    inside = program.removeprefix("jit(")
+    return unwrapped(program.removeprefix("jit_") if inside == program else inside.removesuffix(")"))
+
+
+def unwrapped(name: str) -> str:
+    """The name of a function, or that of the user's where it is what `jax.pmap` has put around that."""
+    return _pmapped_now() or name if name in _IN_PMAP else name
+
+
+def _pmapped_now() -> str:
+    """The user's function of the innermost call of a pmapped function that this thread is in; empty where it is in none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and "infer_params" not in frame.f_code.co_freevars:
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    variables = inspect.getclosurevars(frame.f_locals["infer_params"]).nonlocals
+    function = variables.get("wrapped_fun", variables.get("f"))
+    return getattr(getattr(function, "func", function), "__name__", "")
