@@ -66,7 +66,7 @@ class Seen:
 
         missing = [name for name in watch.names if is_missing(name)] if not self.failures else []
         return [
-            *(unmatched(name, self.names, self.scopes, self.primitives) for name in missing),
+            *unmatched(missing, self.names, self.scopes, self.primitives),
             *_of_condition(watch, self),
             *_of_loops(self, sites),
             *lanes.note(self.laneless, sites),

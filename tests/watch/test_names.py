@@ -491,6 +491,13 @@ def test_where_nothing_was_compiled_no_name_is_called_wrong():
     assert not run.status().notes
 
 
+def test_of_several_that_are_not_to_be_found_there_is_one_list_of_what_there_is():
+    with jdw.capture(watch="hiden,outptu") as run:
+        jax.jit(lambda hidden: jnp.exp(hidden @ hidden))(X)
+    (note,) = run.status().notes
+    assert "called 'hiden'. Did you mean 'hidden'? Nothing to watch is called 'outptu'. There are: hidden" in note
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [

@@ -37,6 +37,10 @@ def test_a_call_is_verified_against_the_unwatched_program():
     assert "all 2 arrays of the result are bitwise equal" in str(found)
 
 
+def test_it_is_said_why_there_are_three_calls():
+    assert "The run has three watched calls: the first compiles" in str(jdw.verify(layer, X[:16], X))
+
+
 def test_prints_are_captured_on_both_sides_of_the_comparison_of_times(capsys):
     @jax.jit
     def f(x):
@@ -163,7 +167,7 @@ def test_what_watching_costs_is_told_before_it_is_paid():
         with jdw.capture(watch=True, every=every) as run:
             jax.block_until_ready(jax.jit(program)(large))
         (note,) = [note for note in began[0] if "are watched" in note]
-        assert "kB are looked through" in note and "an estimate" in note
+        assert "kB each time" in note and "an estimate" in note
         watch = run.options.watch
         assert watch is not None
         seen = run.watch_seen()
