@@ -105,6 +105,21 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
         assert wide == [], view
 
 
+@pytest.mark.parametrize("width", [190, 232])
+def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2)
+    panel.get_by_test_id("tab-source").click()
+    panel.locator("[data-testid=source]:not(:has(.source-note))").wait_for()
+    panel.get_by_test_id("code").scroll_into_view_if_needed()
+    value = panel.get_by_test_id("value").first
+    name, numbers = (value.locator(part).bounding_box() for part in (".value-name", ".value-range"))
+    code, own = panel.get_by_test_id("code").bounding_box(), panel.bounding_box()
+    assert name and numbers and code and own
+    assert name["width"] > 30 and numbers["width"] >= 90 and numbers["x"] + numbers["width"] <= own["x"] + own["width"]
+    assert code["height"] >= 4 * 22, "lines"
+
+
 def test_what_is_cut_is_noticed(harness: Harness):
     panel = harness.open(state="done", rate=100, seconds=4)
     panel.get_by_test_id("state").evaluate(
