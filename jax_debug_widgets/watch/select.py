@@ -91,10 +91,14 @@ class Watch:
         if when is not None:
             _ = Condition(when)
             if not asked:
-                raise ValueError("when says at which steps watched values are taken: say which as well, with watch")
+                raise ValueError(
+                    "when says at which steps watched values are taken: say which as well, with watch (--watch NAMES)"
+                )
         further = {"values": values, "histograms": histograms, "lanes": lanes}
         for name in (name for name, is_wanted in further.items() if is_wanted and not asked):
-            raise ValueError(f"{name} says what is taken of watched values: say which as well, with watch")
+            raise ValueError(
+                f"{name} says what is taken of watched values: say which as well, with watch (--watch NAMES)"
+            )
         return cls(names, watch is True, ops, every, values, histograms, when or "", lanes=lanes) if asked else None
 
 

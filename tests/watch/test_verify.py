@@ -115,6 +115,19 @@ def test_by_how_much_results_differ(one, other, wanted):
     assert not differences_of([one], [one])
 
 
+@pytest.mark.parametrize("sign", [np.float32(-1), np.complex128(-1), np.float64(-1)])
+def test_a_nan_is_a_nan_whatever_its_bits(sign):
+    one = np.array([np.nan, 1], sign.dtype)
+    other = one.copy()
+    other.view(f"u{one.real.itemsize}")[0] ^= 1  # Another payload.
+    assert one.tobytes() != other.tobytes() and not differences_of([one], [other])
+    assert not differences_of([one[0]], [other[0]])
+    (found,) = differences_of([one], [other + sign])
+    assert (found.count, found.largest) == (1, 1.0)
+    (found,) = differences_of([one], [np.ones_like(one)])
+    assert "1 of 2 elements differ, some of them NaN in one of the two only" in str(found)
+
+
 def test_results_that_differ_are_told_with_the_first():
     """The watched program is made to differ: which real one XLA moves depends on its version."""
 
