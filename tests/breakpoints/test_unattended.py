@@ -73,7 +73,6 @@ def test_a_stop_goes_on_by_itself_after_the_timeout(stopped):
     assert any("nobody went on for 0.2 s" in note for note in run.status().notes)
 
 
-@pytest.mark.behaviour("B4")
 def test_stops_that_all_go_on_by_themselves_are_one_note(stopped):
     def user(page):
         page.stop()
