@@ -7,7 +7,6 @@ change), for unrolled loops, and where random keys are stacked.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -56,12 +55,11 @@ def _long_loops(jaxpr: Any, every: int) -> Iterator[Any]:
             yield from _long_loops(inner, every)
 
 
-def by_call(plain: core.ClosedJaxpr, watched: core.ClosedJaxpr, every: int) -> core.ClosedJaxpr:
-    """A program that is `watched` in its first call and every n-th after it."""
-    calls = itertools.count()
+def by_call(plain: core.ClosedJaxpr, watched: core.ClosedJaxpr, takes: Callable[[], bool]) -> core.ClosedJaxpr:
+    """A program that is `watched` in the calls of which `takes` says so."""
 
     def answer() -> tuple[np.ndarray]:
-        return (np.array(next(calls) % every == 0),)
+        return (np.array(takes()),)
 
     def either(*operands: Any) -> Any:
         return lax.cond(ask_p.bind(answer=answer), core.jaxpr_as_fun(watched), core.jaxpr_as_fun(plain), *operands)

@@ -27,6 +27,7 @@ class Around:
       primal: the results that the program itself uses, as opposed to what differentiation keeps for its backward pass.
       cotangents: the operands that are cotangents.
       every, sampled_loop: of which loop around it only every how manieth iteration is watched.
+      call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
       derived: whether the whole program is a derivative's: of its results JAX does not say which the program itself uses.
@@ -39,6 +40,7 @@ class Around:
     cotangents: frozenset[int] = frozenset()
     every: int = 1
     sampled_loop: int = 0
+    call_of: int = 1
     replicas: int = 1
     pushed: bool = False
     derived: bool = False

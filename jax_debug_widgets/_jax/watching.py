@@ -74,6 +74,10 @@ class Watcher(Protocol):
         """Only each so-manieth iteration of the outermost loop, or call, is watched."""
         ...
 
+    def calls(self) -> Callable[[], bool]:
+        """What tells of each call of the program, as it is made, whether it is watched."""
+        ...
+
 
 _NUM_DEVICES = 7
 """Where `_cached_lowering_to_hlo` has it, after the program and its name."""
@@ -159,7 +163,7 @@ class _Pass:
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
         self._samples_loops = has_loop and not self._counts
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own)
-        around = replace(around, given=given(program))
+        around = replace(around, given=given(program), call_of=self._every if by_call else 1)
         if forward is not None:
             own = around_program(*forward, replicas, is_jitted=not self._is_jaxs_own)
             around = replace(around, forward=(*forward, own))
@@ -167,7 +171,7 @@ class _Pass:
         if jaxpr is program.jaxpr:
             return None
         watched = program.replace(jaxpr=jaxpr)
-        return sampling.by_call(program, watched, self._every) if by_call else watched
+        return sampling.by_call(program, watched, self._watcher.calls()) if by_call else watched
 
     def body(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> core.Jaxpr:
         """The same body with its taps; the very same if nothing in it is watched."""

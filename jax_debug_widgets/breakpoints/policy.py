@@ -44,7 +44,7 @@ class Policy:
       ended: where a device was ended, a sentence; None while none was.
       over: nothing of the run is left to stop.
       skipped: breakpoint -> how often nobody was there.
-      notes: what else became of stops, in sentences.
+      notes: what else became of stops, in sentences -> how often.
       points: the breakpoints of this run's programs.
       typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
     """
@@ -60,7 +60,7 @@ class Policy:
     ended: str | None = None
     over: bool = False
     skipped: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
     points: dict[int, Point] = field(default_factory=dict)
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
 
@@ -68,6 +68,10 @@ class Policy:
         """Whether `error` is there because the user has ended the program, as opposed to a failure."""
         told_by_xla = self.ended is not None and isinstance(error, jax.errors.JaxRuntimeError)
         return told_by_xla or isinstance(error, KeyboardInterrupt)
+
+    def noted_lines(self) -> list[str]:
+        """What else became of stops, what is the same in one sentence."""
+        return [note if count == 1 else f"{note} ({count} times)" for note, count in self.notes.items()]
 
     def skipped_lines(self) -> list[str]:
         """A sentence for each breakpoint that nobody was there for."""

@@ -132,10 +132,9 @@ class Stage:
             case "unanswered":
                 self._audience.unanswered()
             case "closed":
-                policy.notes.append(f"{scene.reason}: the page was closed, and the program went on.")
+                policy.notes[f"{scene.reason}: the page was closed, and the program went on."] += 1
             case "timeout":
-                policy.notes.append(f"{scene.reason}: nobody went on for {stop.timeout:g} s, so the program did.")
+                policy.notes[f"{scene.reason}: nobody went on for {stop.timeout:g} s, so the program did."] += 1
             case "collectives":
-                policy.notes.append(
-                    f"{scene.reason}: the program went on because its other devices were waiting; {collectives.ADVICE}."
-                )
+                why = f"the program went on because its other devices were waiting; {collectives.ADVICE}"
+                policy.notes[f"{scene.reason}: {why}."] += 1

@@ -39,9 +39,22 @@ _KIND = re.compile(r"(?:^|\s)--kind[=\s]+(\w+)(?=\s|$)")
 _SHOW = re.compile(r"(?:^|\s)--(step|lane)[=\s]+(-?\d+)(?=\s|$)")
 
 
+_EXAMPLES = {
+    "N": "10",
+    "S": "30",
+    "MB": "512",
+    "NAMES": "logits,h`, or `--watch-all",
+    "WHAT": "nonfinite",
+    "CONDITION": "'loss > 10'",
+}
+"""What may be written for the value of an option, by the word that stands for it in the help."""
+
+
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(f"jaxdebug: {message}. `%jaxdebug help` lists the options.")
+    """Raises what argparse says of an option as it would be written: see `_refused`."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="%jaxdebug", add_help=False, allow_abbrev=False, exit_on_error=False)
 
 
 def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -111,7 +124,7 @@ def _watch_of(values: dict[str, Any]) -> Watch | None:
 
 def option_parser() -> argparse.ArgumentParser:
     """The parser of the options alone."""
-    return add_options(_Parser(prog="%jaxdebug", add_help=False, allow_abbrev=False))
+    return add_options(_Parser())
 
 
 def parse(line: str, *, echo_by_default: bool) -> tuple[Options, str]:
@@ -137,11 +150,14 @@ def parse_with(
     """The options that `add` knows at the start of a line, and what follows them.
 
     Raises:
-      UsageError: an unknown option; the message names the nearest one.
+      UsageError: an unknown option, whose message names the nearest one; or one without its value.
     """
-    parser = add(_Parser(prog="%jaxdebug", add_help=False, allow_abbrev=False))
+    parser = add(_Parser())
     words, rest = _split(line, parser)
-    parsed, unknown = parser.parse_known_args(words)
+    try:
+        parsed, unknown = parser.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise UsageError(_refused(error, parser)) from None
     if unknown:
         raise UsageError(_unknown_option(unknown[0], parser))
     return parsed, rest
@@ -205,6 +221,18 @@ def _first_word(text: str) -> tuple[str, str]:
     if match is None:
         raise UsageError(f"jaxdebug: the quotes of {text!r} do not end")
     return next(group for group in match.groups() if group is not None), text[match.end() :].lstrip()
+
+
+def _refused(error: argparse.ArgumentError, parser: argparse.ArgumentParser) -> str:
+    """What to write for an option whose value cannot be read."""
+    action = next(one for one in parser._actions if "/".join(one.option_strings) == error.argument_name)
+    flag = action.option_strings[0]
+    if action.nargs == 0:
+        return f"jaxdebug: {flag} takes no value"
+    wrong = re.search(r"value: (.*)", error.message)
+    number = "a whole number" if action.type is int else "a number"
+    why = f"{flag} takes {number}, not {wrong[1]}" if wrong else f"{flag} wants to know {action.metavar}"
+    return f"jaxdebug: {why}; write `{flag} {_EXAMPLES[str(action.metavar)]}`"
 
 
 def _unknown_option(word: str, parser: argparse.ArgumentParser) -> str:

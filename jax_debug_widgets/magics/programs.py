@@ -28,5 +28,5 @@ def cost_of(session: Session, line: str, namespace: dict[str, Any]) -> Any:
 
 def _add_cost_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--run", action="store_true")
-    parser.add_argument("--timeout", type=float, default=COMPILE_SECONDS)
+    parser.add_argument("--timeout", type=float, metavar="S", default=COMPILE_SECONDS)
     return parser

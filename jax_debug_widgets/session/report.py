@@ -60,7 +60,7 @@ def status(run: Run, session: Session) -> Status:
         barrier=run.life.barrier(run.call_log),
         notes=(
             *run.notes,
-            *run.policy.notes,
+            *run.policy.noted_lines(),
             *run.policy.skipped_lines(),
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
             *_muted_throughout(run, muted),

@@ -206,7 +206,8 @@ def _source(run: Run, request: int, file: str) -> Message:
         lines=[line.rstrip("\r\n") for line in source.lines],
         functions=[{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
         names=[
-            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file)} for one in places
+            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file), "root": one.root}
+            for one in places
         ],
     )
     return message, b""

@@ -218,6 +218,7 @@ class Capture:
         key = (
             object() if equation.in_parts else None,  # How it is cut, each program has for itself.
             site.id,
+            site.where,
             equation.shapes,
             equation.dtypes,
             static,

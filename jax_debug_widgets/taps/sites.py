@@ -7,7 +7,7 @@ import linecache
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,7 @@ class SiteBook:
         self._lock = threading.Lock()
         self._sites: dict[object, CallSite] = {}
         self._switches: dict[int, Switch] = {}
+        self._counters: list[Switch] = []
 
     def site_of(self, equation: Equation) -> CallSite:
         """The site of this equation; the one made before, if it is the same place in the same program."""
@@ -91,16 +92,16 @@ class SiteBook:
         key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, equation.in_tree, callers)
         with self._lock:
             site = self._sites.get(key)
-            if site is None:
-                site = self._sites[key] = self._make(len(self._sites), equation)
+            site = self._make(len(self._sites), equation) if site is None else self._called_now(site, callers)
+            self._sites[key] = site
             return site
 
     def site_for(self, key: object, make: Callable[[int], CallSite]) -> CallSite:
         """The site of this key; `make` is given the id of one that is not known yet."""
         with self._lock:
-            if key not in self._sites:
-                self._sites[key] = make(len(self._sites))
-            return self._sites[key]
+            site = self._sites.get(key)
+            site = self._sites[key] = make(len(self._sites)) if site is None else self._called_now(site, ())
+            return site
 
     def line_of(self, frame: Frame) -> str:
         """A frame in one line: `train.py:41 in step: jv(v - 1, z)`; the whole line where a call is not all in it."""
@@ -115,10 +116,16 @@ class SiteBook:
         with self._lock:
             return self._switches.setdefault(site_id, Switch())
 
-    def restart(self) -> None:
-        """Count the firings of all sites anew."""
+    def counter(self) -> Switch:
+        """What counts the calls of a program, as a site's switch counts its firings."""
         with self._lock:
-            for switch in self._switches.values():
+            self._counters.append(Switch())
+            return self._counters[-1]
+
+    def restart(self) -> None:
+        """Count the firings of all sites, and the calls of programs, anew."""
+        with self._lock:
+            for switch in (*self._switches.values(), *self._counters):
                 switch.restart()
 
     def muted(self) -> frozenset[int]:
@@ -136,6 +143,14 @@ class SiteBook:
         with self._lock:
             return frozenset(site_id for site_id, switch in self._switches.items() if not switch.is_plain)
 
+    def _called_now(self, site: CallSite, callers: Iterable[Frame]) -> CallSite:
+        """By the names that its files have now: a cell that is run again with the same text has another number."""
+        where = self._where(site)
+        return site if where == site.where else replace(site, where=where, callers=tuple(map(self._where, callers)))
+
+    def _where(self, place: CallSite | Frame) -> str:
+        return f"{self.name_file(place.file)}:{place.line}"
+
     def _make(self, site_id: int, equation: Equation) -> CallSite:
         frame = equation.frame
         text = call_text(frame.file, frame.line, frame.column, frame.end_line, frame.end_column)
@@ -149,7 +164,7 @@ class SiteBook:
             column=frame.column,
             end_line=frame.end_line,
             end_column=frame.end_column,
-            where=f"{self.name_file(frame.file)}:{frame.line}",
+            where=self._where(frame),
             function=frame.function,
             source=text.line,
             label=values[0]
@@ -162,7 +177,7 @@ class SiteBook:
             phase=phase_of(equation.name_stack),
             order=equation.order,
             keywords=value_keywords(equation),
-            callers=tuple(f"{self.name_file(one.file)}:{one.line}" for one in dict.fromkeys(equation.callers)),
+            callers=tuple(map(self._where, dict.fromkeys(equation.callers))),
         )
 
 

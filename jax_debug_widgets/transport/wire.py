@@ -305,7 +305,8 @@ class FunctionMessage(TypedDict):
 class NameMessage(TypedDict):
     """A range of a file that computes what `name` stands for; `why` says why it is not watched, empty where it can be.
 
-    `pattern` is by what the next run can watch it, empty where asking would not help.
+    `pattern` is by what the next run can watch it, empty where asking would not help. Of a leaf `root` is
+    the name of its tree, empty for others.
     """
 
     line: int
@@ -315,6 +316,7 @@ class NameMessage(TypedDict):
     name: str
     why: str
     pattern: str
+    root: str
 
 
 class SourceMessage(TypedDict):

@@ -28,6 +28,9 @@ _READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
 its values over."""
 
 
+_SMALL = 1e6
+"""A program that takes less is mostly what a call costs: watching it is told in time as well."""
+
 _MANY = 100
 """So many times as long is not rounded to two digits, which would be written with an exponent."""
 
@@ -79,16 +82,17 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     if not sites:
         return ""
     slowdown = expected_slowdown(works)
-    times = f"{slowdown:.2g}" if slowdown < _MANY else f"{slowdown:.0f}"
+    times = f"{f'{slowdown:.2g}' if slowdown < _MANY else f'{slowdown:.0f}'} times as long"
+    if all(one.plain < _SMALL for one in works):  # A large multiple of next to nothing is told as what it is.
+        times = f"{max((one.watching for one in works), default=0) * 1e-6:.2g} ms longer a call, {times}"
     with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
     are = "is" if len(sites) == 1 else "are"
     return (
-        f"{plural(len(sites), 'value')} {are} watched: {in_bytes(nbytes)} are looked through, each time that all of them are "
-        "computed, and "
-        f"the programs are expected to take about {times} times as long (an estimate from their "
-        "equations; `%jaxdebug verify F(X)` measures it, and whether reading so many moves the last bits of the results). To "
-        f"pay less name some of them (--watch NAMES), or watch every N-th step (--every N){with_numba}."
+        f"{plural(len(sites), 'value')} {are} watched, {in_bytes(nbytes)} each time that all of them are computed: the "
+        f"programs are expected to take about {times} (an estimate; `%jaxdebug verify F(X)` measures it, and whether the "
+        "results stay the same to the bit). To pay less name some of them (--watch NAMES), or watch every N-th step "
+        f"(--every N){with_numba}."
     )
 
 

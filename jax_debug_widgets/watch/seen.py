@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ class Seen:
 
         missing = [name for name in watch.names if is_missing(name)] if not self.failures else []
         return [
-            *(unmatched(name, self.names, self.scopes, self.primitives) for name in missing),
+            *unmatched(missing, self.names, self.scopes, self.primitives),
             *_of_condition(watch, self),
             *_of_loops(self, sites),
             *lanes.note(self.laneless, sites),
@@ -82,9 +83,13 @@ def _of_condition(watch: Watch, seen: Seen) -> list[str]:
     if not (watch.when and seen.untaken):
         return []
     if not seen.conditional:
-        told = " and ".join(Condition(watch.when).names)
+        names = Condition(watch.when).names
+        told = " and ".join(names)
         missing = f"Nothing is taken: no function or loop body compiled here computes {told}, by which `{watch.when}`"
-        return [f"{missing} is told. There are: {some_of(seen.names)}."]
+        unknown = [name for name in names if name not in seen.names]
+        near = [close for name in unknown for close in difflib.get_close_matches(name, seen.names, n=1)]
+        hint = f" Did you mean {' and '.join(map(repr, near))}?" if near else ""
+        return [f"{missing} is told.{hint} There are: {some_of(seen.names)}."]
     return [
         f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
     ]

@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jax_debug_widgets.watch.condition import Condition
@@ -92,10 +92,14 @@ class Watch:
         if when is not None:
             _ = Condition(when)
             if not asked:
-                raise ValueError("when says at which steps watched values are taken: say which as well, with watch")
+                raise ValueError(
+                    "when says at which steps watched values are taken: say which as well, with watch (--watch NAMES)"
+                )
         further = {"values": values, "histograms": histograms, "lanes": lanes}
         for name in (name for name, is_wanted in further.items() if is_wanted and not asked):
-            raise ValueError(f"{name} says what is taken of watched values: say which as well, with watch")
+            raise ValueError(
+                f"{name} says what is taken of watched values: say which as well, with watch (--watch NAMES)"
+            )
         return cls(names, watch is True, ops, every, values, histograms, when or "", lanes=lanes) if asked else None
 
 
@@ -209,17 +213,28 @@ _STRUCTURE = frozenset({
 })  # fmt: skip
 
 
-def unmatched(pattern: str, names: Iterable[str], scopes: Iterable[str] = (), primitives: Iterable[str] = ()) -> str:
-    """A sentence for a pattern that found nothing, with the nearest names, scopes and primitives."""
+def unmatched(
+    patterns: Iterable[str], names: Iterable[str], scopes: Iterable[str], primitives: Iterable[str]
+) -> Iterator[str]:
+    """Sentences for patterns that found nothing, with the nearest names, scopes and primitives; what there is is told once."""
     known, scopes = sorted(set(names)), sorted(set(scopes))
+    lists: dict[str, str] = {}
+    for pattern in patterns:
+        said, there_are = _unmatched(pattern, known, scopes, primitives)
+        lists[there_are] = f"{lists[there_are]} {said}" if there_are in lists else said
+    return (f"{said}{there_are}" for there_are, said in lists.items())
+
+
+def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: Iterable[str]) -> tuple[str, str]:
+    """What is said of a pattern that found nothing, and of all that could be found."""
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
-        return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was."
+        return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""
     near = difflib.get_close_matches(bare, {*known, *scopes, *primitives}, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if "/" in bare and scopes:
-        return f"Nothing to watch is in the scope {pattern!r}.{hint} There are the scopes {some_of(scopes)}."
-    return f"Nothing to watch is called {pattern!r}.{hint} There are: {some_of(known)}."
+        return f"Nothing to watch is in the scope {pattern!r}.{hint}", f" There are the scopes {some_of(scopes)}."
+    return f"Nothing to watch is called {pattern!r}.{hint}", f" There are: {some_of(known)}."
 
 
 def some_of(names: Iterable[str]) -> str:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from jax_debug_widgets.watch.literals import pairs, parts_of
 
+_PADDING = re.compile(r"(?<=\de[-+])0(?=\d\b)")
+"""In small numbers as Python writes them (`1e-06`), what nobody else writes."""
+
 
 class Span(NamedTuple):
     """A range of a file as the interpreter counts it: lines from 1, columns in UTF-8 bytes from 0."""
@@ -129,7 +132,7 @@ class SourceFile:
         """The expression in this range in one line; the whole lines where it is none."""
         node = self.expressions.get(span)
         if node is not None:
-            return ast.unparse(node)
+            return _PADDING.sub("", ast.unparse(node))
         if not 1 <= span.line <= len(self.lines):
             return ""
         return " ".join("".join(self.lines[span.line - 1 : span.end_line]).split())

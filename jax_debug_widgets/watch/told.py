@@ -25,13 +25,21 @@ RETURNED = "told where it is assigned"
 RULE = "in a rule for derivatives: JAX says that it is computed where the function is called"
 
 
+MOST_LEAVES = 100
+"""So many leaves of one tree are offered; what else there is can be named."""
+
+
 @dataclass(frozen=True)
 class NamedPlace:
-    """A name, the range that computes it (columns in characters), and why it is not watched; empty where it can be."""
+    """A name, the range that computes it (columns in characters), and why it is not watched; empty where it can be.
+
+    Of a leaf `root` is the name of its tree, empty for other names.
+    """
 
     name: str
     span: Span
     why: str
+    root: str = ""
 
     def pattern(self, file: str) -> str:
         """By what the next run can watch it; empty where it is watched, and where asking for it would not help."""
@@ -41,23 +49,53 @@ class NamedPlace:
 
 
 def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPlace]]:
-    """The names in `file`, as far as the programs in `seen` have shown them."""
+    """The names in `file`, as far as the programs in `seen` have shown them; a tree comes before its leaves."""
     source = source_of(file)
+    known: dict[Span, dict[str, bool]] = {}
+    for (its_file, span, name), watched in seen.places.items() if seen else ():
+        if its_file == file:
+            known.setdefault(span, {})[name] = watched
     found: dict[tuple[str, Span], NamedPlace] = {}
     for statement in source.statements:
-        span = Span(
-            statement.span.line,
-            source.character(statement.span.line, statement.span.column),
-            statement.span.end_line,
-            source.character(statement.span.end_line, statement.span.end_column),
-        )
         for name in _names(source, statement):
-            why = _why(source, file, statement, name, seen)
+            values = _values_of(name, known.get(statement.span, {}))
+            why = NOT_WATCHED if seen is None else _why(source, file, statement, values, seen)
             told = name, statement.whole or statement.span
             # Of `x = f(y)[0]` and `x = a if c else b` one place is what is computed, and the others need no excuse.
             if not (why and told in found):
-                found[told] = NamedPlace(name, span, why)
+                found[told] = NamedPlace(name, _in_characters(source, statement.span), why)
+            found |= _leaves(source, name, statement.span, values)
+    for span in sorted(known.keys() - {one.span for one in source.statements}):  # Arguments.
+        for name in dict.fromkeys(map(_root_of, known[span])):
+            values = _values_of(name, known[span])
+            why = "" if any(values.values()) else NOT_WATCHED
+            found[name, span] = NamedPlace(name, _in_characters(source, span), why)
+            found |= _leaves(source, name, span, values)
     return source, list(found.values())
+
+
+def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:
+    """The value of that name, or its leaves, and whether each is watched."""
+    return {own: watched for own, watched in known.items() if own == name or own.startswith((f"{name}[", f"{name}."))}
+
+
+def _root_of(name: str) -> str:
+    return name.partition("[")[0].partition(".")[0]
+
+
+def _leaves(source: SourceFile, root: str, span: Span, values: dict[str, bool]) -> dict[tuple[str, Span], NamedPlace]:
+    leaves = [name for name, watched in values.items() if name != root and not watched]
+    place = _in_characters(source, span)
+    return {(name, span): NamedPlace(name, place, NOT_WATCHED, root) for name in leaves[:MOST_LEAVES]}
+
+
+def _in_characters(source: SourceFile, span: Span) -> Span:
+    return Span(
+        span.line,
+        source.character(span.line, span.column),
+        span.end_line,
+        source.character(span.end_line, span.end_column),
+    )
 
 
 def _names(source: SourceFile, statement: Statement) -> Iterator[str]:
@@ -74,19 +112,9 @@ def _of_target(target: Target) -> Iterator[str]:
         yield from _of_target(part)
 
 
-def _why(source: SourceFile, file: str, statement: Statement, name: str, seen: Seen | None) -> str:
-    if seen is None:
-        return NOT_WATCHED
-    found = [
-        watched
-        for (its_file, span, its_name), watched in seen.places.items()
-        if (its_file, span) == (file, statement.span)
-        and (its_name == name or its_name.startswith((f"{name}[", f"{name}.")))
-    ]
-    if any(found):
-        return ""
-    if found:
-        return NOT_WATCHED
+def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, bool], seen: Seen) -> str:
+    if values:
+        return "" if any(values.values()) else NOT_WATCHED
     function = statement.function
     if function is None or (file, function.name) not in seen.functions:
         is_rule = function is not None and function.name.rpartition(".")[2] in source.rules

@@ -95,6 +95,10 @@ class ProgramWatcher:
         """See `_jax.watching.Watcher`."""
         return self._watch.every
 
+    def calls(self) -> Callable[[], bool]:
+        """See `_jax.watching.Watcher`."""
+        return partial(self._capture.sites.counter().takes, self._watch.every)
+
     def conditional(self) -> bool:
         """See `_jax.watching.Watcher`."""
         return self._condition is not None
@@ -198,6 +202,7 @@ class ProgramWatcher:
                 axes=place.axes,
                 devices=device_names(place),
                 replicas=around.replicas,
+                one_of=1 if place.loops else around.call_of,
                 stride=around.every,
                 strided=around.sampled_loop,
                 reverse=tuple(loop.reverse for loop in place.loops),

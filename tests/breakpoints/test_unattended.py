@@ -73,6 +73,18 @@ def test_a_stop_goes_on_by_itself_after_the_timeout(stopped):
     assert any("nobody went on for 0.2 s" in note for note in run.status().notes)
 
 
+def test_stops_that_all_go_on_by_themselves_are_one_note(stopped):
+    def user(page):
+        page.stop()
+
+    def program(x):
+        return jax.lax.fori_loop(0, 3, lambda i, x: (jdw.breakpoint(), x + i)[1], x)
+
+    _, run = stopped(jax.jit(program), jnp.float32(1), user=user, break_timeout=0.2)
+    (note,) = [note for note in run.status().notes if "nobody went on" in note]
+    assert note.endswith("so the program did. (3 times)")
+
+
 @pytest.mark.behaviour("B4")
 def test_a_closed_tab_lets_the_program_go_on(stopped, monkeypatch):
     monkeypatch.setattr("jax_debug_widgets.breakpoints.stage.LEASE", 0.3)

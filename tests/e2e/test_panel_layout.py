@@ -64,6 +64,13 @@ CUT = """() => {
 }"""
 
 
+TICKS = """() => {
+  const root = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map((host) => host.shadowRoot).find(Boolean);
+  return [...root.querySelectorAll('.tick')].map((tick) => tick.getBoundingClientRect()).sort((a, b) => a.x - b.x);
+}"""
+APART = "numbers.length > 0 && numbers.every((box, i) => i === 0 || box.left >= numbers[i - 1].right)"
+
+
 def boxes(harness: Harness, panel: Locator, view: str) -> dict[str, Any]:
     """Left, top, width and height of each part, in pixels of the panel; None where it is not there."""
     panel.get_by_test_id(f"tab-{view}").click()
@@ -103,6 +110,31 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
             "(bars) => bars.filter((bar) => bar.scrollWidth > bar.clientWidth).map((bar) => bar.className)"
         )
         assert wide == [], view
+
+
+@pytest.mark.parametrize("width", [190, 232])
+def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2)
+    panel.get_by_test_id("tab-source").click()
+    panel.locator("[data-testid=source]:not(:has(.source-note))").wait_for()
+    panel.get_by_test_id("code").scroll_into_view_if_needed()
+    value = panel.get_by_test_id("value").first
+    name, numbers = (value.locator(part).bounding_box() for part in (".value-name", ".value-range"))
+    code, own = panel.get_by_test_id("code").bounding_box(), panel.bounding_box()
+    assert name and numbers and code and own
+    assert name["width"] > 30 and numbers["width"] >= 90 and numbers["x"] + numbers["width"] <= own["x"] + own["width"]
+    assert code["height"] >= 4 * 22, "lines"
+
+
+@pytest.mark.parametrize("width", [232, 464, 828])
+def test_the_numbers_of_an_axis_stand_apart(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state="done", rate=200, seconds=1, calls=4)
+    panel.get_by_test_id("tab-timeline").click()
+    panel.locator(".tick").first.wait_for()
+    # What is drawn before its size is known is drawn again.
+    harness.page.wait_for_function(f"() => {{ const numbers = ({TICKS})(); return {APART}; }}", timeout=5000)
 
 
 def test_what_is_cut_is_noticed(harness: Harness):

@@ -168,13 +168,13 @@ MISTAKES = {
     "%jaxdebug --ecko f(1.)": "unknown option --ecko; did you mean --echo",
     "%jaxdebug --time 3 f(1.)": "unknown option --time; did you mean --timeout",
     "%jaxdebug --max-event=3 f(1.)": "unknown option --max-event; did you mean --max-events",
-    "%jaxdebug --timeout soon f(1.)": "invalid float value: 'soon'",
+    "%jaxdebug --timeout soon f(1.)": "--timeout takes a number, not 'soon'; write `--timeout 30`",
     "%jaxdebug --timeout 0 f(1.)": "timeout must be greater than 0",
     "%jaxdebug --timeout nan f(1.)": "timeout must be greater than 0",
-    "%jaxdebug --max-events many f(1.)": "invalid int value: 'many'",
+    "%jaxdebug --max-events many f(1.)": "--max-events takes a whole number, not 'many'; write `--max-events 10`",
     "%jaxdebug --max-events -1 f(1.)": "max_events must be greater than 0",
     "%jaxdebug --max-mb 0 f(1.)": "max_mb must be greater than 0",
-    "%jaxdebug --timeout": "--timeout",
+    "%jaxdebug --timeout": "--timeout wants to know S; write `--timeout 30`",
     "%jaxdebug on --ecko": "did you mean --echo",
     "%jaxdebug on f(1.)": "`on` takes no 'f(1.)'",
     "%jaxdebug status now": "`status` takes no 'now'",
@@ -186,7 +186,11 @@ MISTAKES = {
     "%jaxdebug verify f": "`verify` takes a call, e.g. `%jaxdebug verify f(x)`",
     "%jaxdebug f(1.": "cannot read 'f(1.': '(' was never closed",
     "%%jaxdebug --ecko\nf(1.)": "did you mean --echo",
-    "%%jaxdebug --timeout soon\nf(1.)": "invalid float value: 'soon'",
+    "%%jaxdebug --timeout soon\nf(1.)": "--timeout takes a number, not 'soon'",
+    "%%jaxdebug --watch\nf(1.)": "--watch wants to know NAMES; write `--watch logits,h`, or `--watch-all`",
+    "%%jaxdebug --every --watch-all\nf(1.)": "--every wants to know N; write `--every 10`",
+    "%%jaxdebug --values=yes\nf(1.)": "--values takes no value",
+    "%jaxdebug cost --timeout soon f(1.)": "--timeout takes a number, not 'soon'; write `--timeout 30`",
     "%%jaxdebug f(1.)\nf(2.)": "'f(1.)' is no option",
 }
 
@@ -264,6 +268,19 @@ def test_a_cell_captures_functions_jitted_before_it(ours):
     (site,) = last_run().sites
     assert site.where == "In [1]:1"
     assert site.function.endswith("<lambda>")
+
+
+@pytest.mark.parametrize("options", ["", " --watch twice"])
+def test_a_cell_that_is_run_again_with_the_same_text_has_its_new_number_everywhere(ours, options):
+    cell = (
+        f"%%jaxdebug{options}\n\n\n\n\n\n\ng = jax.jit(lambda x: (twice := x * 2, jax.debug.print('{{y}}', y=twice)))\n"
+    )
+    for number in (1, 2):
+        ours.run(cell + "_ = g(1.)")
+        (at,) = {site.where for site in last_run().sites}
+        assert at == f"In [{number}]:8"
+        assert at in ours.run("%jaxdebug sites").stdout
+        ours.ip.execution_count = 2
 
 
 def test_a_site_is_switched_off_and_on_by_its_number(ours):

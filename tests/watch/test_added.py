@@ -53,14 +53,14 @@ def again(watch):
 
 def test_a_name_is_watched_from_the_next_run_on_until_it_is_taken_back():
     run = again("h")
-    assert offered(run) == {"_private": "_private", "exp": "exp", "exp @ x": "exp @ x"}
+    assert offered(run) == {"x": "x", "_private": "_private", "exp": "exp", "exp @ x": "exp @ x"}
     switch(run, "exp", "exp @ x", on=True)
     assert run.status().added == ("exp", "exp @ x")
     assert list(run.values) == ["h"]
 
     run = again("h")
     assert list(run.values) == ["h", "exp", "exp @ x"]
-    assert offered(run) == {"_private": "_private"}
+    assert offered(run) == {"x": "x", "_private": "_private"}
 
     # Switched off it is silent at once, and not compiled into the next.
     switch(run, "exp", on=False)
@@ -95,6 +95,31 @@ def test_runs_that_watch_nothing_or_lack_the_name_are_left_as_they_are():
         jax.jit(lambda x: other(x) + jnp.exp(x * 2))(jnp.arange(3.0))
     assert list(run.values) == ["h"]
     assert run.status().notes == ()
+
+
+def test_the_leaves_of_a_tree_are_offered_one_by_one_arguments_too():
+    def loss(params, x):
+        h = x @ params["w"] + params["b"]
+        return (h**2).sum()
+
+    def step(params, x):
+        grads = jax.grad(loss)(params, x)
+        return jax.tree.map(lambda p, g: p - g, params, grads)
+
+    def run_it():
+        with jdw.capture(watch="h") as run:
+            jax.block_until_ready(jax.jit(step)({"w": jnp.ones((3, 2)), "b": jnp.ones(2)}, jnp.ones(3)))
+        line = step.__code__.co_firstlineno
+        names = asked(run, type="source", file=__file__)["names"]
+        return run, {one["name"]: one["root"] for one in names if one["line"] in (line, line + 1) and one["pattern"]}
+
+    run, names = run_it()
+    leaves = {"params['b']": "params", "params['w']": "params", "grads['b']": "grads", "grads['w']": "grads"}
+    assert names == {"params": "", "x": "", "grads": "", **leaves}
+    switch(run, "grads['w']", on=True)
+    run, names = run_it()
+    assert list(run.values) == ["h", "grads['w']", "grad/h"]
+    assert names == {"params": "", "x": "", **{name: root for name, root in leaves.items() if name != "grads['w']"}}
 
 
 def test_a_name_may_stand_beside_one_that_is_watched():

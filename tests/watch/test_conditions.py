@@ -155,7 +155,9 @@ def test_what_a_condition_cannot_tell_of_is_said(watched):
     (note,) = run.status().notes
     assert note.startswith("Not taken: outer") and len(run["inner"].steps) == len(X)
     (note,) = watched(f, X, watch="inner", when="lost > 0").status().notes
-    assert "computes lost" in note and "inner" in note
+    assert "computes lost" in note and "inner" in note and "Did you mean" not in note
+    (note,) = watched(f, X, watch="inner", when="iner > 0").status().notes
+    assert "Did you mean 'inner'? There are" in note
 
 
 def test_a_condition_that_is_none_is_refused():

@@ -409,7 +409,7 @@ def test_parts_of_what_is_called_branches_and_elements_of_literals_have_names(wa
     _, places = named_places(__file__, run.watch_seen())
     lines = range(f.__wrapped__.__code__.co_firstlineno, f.__wrapped__.__code__.co_firstlineno + 10)
     why = [(place.name, place.why) for place in places if place.span.line in lines and place.why]
-    assert [name for name, reason in why if reason != SEVERAL] == ["(tree['w'] ** 2).sum()"], why
+    assert [name for name, reason in why if reason != SEVERAL] == ["(tree['w'] ** 2).sum()", "carry"], why
 
 
 def test_the_arguments_of_a_counted_loop_are_its_index_and_what_it_carries(watched):
@@ -489,6 +489,13 @@ def test_where_nothing_was_compiled_no_name_is_called_wrong():
     with pytest.raises(TypeError, match="dot_general"), jdw.capture(watch="sine_of_all") as run:
         jax.jit(lambda x: x @ jnp.ones(3))(X)
     assert not run.status().notes
+
+
+def test_of_several_that_are_not_to_be_found_there_is_one_list_of_what_there_is():
+    with jdw.capture(watch="hiden,outptu") as run:
+        jax.jit(lambda hidden: jnp.exp(hidden @ hidden))(X)
+    (note,) = run.status().notes
+    assert "called 'hiden'. Did you mean 'hidden'? Nothing to watch is called 'outptu'. There are: hidden" in note
 
 
 @pytest.mark.parametrize(

@@ -205,3 +205,16 @@ def test_one_of_the_watched_values_is_muted_or_sampled_while_the_others_go_on(wa
         switches.mute(sites["h"], muted=False)
         switches.sample(sites["g"], None)
     assert steps()[2] == [every_step, every_step]
+
+
+def test_of_a_function_each_nth_call_of_a_capture_is_watched_and_numbered_as_it_was_called():
+    @jax.jit
+    def program(x):
+        h = jnp.sin(x)
+        return h * 2
+
+    for _ in range(2):  # The second capture finds it compiled, after calls that are no multiple of `every`.
+        with jdw.capture(watch="h", every=3) as run:
+            for _ in range(5):
+                program(X)
+        assert [(event.call, event.occurrence) for event in run.events] == [(0, 0), (3, 3)]

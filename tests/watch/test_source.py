@@ -63,6 +63,11 @@ def test_functions_know_their_lines_arguments_and_returns():
     assert source.function_at(2, "Layer.call") is call and source.function_at(9, "call") is None
 
 
+def test_small_numbers_are_written_as_in_the_source():
+    source = parse("x = f(a) / (b + 1e-6) * 2.5e-12\n")
+    assert source.text(source.statements[0].span) == "f(a) / (b + 1e-6) * 2.5e-12"
+
+
 def test_what_is_in_a_loop_is_known_to_repeat():
     source = parse("for w in ws:\n    x = x @ w\ny = [(z := a + b) for a in c]\nt = x + 1\n")
     assert {one.targets[0].text: one.repeats for one in source.statements} == {

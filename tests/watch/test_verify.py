@@ -37,6 +37,10 @@ def test_a_call_is_verified_against_the_unwatched_program():
     assert "all 2 arrays of the result are bitwise equal" in str(found)
 
 
+def test_it_is_said_why_there_are_three_calls():
+    assert "The run has three watched calls: the first compiles" in str(jdw.verify(layer, X[:16], X))
+
+
 def test_prints_are_captured_on_both_sides_of_the_comparison_of_times(capsys):
     @jax.jit
     def f(x):
@@ -111,6 +115,19 @@ def test_by_how_much_results_differ(one, other, wanted):
     assert not differences_of([one], [one])
 
 
+@pytest.mark.parametrize("sign", [np.float32(-1), np.complex128(-1), np.float64(-1)])
+def test_a_nan_is_a_nan_whatever_its_bits(sign):
+    one = np.array([np.nan, 1], sign.dtype)
+    other = one.copy()
+    other.view(f"u{one.real.itemsize}")[0] ^= 1  # Another payload.
+    assert one.tobytes() != other.tobytes() and not differences_of([one], [other])
+    assert not differences_of([one[0]], [other[0]])
+    (found,) = differences_of([one], [other + sign])
+    assert (found.count, found.largest) == (1, 1.0)
+    (found,) = differences_of([one], [np.ones_like(one)])
+    assert "1 of 2 elements differ, some of them NaN in one of the two only" in str(found)
+
+
 def test_results_that_differ_are_told_with_the_first():
     """The watched program is made to differ: which real one XLA moves depends on its version."""
 
@@ -163,7 +180,7 @@ def test_what_watching_costs_is_told_before_it_is_paid():
         with jdw.capture(watch=True, every=every) as run:
             jax.block_until_ready(jax.jit(program)(large))
         (note,) = [note for note in began[0] if "are watched" in note]
-        assert "kB are looked through" in note and "an estimate" in note
+        assert "kB each time" in note and "an estimate" in note
         watch = run.options.watch
         assert watch is not None
         seen = run.watch_seen()

@@ -309,6 +309,8 @@ export interface SourceName {
   why: string;
   /** By what the next run can watch it; empty where asking would not help. */
   pattern: string;
+  /** Of a leaf the name of its tree, which comes before it; empty for others. */
+  root: string;
 }
 
 export interface Source {

@@ -74,7 +74,7 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
     const keys: Record<string, () => void> = {
       Enter: () => choose(row?.value ?? null),
       " ": () => row && open(row.code.line),
-      w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row.code.line))),
+      w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row))),
     };
     const step = STEPS[event.key];
     if (event.shiftKey && step) go(nextWithValue(rows, current, step));
@@ -125,7 +125,7 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
                   isLive={ui.moment.value === null}
                   newest={newest}
                   isCurrent={slice.first + i === current}
-                  unseen={one.value ? NOTHING : unseen(names, one.code.line)}
+                  unseen={unseen(names, one)}
                   choose={(event) => {
                     go(slice.first + i);
                     choose(pointed(event) ?? one.value);
@@ -181,7 +181,8 @@ function nextWithValue(rows: readonly Row[], from: number, step: number): number
   return from;
 }
 
-/** The names that a line gives and that have no values. */
-function unseen(names: readonly SourceName[], line: number): SourceName[] {
-  return names.filter((one) => one.line === line && one.why !== "");
+/** What a row without a value offers, or says of the names of its line that have none: a leaf, or all but the leaves. */
+function unseen(names: readonly SourceName[], { value, leaf, code }: Row): readonly SourceName[] {
+  if (value) return NOTHING;
+  return leaf ? [leaf] : names.filter((one) => one.line === code.line && one.why && !one.root);
 }

@@ -24,8 +24,8 @@ function open() {
     shown.run.answer({
       ...source,
       names: [
-        { line: 1, column: 9, end_line: 1, end_column: 10, name: "w", why: "an argument", pattern: "" },
-        { line: 19, column: 8, end_line: 19, end_column: 11, name: "h", why: "not watched", pattern: "h" },
+        { line: 1, column: 9, end_line: 1, end_column: 10, name: "w", why: "an argument", pattern: "", root: "" },
+        { line: 19, column: 8, end_line: 19, end_column: 11, name: "h", why: "not watched", pattern: "h", root: "" },
       ],
     });
     shown.run.draw();

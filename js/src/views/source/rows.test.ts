@@ -59,7 +59,7 @@ describe("the values of a line", () => {
   it("leave a row for names beside them that could be watched", () => {
     const { lines } = valuesOf(watching(DOT).store, "train.py");
     const code = [20, 21].map((line) => ({ line, text: LINE, spans: [] }));
-    const name = { line: 21, column: 0, end_line: 21, end_column: 9, name: "rest", why: "not asked for" };
+    const name = { line: 21, column: 0, end_line: 21, end_column: 9, name: "rest", why: "not asked for", root: "" };
     const rows = (pattern: string) =>
       rowsOf(code, lines, new Set(), [{ ...name, pattern }]).map((row) => [row.code.line, row.index, !!row.value]);
     expect(rows("")).toEqual([
@@ -70,6 +70,26 @@ describe("the values of a line", () => {
       [20, 0, false],
       [21, 0, true],
       [21, 1, false],
+    ]);
+  });
+
+  it("offer the leaves of a tree in rows of their own once it is opened", () => {
+    const { lines } = valuesOf(watching(DOT).store, "train.py");
+    const code = [{ line: 21, text: LINE, spans: [] }];
+    const place = { line: 21, column: 0, end_line: 21, end_column: 9, why: "not asked for" };
+    const names = ["w['a']", "w['b']"].map((name) => ({ ...place, name, pattern: name, root: "w" }));
+    const rows = (open: number[], offered = names) =>
+      rowsOf(code, lines, new Set(open), offered).map(({ value, leaf, more }) => [!!value, leaf?.name ?? "", more]);
+    expect(rows([])).toEqual([[true, "", 2]]);
+    const tree = { ...place, name: "w", pattern: "w", root: "" };
+    expect(rows([], [tree, ...names])).toEqual([
+      [true, "", 2],
+      [false, "", 2],
+    ]);
+    expect(rows([21])).toEqual([
+      [true, "", 0],
+      [false, "w['a']", 0],
+      [false, "w['b']", 0],
     ]);
   });
 

@@ -31,8 +31,10 @@ export interface Row {
   /** Of the rows of its line, the first shows the code. */
   index: number;
   value: Value | null;
+  /** A leaf that could be watched too, where the row is for it alone. */
+  leaf: SourceName | null;
   isLast: boolean;
-  /** How many more values the line has. */
+  /** How many more values and leaves the line has. */
   more: number;
 }
 
@@ -122,21 +124,19 @@ export function rowsOf(
   open: ReadonlySet<number>,
   names: readonly SourceName[] = [],
 ): Row[] {
-  const offered = new Set(names.filter(({ pattern }) => pattern).map(({ line }) => line));
+  const offered = new Map<number, SourceName[]>();
+  for (const name of names) if (name.pattern) offered.set(name.line, [...(offered.get(name.line) ?? []), name]);
   return code.flatMap((line): Row[] => {
     const all = values.get(line.line) ?? [];
-    const shown = open.has(line.line) ? all : all.filter(({ isPart }) => !isPart).slice(0, MOST_OF_A_LINE);
-    if (shown.length === 0) return [{ code: line, index: 0, value: null, isLast: true, more: 0 }];
-    const more = all.length - shown.length;
-    const rows: Row[] = shown.map((value, index) => ({
-      code: line,
-      index,
-      value,
-      isLast: index === shown.length - 1,
-      more,
-    }));
-    if (offered.has(line.line)) rows.push({ code: line, index: rows.length, value: null, isLast: false, more: 0 });
-    return rows;
+    const others = offered.get(line.line) ?? [];
+    const leaves = others.filter(({ root }) => root);
+    const isOpen = open.has(line.line);
+    const shown = isOpen ? all : all.filter(({ isPart }) => !isPart).slice(0, MOST_OF_A_LINE);
+    const more = all.length - shown.length + (isOpen ? 0 : leaves.length);
+    const cells: Pick<Row, "value" | "leaf">[] = shown.map((value) => ({ value, leaf: null }));
+    if (cells.length === 0 || others.length > leaves.length) cells.push({ value: null, leaf: null });
+    if (isOpen) cells.push(...leaves.map((leaf) => ({ value: null, leaf })));
+    return cells.map((cell, index) => ({ ...cell, code: line, index, isLast: index === cells.length - 1, more }));
   });
 }
 

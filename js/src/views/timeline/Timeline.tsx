@@ -2,6 +2,7 @@
 import { useRef } from "preact/hooks";
 import { plural, seconds } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
+import { useSize } from "../../kit/size";
 import { ticks } from "../../kit/ticks";
 import type { RunStore } from "../../store/run";
 import { type Bar, byThread, type ThreadOfCalls, type WaitSpan, waitsOf } from "../../store/spans";
@@ -17,7 +18,9 @@ import { ThreadBars } from "./ThreadBars";
 
 /** From this share of the width on a number stands before its tick: behind it there may be no room. */
 const NEAR_END = 0.88;
-const TICKS = 8;
+const MOST_TICKS = 8;
+/** Pixels that a tick and its number need. */
+const TICK_ROOM = 70;
 /** Seconds, so that a run that has just begun has an axis. */
 const SHORTEST_RUN = 1e-3;
 
@@ -103,11 +106,13 @@ function Wait({ wait, percent }: { wait: WaitSpan; percent: (time: number) => st
 }
 
 function Axis({ seen, percent }: { seen: Stretch; percent: (time: number) => string }) {
-  const times = ticks(seen.from, seen.to, TICKS);
+  const axis = useRef<HTMLDivElement>(null);
+  const { width } = useSize(axis);
+  const times = ticks(seen.from, seen.to, Math.min(MOST_TICKS, width / TICK_ROOM || MOST_TICKS));
   const step = (times[1] ?? 1) - (times[0] ?? 0);
   const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
   return (
-    <div class="time-axis">
+    <div class="time-axis" ref={axis}>
       {times.map((time) => (
         <span
           key={time}
