@@ -1,8 +1,8 @@
 /** When things happened: calls and waits as bars, by thread, events as ticks by site and device. Choosing a call narrows all views. */
 import { useRef } from "preact/hooks";
 import { plural, seconds } from "../../kit/format";
-import { siteColour } from "../../kit/theme";
 import { useSize } from "../../kit/size";
+import { siteColour } from "../../kit/theme";
 import { ticks } from "../../kit/ticks";
 import type { RunStore } from "../../store/run";
 import { type Bar, byThread, type ThreadOfCalls, type WaitSpan, waitsOf } from "../../store/spans";
