@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.watch import lanes
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.select import some_of, unmatched
+from jax_debug_widgets.watch.told import without_values
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -53,6 +54,7 @@ class Seen:
     failures: dict[str, str] = field(default_factory=dict)
     laneless: dict[str, None] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
+    _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
         """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
@@ -66,8 +68,10 @@ class Seen:
             return found is None or is_elsewhere
 
         missing = [name for name in watch.names if is_missing(name)] if not self.failures else []
+        told = {name: why for name in missing if (why := self._why_without_values(name))}
         return [
-            *unmatched(missing, self.names, self.scopes, self.primitives),
+            *unmatched([name for name in missing if name not in told], self.names, self.scopes, self.primitives),
+            *told.values(),
             *_of_condition(watch, self),
             *_of_loops(self, sites),
             *lanes.note(self.laneless, sites),
@@ -76,6 +80,13 @@ class Seen:
                 for name, why in self.failures.items()
             ),
         ]
+
+    def _why_without_values(self, name: str) -> str:
+        """See `told.without_values`; notes are asked for while programs run, so that is looked up once."""
+        key = name, len(self.functions) + len(self.places)
+        if key not in self._reasons:
+            self._reasons[key] = without_values(name, self)
+        return self._reasons[key]
 
 
 def _of_condition(watch: Watch, seen: Seen) -> list[str]:

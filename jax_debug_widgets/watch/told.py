@@ -74,6 +74,18 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
     return source, list(found.values())
 
 
+def without_values(name: str, seen: Seen) -> str:
+    """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name."""
+    for file in sorted({file for file, _ in seen.functions if not is_library(file)}):
+        if not any(name in line for line in source_of(file).lines):
+            continue
+        _, places = named_places(file, seen)
+        for place in sorted(places, key=lambda one: one.why == NOT_COMPILED):  # The least that can be said.
+            if place.name == name and place.why not in ("", NOT_WATCHED):
+                return f"{name!r} (line {place.span.line}) has no values: {place.why}."
+    return ""
+
+
 def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:
     """The value of that name, or its leaves, and whether each is watched."""
     return {own: watched for own, watched in known.items() if own == name or own.startswith((f"{name}[", f"{name}."))}
@@ -107,7 +119,7 @@ def _names(source: SourceFile, statement: Statement) -> Iterator[str]:
 
 def _of_target(target: Target) -> Iterator[str]:
     if target.is_plain and target.text != "_":
-        yield target.text
+        yield target.text.removeprefix("*")
     for part in target.parts:
         yield from _of_target(part)
 
@@ -121,14 +133,16 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return RULE if is_rule else NOT_COMPILED
     if parts_of(statement.value) and not statement.whole:
         return SEVERAL
-    return RETURNED if statement.is_return and _is_alias(statement.value) else _why_not_computed(statement.value)
+    if statement.is_return and _is_alias(statement.value):
+        return RETURNED
+    return _why_not_computed(statement.value, is_part=any(target.parts for target in statement.targets))
 
 
-def _why_not_computed(value: ast.expr) -> str:
+def _why_not_computed(value: ast.expr, *, is_part: bool) -> str:
     if _makes_keys(value):
         return IS_KEY
     if _is_alias(value):
-        return f"the same value as {ast.unparse(value)}"
+        return f"{'a part of' if is_part else 'the same value as'} {ast.unparse(value)}"
     return WHILE_TRACING if _is_static(value) else NOT_NEEDED
 
 
