@@ -66,7 +66,7 @@ pictures: $(VENV)/.dev $(BUILT)  ## take the pictures of the docs anew, from the
 	cp test-artifacts/e2e/tour-panel-while-running.png docs/panel.png
 	cp test-artifacts/e2e/lab-running-light.png docs/lab.png
 	cp test-artifacts/e2e/lab-Dark-High-Contrast-Plots.png docs/lab-high-contrast.png
-	cp test-artifacts/e2e/panel-*-light.png test-artifacts/e2e/panel-*-dark.png docs/
+	for picture in docs/panel-*-light.png docs/panel-*-dark.png; do cp test-artifacts/e2e/$${picture#docs/} docs/; done
 
 bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 	python -m tests.benchmarks
