@@ -88,8 +88,11 @@ def _has_leaves(frame: FrameType, program: Any) -> bool:
 
 def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, Any, tuple[Any, ...], dict[str, Any]] | None:
     """Where a frame is a call of a wrapper of the function of that name: that function, the wrapper, what it is given."""
+    code = frame.f_code
+    if not code.co_argcount or not {"args", "kwargs"} <= set(code.co_varnames):
+        return None  # Not looked into: Python keeps what is in a frame for those who do, until that ends.
     values = frame.f_locals
-    wrapper: Any = values.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
+    wrapper: Any = values.get(code.co_varnames[0])
     args, kwargs = values.get("args"), values.get("kwargs")
     if not hasattr(wrapper, "__wrapped__") or type(args) is not tuple or type(kwargs) is not dict:
         return None

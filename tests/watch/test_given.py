@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,8 @@ import optax
 import pytest
 from flax import nnx
 from sklearn.datasets import load_digits
+
+import jax_debug_widgets as jdw
 
 OPTIMISER = optax.sgd(0.1, momentum=0.9)
 
@@ -105,6 +109,22 @@ def test_arrays_that_are_given_twice(watched, agrees):
     run = watched(total, (one, one), one)
     for name in ("pair[0]", "pair[1]", "other"):
         agrees(run[name], one)
+
+
+def test_what_the_caller_lets_go_of_is_freed():
+    """To look into a frame of Python's keeps what is in it: that of a training loop has arrays it means to give up."""
+    doubled = jax.jit(lambda x: jnp.sum(x * 2))
+
+    def train():
+        x = jnp.ones(1000)
+        kept = weakref.ref(x)
+        doubled(x)
+        jax.effects_barrier()
+        del x
+        return kept() is None
+
+    with jdw.capture(watch="jnp.sum(x * 2)"):
+        assert train()
 
 
 def test_a_compiled_step(watched, agrees, digits, perceptron):
