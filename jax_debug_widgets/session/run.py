@@ -317,7 +317,8 @@ class Run:
         """The code that is captured has returned, or raised this."""
         if isinstance(error, KeyboardInterrupt) and self.policy.ended is None:  # It came where no program was running.
             self.policy.halted = self.policy.ended = "interrupted"
-        self.life.returned(failed=error is not None and not self.policy.ends(error))
+        was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
+        self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
 
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
         """The automatic barrier has timed out, or was interrupted."""

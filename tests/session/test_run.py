@@ -66,6 +66,20 @@ def test_events_grow_while_the_run_goes_on():
         assert len(run.events) == 16
 
 
+def test_a_generator_that_is_closed_in_its_capture_has_not_failed():
+    def steps():
+        with jdw.capture() as run:
+            for i in range(3):
+                jax.debug.print("step {i}", i=i)
+                yield run
+
+    asked = steps()
+    run = next(asked)
+    asked.close()
+    assert run.status().state == "done"
+    assert [event.text for event in run.events] == ["step 0"]
+
+
 def test_a_run_keeps_as_many_events_as_it_was_told_and_counts_the_rest():
     with jdw.capture(max_events=5) as run:
         train(1.0)
