@@ -97,7 +97,9 @@ function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) 
         </bdi>
       </span>
       <span class="value-type muted">{typeOf(site)}</span>
-      <span class="value-range">{!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : range}</span>
+      <span class="value-range" title={table && !table.isScalar ? range : ""}>
+        {!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : range}
+      </span>
       <span class="value-mean" title={mean}>
         {found && !bad && <Bars site={site} found={found} />}
         {bad ? <b class="bad-text">{bad}</b> : mean}
