@@ -15,6 +15,9 @@ from sklearn.datasets import load_digits
 
 import jax_debug_widgets as jdw
 
+since_9 = pytest.mark.skipif(
+    jax.__version_info__ < (0, 9), reason="gradients have their leaves by number on jax 0.8 (ARCHITECTURE.md, Limits)"
+)
 OPTIMISER = optax.sgd(0.1, momentum=0.9)
 
 
@@ -54,6 +57,7 @@ def assert_leaves_agree(run, agrees, name, tree):
         agrees(next(value for value in run.values.values() if value.site.label == own), leaf)
 
 
+@since_9
 def test_an_equinox_model_its_gradients_and_updates(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
     step(perceptron, state, *digits)  # What was traced and compiled before is named as well.
@@ -69,6 +73,7 @@ def test_an_equinox_model_its_gradients_and_updates(watched, agrees, digits, per
     assert not [name for name in run.values if name.endswith("]")]
 
 
+@since_9
 def test_leaves_that_are_asked_for(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
     run = watched(step, perceptron, state, *digits, watch="grads.layers[0].*, logits")
@@ -127,6 +132,7 @@ def test_what_the_caller_lets_go_of_is_freed():
         assert train()
 
 
+@since_9
 def test_a_compiled_step(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
 
@@ -152,6 +158,7 @@ def nnx_loss_of(model, images, labels):
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
+@since_9
 def test_an_nnx_model_and_its_gradients(watched, agrees, digits):
     model = Normed(nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, OPTIMISER, wrt=nnx.Param)
