@@ -88,13 +88,10 @@ class Watch:
             before = pending_tokens()
             try:
                 outputs = original(program, *args)
-            except (
-                InternalFloatingPointError
-            ) as error:  # Its caller sees another, when JAX has found where it came from.
-                where = function_of(program.name)
-                executed(
-                    Execution(True, error=FloatingPointError(f"invalid value ({error.ty}) encountered in {where}"))
-                )
+            except InternalFloatingPointError as error:
+                # Its caller sees another, when JAX has found where it came from.
+                told = f"invalid value ({error.ty}) encountered in {function_of(program.name)}"
+                executed(Execution(finished=True, error=FloatingPointError(told)))
                 raise
             except BaseException as error:
                 shown = observer.failed(error)

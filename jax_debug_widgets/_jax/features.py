@@ -17,6 +17,8 @@ _NEEDED = {
         "jax._src.callback._get_sdy_array_list_for_callbacks",
         "jax._src.array.ArrayImpl",
         "jax._src.shard_map.eager_rules",
+        "jax._src.config.explicit_device_put_scope",
+        "jax._src.config.transfer_guard_host_to_device",
         "jax._src.ffi.build_ffi_lowering_function",
         "jax._src.source_info_util.user_frames",
         "jax._src.source_info_util._source_info_context",
@@ -91,6 +93,7 @@ _NEEDED = {
     ),
     "the life of calls and the effects barrier": (
         "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
+        "jax._src.api_util.InternalFloatingPointError",
         "jax._src.dispatch.runtime_tokens.output_runtime_tokens",
         "jax._src.pjit._get_fastpath_data",
     ),

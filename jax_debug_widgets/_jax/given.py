@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType, FunctionType
@@ -48,7 +49,7 @@ def given(program: Any) -> Given | None:
     """What the program that is being lowered was called with, if a library has jitted it."""
     if not features.available(features.GIVEN):
         return None
-    frames = _frames()
+    frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
     inside = next((frame.f_locals for frame in frames if _has_leaves(frame, program)), None)
     if inside is None:
         return None
@@ -67,13 +68,6 @@ def given(program: Any) -> Given | None:
             result = _RESULTS.get(library, "")
             return Given(code.co_filename, code.co_firstlineno, code.co_name, names, parameters, result)
     return None
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _has_leaves(frame: FrameType, program: Any) -> bool:

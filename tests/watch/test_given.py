@@ -14,9 +14,11 @@ from flax import nnx
 from sklearn.datasets import load_digits
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import versions
 
 since_9 = pytest.mark.skipif(
-    jax.__version_info__ < (0, 9), reason="gradients have their leaves by number on jax 0.8 (ARCHITECTURE.md, Limits)"
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM,
+    reason="gradients have their leaves by number on jax 0.8 (ARCHITECTURE.md, Limits)",
 )
 OPTIMISER = optax.sgd(0.1, momentum=0.9)
 
