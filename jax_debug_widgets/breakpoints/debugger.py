@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +102,7 @@ class Debugger:
         condition = text.keywords.get("when", "when") if stop_point.conditional else ""
         point = self.points.of_site(tap.site, stop_point.name or _name_in(text.first), condition)
         point.cost = cost_of(tap, equation)
-        fire, clock = inbox.putter(tap), time.perf_counter_ns
+        fire, stamps = inbox.putter(tap), inbox.stamps
         is_on_mesh, passed = bool(tap.nesting.axes), self._gate.passage(tap)
         self.policy.points[point.number] = point
         is_jax_own = stop_point.tree is None
@@ -113,7 +112,7 @@ class Debugger:
             if place == "prompt" and is_jax_own:
                 return plain(*arrays)  # As without us.
             if not switch.off:
-                fire((clock(), *arrays))
+                fire((stamps.now(), *arrays))
             if is_on_mesh:
                 passed(arrays[tap.coordinates])
             if self._gate.closed:

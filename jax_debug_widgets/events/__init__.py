@@ -13,6 +13,7 @@ from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.lot import Column, Lot, Share, joined
 from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import CallSite, Kind, Phase, Watched, told_apart
+from jax_debug_widgets.events.stamps import times_of
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
 from jax_debug_widgets.events.stopped import Stopped
 from jax_debug_widgets.events.tap import Bundle, Firing, Tap
@@ -52,5 +53,6 @@ __all__ = [
     "TracePrint",
     "Watched",
     "joined",
+    "times_of",
     "told_apart",
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.events.lot import Lot, Share
+from jax_debug_widgets.events.stamps import Stamps, times_of
 from jax_debug_widgets.events.tap import Bundle, Firing, Tap
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _UNBOUNDED = 1 << 62
 class Inbox:
     """Firings, each tap's for itself. Threads put in what others take out, without a lock.
 
-    A tap's tray is one flat list - time, values, time, values, ... - because an object for each firing would be one more
+    A tap's tray is one flat list - stamp, values, stamp, values, ... - because an object for each firing would be one more
     for Python's garbage collector to look at, which costs more than all else here. `list.extend` of a tuple and the
     deletion of a slice are each one step that no other thread gets into.
 
@@ -34,10 +35,12 @@ class Inbox:
     that the oldest is let go of, and its firing goes on without values, to be counted.
 
     Attributes:
+      stamps: what a firing begins with.
       limit: bytes of values, of taps of `COUNTED` bytes or more, that may wait here; the newest always may.
     """
 
     def __init__(self, limit: int = _UNBOUNDED) -> None:
+        self.stamps = Stamps()
         self.limit = limit
         self._trays: dict[Tap | Bundle, list[Any]] = {}
         self._large: deque[tuple[int, Tap | Bundle, list[Any]]] = deque()
@@ -53,7 +56,9 @@ class Inbox:
         """Take out what is in it, in the order of time; for one thread at a time."""
         # The trays are emptied one after the other. What fires meanwhile stays, or it might come before what led to it.
         now = time.perf_counter_ns()
-        lot = Lot.of([share for tap, flat in list(self._trays.items()) if flat for share in _taken(tap, flat, now)])
+        lot = Lot.of(
+            [share for tap, flat in list(self._trays.items()) if flat for share in self._taken(tap, flat, now)]
+        )
         while self._large and self._large[0][0] <= now:
             self._large.popleft()
         self._held = sum(tap.nbytes for _, tap, _ in self._large.copy())
@@ -61,17 +66,17 @@ class Inbox:
 
     @property
     def waiting(self) -> int:
-        """How many times and arrays are in it."""
+        """How many stamps and arrays are in it."""
         return sum(map(len, list(self._trays.values())))
 
     def __bool__(self) -> bool:
         return any(list(self._trays.values()))
 
     def _put_large(self, tap: Tap | Bundle, flat: list[Any], firing: Firing) -> None:
-        time_ns, *arrays = firing
-        self._large.append((time_ns, tap, arrays))
+        stamp, *arrays = firing
+        self._large.append((times_of(stamp), tap, arrays))
         self._held += tap.nbytes
-        flat.extend((time_ns, arrays))
+        flat.extend((stamp, arrays))
         while self._held > self.limit and len(self._large) > 1:
             try:
                 _, oldest, emptied = self._large.popleft()
@@ -80,27 +85,28 @@ class Inbox:
             emptied[oldest.dispensable] = [None] * len(emptied[oldest.dispensable])
             self._held -= oldest.nbytes
 
+    def _taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[Share]:
+        """Take what has fired until `now` out of a tray."""
+        stride = 2 if _is_large(tap) else 1 + tap.width
+        taken = flat[:]
+        stamps = np.array(taken[::stride], np.int64)
+        times = times_of(stamps)
+        if times[-1] > now:
+            times = times[: int(np.argmax(times > now))]
+            del taken[len(times) * stride :]
+        del flat[: len(taken)]
+        if not taken:
+            return []
+        threads = self.stamps.threads_of(stamps[: len(times)])
+        if not _is_large(tap):
+            columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
+            return Share(tap, times, threads, columns, None).by_tap()
+        # A copy of each, of which nothing is let go of any more.
+        rows = [tuple(arrays) for arrays in taken[1::stride]]
+        lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
+        columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]
+        return Share(tap, times, threads, columns, lost if lost.any() else None).by_tap()
+
 
 def _is_large(tap: Tap | Bundle) -> bool:
     return tap.nbytes >= COUNTED
-
-
-def _taken(tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[Share]:
-    """Take what has fired until `now` out of a tray."""
-    stride = 2 if _is_large(tap) else 1 + tap.width
-    taken = flat[:]
-    times = np.array(taken[::stride], np.int64)
-    if times[-1] > now:
-        times = times[: int(np.argmax(times > now))]
-        del taken[len(times) * stride :]
-    del flat[: len(taken)]
-    if not taken:
-        return []
-    if not _is_large(tap):
-        columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
-        return Share(tap, times, columns, None).by_tap()
-    # A copy of each, of which nothing is let go of any more.
-    rows = [tuple(arrays) for arrays in taken[1::stride]]
-    lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
-    columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]
-    return Share(tap, times, columns, lost if lost.any() else None).by_tap()

@@ -22,12 +22,14 @@ class Share:
     Attributes:
       tap: which has fired.
       times_ns: int64[n], `time.perf_counter_ns()`.
+      threads: int64[n], idents of the threads in which it fired; 0 where that is not told.
       columns: of each array that it hands over, that of each firing; None for each value that was let go of.
       lost: bool[n], the firings whose values were let go of; None if none were.
     """
 
     tap: Tap | Bundle
     times_ns: np.ndarray
+    threads: np.ndarray
     columns: Sequence[Column]
     lost: np.ndarray | None
 
@@ -49,11 +51,12 @@ class Share:
             count = tap.shapes.count(())
             own = [next(values) for _ in range(len(tap.shapes) - count)]
             columns = [*(table[:, row, index] for index in range(count)), *own, *around]
-            yield Share(tap, self.times_ns, columns, self.lost if own else None)
+            yield Share(tap, self.times_ns, self.threads, columns, self.lost if own else None)
 
     def _rows(self, rows: np.ndarray) -> Share:
         columns = [_rows_of(column, rows) for column in self.columns]
-        return Share(self.tap, self.times_ns[rows], columns, None if self.lost is None else self.lost[rows])
+        lost = None if self.lost is None else self.lost[rows]
+        return Share(self.tap, self.times_ns[rows], self.threads[rows], columns, lost)
 
 
 class Lot:
@@ -65,6 +68,7 @@ class Lot:
       taps: the taps that have fired.
       tap: int64[n], index into `taps`.
       times_ns: int64[n], `time.perf_counter_ns()`.
+      threads: int64[n], idents of the threads in which they fired; 0 where that is not told.
       columns: of each tap, of each array that it hands over, that of each of its firings.
       lost: bool[n], the firings whose values were let go of; None if none were.
     """
@@ -74,10 +78,12 @@ class Lot:
         taps: Sequence[Tap],
         tap: np.ndarray,
         times_ns: np.ndarray,
+        threads: np.ndarray,
         columns: Sequence[Sequence[Column]],
         lost: np.ndarray | None = None,
     ) -> None:
-        self.taps, self.tap, self.times_ns, self.columns, self.lost = taps, tap, times_ns, columns, lost
+        self.taps, self.tap, self.times_ns, self.threads = taps, tap, times_ns, threads
+        self.columns, self.lost = columns, lost
 
     @classmethod
     def of(cls, shares: Sequence[Share]) -> Lot:
@@ -85,18 +91,21 @@ class Lot:
         shares = [share for share in shares if len(share.times_ns)]
         taps, columns = [cast("Tap", share.tap) for share in shares], [share.columns for share in shares]
         counts = [len(share.times_ns) for share in shares]
-        times = np.concatenate([np.zeros(0, np.int64), *(share.times_ns for share in shares)])
+        none = np.zeros(0, np.int64)
+        times = np.concatenate([none, *(share.times_ns for share in shares)])
+        threads = np.concatenate([none, *(share.threads for share in shares)])
         tap = np.repeat(np.arange(len(shares)), counts)
         lost = None
         if any(share.lost is not None for share in shares):
-            none = (np.zeros(count, bool) for count in counts)
+            kept = (np.zeros(count, bool) for count in counts)
             lost = np.concatenate(
-                [kept if share.lost is None else share.lost for share, kept in zip(shares, none, strict=True)]
+                [all_kept if share.lost is None else share.lost for share, all_kept in zip(shares, kept, strict=True)]
             )
         if len(shares) > 1:
             order = np.argsort(times, kind="stable")
-            times, tap, lost = times[order], tap[order], None if lost is None else lost[order]
-        return cls(taps, tap, times, columns, lost)
+            times, threads, tap = times[order], threads[order], tap[order]
+            lost = None if lost is None else lost[order]
+        return cls(taps, tap, times, threads, columns, lost)
 
     def __len__(self) -> int:
         return len(self.tap)
@@ -105,13 +114,13 @@ class Lot:
         """Firings `start .. stop - 1`, with only the taps that occur in them."""
         if (start, stop) == (0, len(self)):
             return self
-        times = self.times_ns[start:stop]
+        times, threads = self.times_ns[start:stop], self.threads[start:stop]
         used, tap = np.unique(self.tap[start:stop], return_inverse=True)
         columns = []
         for number in used.tolist():
             first, last = np.searchsorted(self.firings_of(number), (start, stop)).tolist()
             columns.append([column[first:last] for column in self.columns[number]])
-        return Lot([self.taps[number] for number in used.tolist()], tap, times, columns)
+        return Lot([self.taps[number] for number in used.tolist()], tap, times, threads, columns)
 
     def where(self, chosen: np.ndarray) -> Lot:
         """The firings for which `chosen`, bool[n], is true, with only the taps that occur in them."""
@@ -120,7 +129,8 @@ class Lot:
         columns = [[_rows_of(column, rows[number]) for column in self.columns[number]] for number in used]
         tap = np.searchsorted(used, self.tap[chosen])
         lost = None if self.lost is None else self.lost[chosen]
-        return Lot([self.taps[number] for number in used], tap, self.times_ns[chosen], columns, lost)
+        times, threads = self.times_ns[chosen], self.threads[chosen]
+        return Lot([self.taps[number] for number in used], tap, times, threads, columns, lost)
 
     def of_each(self, numbers: Sequence[int]) -> np.ndarray:
         """int64[n]: for each firing, the number of its tap out of these, one a tap."""

@@ -219,5 +219,5 @@ class Bundle:
 
 
 Firing = tuple[Any, ...]
-"""What a callback puts in and nothing else: `time.perf_counter_ns()` and arrays: the values; whether it is there, if the
+"""What a callback puts in and nothing else: the stamp of now (`Stamps`) and arrays: the values; whether it is there, if the
 tap has a guard; the iteration of each loop, if it is counted; the mesh coordinates."""

@@ -251,7 +251,7 @@ class CallLog:
         return self._open.setdefault(threading.get_ident(), [])
 
     def _new(self, name: str, function: str, origin: Origin) -> Record:
-        record = Record(name, function, origin, self._now(), self.spans.calling())
+        record = Record(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
         self._news.append(partial(self._add, record))
         return record
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +34,7 @@ class InFlight:
     def attribute(self, times_ns: np.ndarray, lot: Lot) -> np.ndarray:
         """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
 
-        And where these are calls of several threads for the same program.
-
+        On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own.
         A device runs its programs one after the other, so with several in flight the oldest is the one at work; but when it
         ended another thread notes, and that may be late. So no call is given more firings than its program has.
 
@@ -46,18 +45,20 @@ class InFlight:
         records, earliest = self._records, times_ns.min(initial=_NEVER)
         while records and (records[0].over_ns or _NEVER) < earliest:
             records.popleft()
-        together = list(records)
-        calls = _by_time(together, times_ns)
-        if _overlap(together):
-            for number, tap in enumerate(lot.taps):
-                if not tap.site.watch:
-                    own = [record for record in together if tap in record.taps]
-                    chosen = lot.firings_of(number)
-                    calls[chosen] = self._by_count(own, tap, times_ns[chosen])
+        calls = np.empty(len(lot), np.int64)
+        for own, fired in _by_thread(list(records), lot.threads):
+            calls[fired] = _by_time(own, times_ns[fired])
+            if _overlap(own):
+                for number, tap in enumerate(lot.taps):
+                    if not tap.site.watch:
+                        chosen = lot.firings_of(number)
+                        chosen = chosen[fired[chosen]]
+                        calls[chosen] = self._by_count(own, tap, times_ns[chosen])
         return calls
 
     def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
         """The same of one tap, among the calls of programs that have it."""
+        records = [record for record in records if tap in record.taps]
         calls, quota, position = _by_time(records, times), tap.nesting.firings, 0
         if (unknown := _of_several_threads(records, times)).any():
             self.mixed[tap.site.id] = max(record.id for record in records)
@@ -72,6 +73,17 @@ class InFlight:
                 calls[first:last] = record.id
                 position = last
         return calls
+
+
+def _by_thread(records: Sequence[Record], threads: np.ndarray) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
+    """Which calls may have fired, and whether these did, bool[n]: those of the thread in which it was, if it calls."""
+    elsewhere = np.ones(len(threads), bool)
+    if threads.any():
+        for ident in {record.ident for record in records}:
+            here = threads == ident
+            elsewhere &= ~here
+            yield [record for record in records if record.ident == ident], here
+    yield records, elsewhere
 
 
 def _by_time(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
@@ -89,12 +101,12 @@ def _by_time(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
 
 def _of_several_threads(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
     """bool[n]: at which times calls of several threads were executing: nothing says which of them has fired."""
-    if len({record.thread for record in records}) == 1:  # A loop may have thousands of calls in flight.
+    if len({record.ident for record in records}) == 1:  # A loop may have thousands of calls in flight.
         return np.zeros(len(times), bool)
-    executing: dict[str, np.ndarray] = {}
+    executing: dict[int, np.ndarray] = {}
     for record in records:
         during = (record.started_ns <= times) & (times <= (record.over_ns or _NEVER))
-        executing[record.thread] = executing.get(record.thread, False) | during
+        executing[record.ident] = executing.get(record.ident, False) | during
     return np.sum([np.zeros(len(times), bool), *executing.values()], axis=0) > 1
 
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Record:
     """A call of `CallLog`, which alone changes it; `frozen` is what others see."""
 
-    def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str) -> None:
+    def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str, ident: int) -> None:
         self.name, self.function, self.started_ns = name, function, started_ns
         self.id = -1
         """Which call of its log it is; given when that takes it in."""
-        self.thread = thread
+        self.thread, self.ident = thread, ident
         self.origin: Origin = origin
         self.stages: dict[Stage, float] = {}
         self.dispatched_ns: int | None = None

@@ -147,9 +147,12 @@ class Session:
                     f"It began while JAX traced `{tracing.function}`: what is called in it then runs later, with what calls "
                     "that function, and is not here. Begin the capture outside of it."
                 )
+            firings = self.capture.box(run.box).firings
+            firings.limit = run.store.free
+            if self._reads(run.box) is None:
+                firings.stamps.tell_threads(False)
             self._active.append(run)
             self._own.append(run)
-            self.capture.box(run.box).firings.limit = run.store.free
             self._remember(run)
             if len(self._active) == 1 and features.available(features.CALLS):
                 self._watch.start()
@@ -255,6 +258,7 @@ class Session:
     @contextmanager
     def _join(self, run: Run) -> Iterator[None]:
         self._own.append(run)
+        self.capture.box(run.box).firings.stamps.tell_threads(True)
         try:
             with self.capture.on(run.options.settings(run.box)):
                 yield

@@ -8,16 +8,19 @@ import numpy as np
 
 from jax_debug_widgets.events import Lot, Tap, joined
 
+_CALLS_AT_ONCE = 256
+
 
 class Ordinals:
     """Counts on from one lot of firings to the next.
 
-    A device runs its calls one after the other, so only the last call of each tap and device is remembered.
+    Only the calls that have fired last are remembered of each tap and device: it runs them one after the other, or each
+    thread its own.
     """
 
     def __init__(self) -> None:
-        self._last: dict[Hashable, tuple[int, int]] = {}
-        """Tap, with its coordinates where it has some -> its last call, and how often it has fired in that."""
+        self._fired: dict[Hashable, dict[int, int]] = {}
+        """Tap, with its coordinates where it has some -> call -> how often it has fired in that; the newest at the end."""
         self.doubtful: dict[int, float] = {}
         """Site id -> the last call in which not all of its firings may have been recorded: there counting tells nothing."""
 
@@ -43,16 +46,19 @@ class Ordinals:
             yield (tap, *at), mine[device.ravel() == place]
 
     def _counted(self, key: Hashable, calls: np.ndarray) -> np.ndarray:
-        positions = np.arange(len(calls))
-        last_call, before = self._last.get(key, (None, 0))
+        fired = self._fired.setdefault(key, {})
         if (calls == calls[0]).all():
-            before = before if calls[0] == last_call else 0
-            self._last[key] = (int(calls[0]), before + len(calls))
-            return positions + before
-        changes = np.flatnonzero(np.diff(calls, prepend=calls[0] - 1))
-        starts = changes[np.searchsorted(changes, positions, side="right") - 1]
-        counted = positions - starts
-        if calls[0] == last_call:
-            counted[starts == 0] += before
-        self._last[key] = (int(calls[-1]), int(counted[-1]) + 1)
+            before = fired.pop(int(calls[0]), 0)
+            fired[int(calls[0])] = before + len(calls)
+            return np.arange(before, before + len(calls))
+        found, which, counts = np.unique(calls, return_inverse=True, return_counts=True)
+        by_call, ends = np.argsort(which, kind="stable"), np.cumsum(counts)
+        before = np.array([fired.get(call, 0) for call in found.tolist()])
+        counted = np.empty_like(by_call)
+        counted[by_call] = np.arange(len(calls)) + (before - ends + counts)[which[by_call]]
+        for last in np.sort(by_call[ends - 1]).tolist():
+            fired.pop(int(calls[last]), None)
+            fired[int(calls[last])] = int(counted[last]) + 1
+        for call in list(fired)[:-_CALLS_AT_ONCE]:
+            del fired[call]
         return counted

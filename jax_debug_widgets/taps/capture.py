@@ -7,7 +7,6 @@ appends to a list and returns. Everything else is done by whoever empties the in
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -160,12 +159,13 @@ class Capture:
         """The function that a compiled program calls with the watched values of one body."""
         bundle = Bundle(tuple(taps))
         switches = [self.sites.switch_of(tap.site.id) for tap in taps]
-        put, clock = self._box_here().firings.putter(bundle), time.perf_counter_ns
+        inbox = self._box_here().firings
+        put, stamps = inbox.putter(bundle), inbox.stamps
         gate, is_on_mesh, passed = self.gate, bool(bundle.nesting.axes), self.gate.passage(bundle)
 
         def record(*arrays: np.ndarray) -> tuple[()]:
             if not all(switch.off for switch in switches):
-                put((clock(), *arrays))
+                put((stamps.now(), *arrays))
             if is_on_mesh:
                 passed(arrays[bundle.coordinates])
             if gate.closed:
@@ -321,12 +321,12 @@ def recorder(
 
 
 def _recorder(tap: Tap, switch: Switch, inbox: Inbox, gate: Gate, every: int) -> Callable[..., tuple[()]]:
-    put, clock, passed, coordinates = inbox.putter(tap), time.perf_counter_ns, gate.passage(tap), tap.coordinates
+    put, stamps, passed, coordinates = inbox.putter(tap), inbox.stamps, gate.passage(tap), tap.coordinates
     all_of_them = every == 1
 
     def record(*arrays: np.ndarray) -> tuple[()]:
         if (all_of_them and switch.is_plain) or switch.takes(every):
-            put((clock(), *arrays))
+            put((stamps.now(), *arrays))
         if gate.closed:
             gate.may_pass(tap, arrays)
         return ()
@@ -334,7 +334,7 @@ def _recorder(tap: Tap, switch: Switch, inbox: Inbox, gate: Gate, every: int) ->
     def record_one(array: np.ndarray) -> tuple[()]:
         # The same without a tuple for the arguments, which takes as long as all the rest.
         if (all_of_them and switch.is_plain) or switch.takes(every):
-            put((clock(), array))
+            put((stamps.now(), array))
         if gate.closed:
             gate.may_pass(tap, (array,))
         return ()

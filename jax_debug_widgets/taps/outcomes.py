@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.arrays import on_cpu
-from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, Tap
+from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, Tap, times_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +75,7 @@ class OutcomeBook:
         """
         self._asked[tap] = asked
         fire, end, clock, running = inbox.putter(tap), self.inbox.append, time.perf_counter_ns, self._running
+        stamps = inbox.stamps
         gate, is_on_mesh, passed = self._gate, bool(tap.nesting.axes), self._gate.passage(tap)
 
         def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int, *, recorded: bool) -> Any:
@@ -98,17 +99,17 @@ class OutcomeBook:
             return result
 
         def record(*arrays: np.ndarray) -> Any:
-            fired = clock()
+            stamp = stamps.now()
             recorded = switch.takes(every)
             if recorded:
-                fire((fired, *arrays))
+                fire((stamp, *arrays))
             if is_on_mesh:
                 passed(arrays[tap.coordinates])
             if gate.closed:
                 gate.may_pass(tap, arrays)
             result: Any = ()
             for lane in tap.lane_order:
-                result = call(arrays, lane, fired, recorded=recorded)
+                result = call(arrays, lane, times_of(stamp), recorded=recorded)
             # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
             return () if tap.lanes or result is None else tuple(result)
 
@@ -131,7 +132,7 @@ class OutcomeBook:
                     told[sharding] = replace(
                         tap, unflatten=lambda _values: ((sharding,), {}), render=lambda _values: text
                     )
-                inbox.putter(told[sharding])((time.perf_counter_ns(),))
+                inbox.putter(told[sharding])((inbox.stamps.now(),))
             return run(sharding)
 
         record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]

@@ -141,7 +141,7 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     tap = Tap(site, (), ((),), ((),), (jnp.dtype("float32"),), nesting, 4, lambda values: (tuple(values), {}), str)
     expectations = Expectations(Store(Budget(), 0))
     for _ in range(2):
-        record = Record("f", "f", "cell", 0, "main")
+        record = Record("f", "f", "cell", 0, "main", 1)
         record.taps = [tap]
         record.fired[tap] = 1
         expectations.compare([record])
@@ -158,7 +158,7 @@ def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
     )
     expectations = Expectations(Store(Budget(), 0))
     for fired in (2, 8, 0, 1, 3):
-        record = Record("f", "f", "cell", 0, "main")
+        record = Record("f", "f", "cell", 0, "main", 1)
         record.taps = [tap]
         record.fired[tap] = fired
         expectations.compare([record])

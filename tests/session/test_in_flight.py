@@ -21,15 +21,20 @@ def tap_of(number, **nesting: Any):
     )
 
 
-def call(number, started, over, *taps: Tap, thread="main"):
-    record = Record("f", "f", "cell", started, thread)
+def call(number, started, over, *taps: Tap, ident=1):
+    record = Record("f", "f", "cell", started, "main", ident)
     record.id, record.over_ns, record.taps = number, over, taps
     return record
 
 
+def share_of(tap, times, threads=None):
+    told = np.zeros(len(times), np.int64) if threads is None else np.array(threads)
+    return Share(tap, np.array(times), told, [np.zeros(len(times))], None)
+
+
 def attributed(in_flight, **times: Any):
-    """Tap -> times at which it fires; -> for each tap the calls of its firings."""
-    shares = [Share(tap, np.array(at), [np.zeros(len(at))], None) for tap, at in times.values()]
+    """Tap, times at which it fires, and idents of the threads in which it does -> for each tap the calls of its firings."""
+    shares = [share_of(*each) for each in times.values()]
     lot = Lot.of(shares)
     calls = in_flight.attribute(lot.times_ns, lot)
     return [calls[lot.firings_of(number)].tolist() for number in range(len(shares))]
@@ -76,7 +81,17 @@ def test_an_event_is_of_a_program_that_has_its_site(in_flight):
 def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     in_flight.add(call(0, 0, None, three, one))
-    in_flight.add(call(1, 1, None, three, one, thread="other"))
+    in_flight.add(call(1, 1, None, three, one, ident=2))
     calls = attributed(in_flight, three=(three, [0, 5, 6]), one=(one, [7]))
     assert calls == [[0, -1, -1], [-1]], "which of the two has fired nobody can say"
     assert in_flight.mixed == {0: 1, 1: 1}
+
+
+def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight):
+    three, one = tap_of(0, loops=(3,)), tap_of(1)
+    for number in range(2):
+        in_flight.add(call(number, number, None, three, one, ident=number + 1))
+    interleaved = three, range(10, 16), [2, 1, 2, 1, 1, 2]
+    calls = attributed(in_flight, three=interleaved, one=(one, [16, 17, 18], [1, 2, 7]))
+    assert calls == [[1, 0, 1, 0, 0, 1], [0, 1, -1]], "the last fired in a thread of XLA's"
+    assert in_flight.mixed == {1: 1}

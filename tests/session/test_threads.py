@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.events.stamps import Stamps
 from jax_debug_widgets.session import current_session
 from tests.session.conftest import PATIENCE
 
@@ -48,22 +50,48 @@ def test_a_thread_that_the_cell_starts_is_captured(capfd):
     assert capfd.readouterr().out == "python's own\n"
 
 
-def test_of_calls_at_once_it_is_told_that_their_events_are_not_told_apart():
+def called_at_once():
+    """Call with 0, then from two threads at once with 10 and 20, a loop of three whose iterations wait for each other."""
     alone, both = threading.Barrier(1), threading.Barrier(2)
     together = alone
 
     @jax.jit
-    def step(x):
-        jax.debug.callback(lambda: together.wait(PATIENCE), ordered=True)
-        jax.debug.print("call {}", x, ordered=True)
-        jax.debug.callback(lambda: together.wait(PATIENCE), ordered=True)
+    def loop(x):
+        def body(i, x):
+            jax.debug.callback(lambda: together.wait(PATIENCE))
+            jax.debug.print("call {} at {}", x, i, ordered=True)
+            return x
 
-    with jdw.capture() as run, ThreadPoolExecutor(2) as pool:
-        step(0)
-        together = both
-        list(pool.map(step, range(1, 3)))
-    assert texts(run) == ["call 0", "call 1", "call 2"]
-    assert [event.call for event in run.events if event.kind == "print"] == [0, -1, -1]
+        return lax.fori_loop(0, 3, body, x)
+
+    loop(0)
+    together = both
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(loop, (10, 20)))
+
+
+@pytest.mark.behaviour("P9")
+def test_events_of_calls_that_threads_make_at_once_are_given_to_the_call_of_their_thread():
+    with jdw.capture() as run:
+        called_at_once()
+    prints = [event for event in run.events if event.kind == "print"]
+    by_value = {value: [event for event in prints if f"call {value} " in event.text] for value in (0, 10, 20)}
+    for value, own in by_value.items():
+        assert [event.text for event in own] == [f"call {value} at {i}" for i in range(3)]
+        assert [event.step for event in own] == [(0,), (1,), (2,)]
+        assert len({event.call for event in own}) == 1
+    assert {event.call for event in prints} == {0, 1, 2}
+    assert [call.events for call in run.calls] == [6, 6, 6]
+    assert not run.findings
+    assert run.notes == []
+
+
+def test_where_nothing_says_which_thread_fired_calls_at_once_are_not_told_apart(monkeypatch):
+    monkeypatch.setattr(Stamps, "threads_of", lambda _stamps, stamps: np.zeros_like(stamps))
+    with jdw.capture() as run:
+        called_at_once()
+    prints = [event for event in run.events if event.kind == "print"]
+    assert -1 in {event.call for event in prints}
     assert any("calls that several threads made at once" in note for note in run.notes)
     assert not run.findings
 

@@ -41,7 +41,7 @@ class PlainList:
     def __init__(self, budget, origin_ns) -> None:
         self.budget, self.origin_ns, self.events, self.oldest = budget, origin_ns, [], 0
         self.fired = Counter()
-        self.last_call = {}
+        self.fired_in = Counter()
 
     def ingest(self, firings, calls):
         for (tap, time_ns, arrays), call in zip(firings, calls, strict=True):
@@ -76,11 +76,9 @@ class PlainList:
 
     def ordinal(self, tap, coordinates, call):
         """How often this tap had fired on this device since its call began."""
-        key = (tap, *coordinates.values())
-        before_call, before = self.last_call.get(key, (None, -1))
-        now = before + 1 if call == before_call else 0
-        self.last_call[key] = (call, now)
-        return now
+        key = (call, tap, *coordinates.values())
+        self.fired_in[key] += 1
+        return self.fired_in[key] - 1
 
     def forget(self):
         while self.events[self.oldest :] and (
@@ -171,7 +169,7 @@ def filled(request, make_tap, fire):
             for _ in range(rng.integers(0, 40)):
                 clock += int(rng.integers(1, 5))
                 firings.append(fire(taps[rng.integers(len(taps))], clock, rng))
-            calls = np.sort(rng.integers(-1, 4, len(firings)))
+            calls = rng.integers(-1, 4, len(firings))
             store.ingest(lot_of(firings), calls)
             twin.ingest(firings, calls)
             yield store, twin, rng

@@ -1,0 +1,64 @@
+"""A stamp tells when something fired and, once asked to, in which thread."""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter_ns
+
+import numpy as np
+
+from jax_debug_widgets.events import Inbox, times_of
+from jax_debug_widgets.events.stamps import Stamps
+
+PATIENCE = 60
+
+
+def test_a_stamp_is_the_time_and_tells_the_thread_once_that_is_asked_for():
+    stamps, before = Stamps(), perf_counter_ns()
+    taken = [stamps.now()]
+    for wanted in (True, False):
+        stamps.tell_threads(wanted)
+        taken.append(stamps.now())
+    told = np.array(taken, np.int64)
+    assert stamps.threads_of(told).tolist() == [0, threading.get_ident(), 0]
+    assert (np.diff([before, *times_of(told), perf_counter_ns()]) >= 0).all()
+
+
+def test_of_more_threads_than_have_a_number_the_rest_is_not_told():
+    stamps, taken, together = Stamps(), {}, threading.Barrier(70)
+    stamps.tell_threads(True)
+
+    def fire():
+        together.wait(PATIENCE)  # All at once: idents of threads that have ended are given again.
+        taken[threading.get_ident()] = stamps.now()
+        together.wait(PATIENCE)
+
+    threads = [threading.Thread(target=fire) for _ in range(70)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told = stamps.threads_of(np.array(list(taken.values()), np.int64)).tolist()
+    assert all(ident in (own, 0) for ident, own in zip(told, taken, strict=True))
+    assert told.count(0) == 70 - 63
+    assert all(0 < times_of(stamp) <= perf_counter_ns() for stamp in taken.values())
+
+
+def test_what_is_taken_out_of_an_inbox_has_its_thread_and_its_time(make_tap):
+    inbox, taps, idents = Inbox(), [make_tap(0), make_tap(1, shapes=((1 << 12,),))], set()
+    inbox.stamps.tell_threads(True)
+
+    def fire():
+        idents.add(threading.get_ident())
+        for tap in taps:
+            inbox.putter(tap)((inbox.stamps.now(), np.zeros(tap.shapes[0], np.float32)))
+
+    thread = threading.Thread(target=fire)
+    thread.start()
+    thread.join()
+    fire()
+    lot = inbox.take()
+    assert len(lot) == 4
+    assert set(lot.threads.tolist()) == idents
+    assert (np.diff(lot.times_ns) >= 0).all()
+    assert lot.times_ns[-1] <= perf_counter_ns()
