@@ -5,6 +5,7 @@ A version is installed alone, without what it needs, into a folder that comes fi
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -43,9 +44,15 @@ def folder_of(version: str) -> Path:
     """Where this version of ipykernel is, installed if it is not."""
     base = Path(os.environ.get(_FOLDER) or Path(tempfile.gettempdir()) / "jaxdebug-kernels")
     folder = base / version
-    if not (folder / "ipykernel").is_dir():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
-        subprocess.run([*command, f"ipykernel=={version}"], check=True, timeout=300)
+    if not folder.is_dir():
+        base.mkdir(parents=True, exist_ok=True)
+        # Other workers of the tests may do the same: whoever is first moves a whole one into place.
+        with tempfile.TemporaryDirectory(dir=base) as beside:
+            fresh = Path(beside) / version
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(fresh)]
+            subprocess.run([*command, f"ipykernel=={version}"], check=True, timeout=300)
+            with contextlib.suppress(OSError):
+                fresh.rename(folder)
     return folder
 
 
