@@ -80,8 +80,9 @@ def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[st
 
 
 def _unmet(text: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(text, known, n=1)
-    meant = f" Did you mean {near[0]}?" if near and near[0] != text else ""
+    unknown = [name for name in re.findall(r"[A-Za-z_]\w*", text) if name not in known]
+    near = [close for name in unknown for close in difflib.get_close_matches(name, known, n=1)]
+    meant = f" Did you mean {' and '.join(near)}?" if near else ""
     return (
         f"--break-on {text} had nothing to look at: it sees what prints, callbacks and watched values show, and none shows "
         f"that.{meant} `--watch-all` shows it every named value, `--watch NAMES` some."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,10 +32,13 @@ class Switches:
         Raises:
           KeyError: it means none.
         """
-        found = [site.id for site in self.sites() if word in (str(site.id), site.where, site.label, *site.values)]
+        names = {site.id: (site.where, site.label, *site.values) for site in self.sites()}
+        found = [number for number, own in names.items() if word == str(number) or word in own]
         if not found:
             what = "has the number" if word.isdecimal() else "is called"
-            msg = f"no site {what} {word}; `%jaxdebug sites` lists them"
+            near = difflib.get_close_matches(word, sorted({name for own in names.values() for name in own}), n=1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            msg = f"no site {what} {word}.{meant} `%jaxdebug sites` lists them"
             raise KeyError(msg)
         return found
 

@@ -332,6 +332,7 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
     assert len(numbers.split(",")) == 2
     assert own[0].index("In [") == head.index("place")
 
+    assert "Did you mean layer['w']?" in ours.run("%jaxdebug mute layers['w']").stderr
     ours.run(f"%jaxdebug mute {numbers}, layer['w']")
     lines = ours.run("%jaxdebug sites").stdout.splitlines()
     assert {line.split()[-1]: line.split()[1] for line in lines if line.endswith((" h", " layer['w']", " grad/h"))} == {
