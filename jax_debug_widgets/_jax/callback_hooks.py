@@ -18,6 +18,7 @@ from jax._src import callback as jax_callback
 from jax._src import core, debugging, dispatch, source_info_util
 from jax._src.interpreters import ad, mlir, pxla
 from jax._src.lax.control_flow import conditionals, loops
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks, lanewise
@@ -185,7 +186,7 @@ class CallbackHooks(Replacing):
             return theirs(operands, dims, **params)
         except Exception as error:  # JAX raises a bare `Exception` for `while`.
             if self._is_heard() and "IO effect" in str(error):
-                programs = [core.ClosedJaxpr(jaxpr, ()) for jaxpr in core.jaxprs_in_params(params)]
+                programs = [ClosedJaxpr(jaxpr, ()) for jaxpr in core.jaxprs_in_params(params)]
                 self._refuse(reason, "io_callback", programs, lambda equation: equation.kind == "io", error)
             raise
 

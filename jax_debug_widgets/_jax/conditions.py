@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 from jax._src import core, effects
 from jax._src.util import weakref_lru_cache
+from jax.extend.core import ClosedJaxpr
 from jax.sharding import AxisType
 
 from jax_debug_widgets._jax import versions
@@ -110,9 +111,7 @@ def told_apart(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
         effects=body.effects | again.effects,
         debug_info=body.debug_info.with_unknown_names(),
     )
-    closed = core.ClosedJaxpr(
-        with_inputs(body, 0, consts), [*params["body_jaxpr"].consts, *params["cond_jaxpr"].consts]
-    )
+    closed = ClosedJaxpr(with_inputs(body, 0, consts), [*params["body_jaxpr"].consts, *params["cond_jaxpr"].consts])
     params |= {"cond_jaxpr": params["cond_jaxpr"].replace(jaxpr=asking), "body_jaxpr": closed}
     params["body_nconsts"] += split
     operands = [*equation.invars[:split], *equation.invars]

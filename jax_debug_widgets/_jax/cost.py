@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax._src import callback as jax_callback
 from jax._src import core, debugging
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
 from jax_debug_widgets._jax.describe import describe_callback
@@ -109,7 +110,7 @@ class Variations:
         )
 
 
-def without(program: core.ClosedJaxpr, dropped: AbstractSet[int]) -> core.ClosedJaxpr:
+def without(program: ClosedJaxpr, dropped: AbstractSet[int]) -> ClosedJaxpr:
     """The same program less the calls with these numbers, counted as `equations_in` does."""
     return program.replace(jaxpr=_without(program.jaxpr, dropped, itertools.count()))
 
@@ -132,7 +133,7 @@ def _entered(value: Any, dropped: AbstractSet[int], numbers: Iterator[int]) -> A
     if isinstance(value, tuple):
         parts = [_entered(part, dropped, numbers) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, core.ClosedJaxpr):
+    if isinstance(value, ClosedJaxpr):
         return value.replace(jaxpr=_without(value.jaxpr, dropped, numbers))
     return _without(value, dropped, numbers) if isinstance(value, core.Jaxpr) else value
 

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import mlir
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, untapped
 from jax_debug_widgets._jax.equation import Equation, Lanes
@@ -95,7 +96,7 @@ def uncached() -> AbstractContextManager[Any]:
     return _surveying(object())
 
 
-def equations_in(program: core.ClosedJaxpr, name: str) -> Iterator[Equation]:
+def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
     """The debugging calls and callbacks of a program and of those inside it, in program order.
 
     Args:
@@ -143,7 +144,7 @@ def _programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
     for key, value in equation.params.items():
         for index, part in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
             name = key if index is None else f"branch_{index}_fun"
-            if isinstance(part, core.ClosedJaxpr):
+            if isinstance(part, ClosedJaxpr):
                 yield name, part.jaxpr
             elif isinstance(part, core.Jaxpr):
                 yield name, part
@@ -183,7 +184,7 @@ class Seen:
     """What lowering went through: the programs, and the equation behind each host function, in their order."""
 
     def __init__(self) -> None:
-        self.programs: list[core.ClosedJaxpr] = []
+        self.programs: list[ClosedJaxpr] = []
         self.frames: list[Frame] = []
 
 
@@ -195,7 +196,7 @@ def lowering_seen() -> Iterator[Seen]:
     # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.
     cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives
 
-    def lower_seen(name: str, program: core.ClosedJaxpr, **options: Any) -> Any:
+    def lower_seen(name: str, program: ClosedJaxpr, **options: Any) -> Any:
         if threading.get_ident() == thread:
             seen.programs.append(program)
         return lower(name, program, **options)

@@ -16,6 +16,7 @@ from jax import lax
 from jax._src import core, effects, sharding_impls
 from jax._src import linear_util as lu
 from jax._src.interpreters import partial_eval as pe
+from jax.extend.core import ClosedJaxpr
 
 _NUMBER = core.ShapedArray((), np.dtype("int32"))
 
@@ -43,7 +44,7 @@ def with_programs(equation: core.JaxprEqn, rewrite: Callable[[str, core.Jaxpr], 
         if isinstance(value, tuple):
             parts = (rewritten(f"branch_{index}_fun", part) for index, part in enumerate(value))
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        if isinstance(value, core.ClosedJaxpr):
+        if isinstance(value, ClosedJaxpr):
             return value.replace(jaxpr=rewrite(key, value.jaxpr))
         return rewrite(key, value) if isinstance(value, core.Jaxpr) else value
 
@@ -179,8 +180,8 @@ def renamed(equations: Sequence[core.JaxprEqn], names: dict[Any, Any]) -> list[c
 
 
 def with_inputs(program: Any, place: int, variables: Sequence[Any]) -> Any:
-    """A `Jaxpr` or `ClosedJaxpr` with these variables as inputs from position `place` on."""
-    if isinstance(program, core.ClosedJaxpr):
+    """A `Jaxpr` or `ClosedJaxpr`, one kind since jax 0.11, with these variables as inputs from position `place` on."""
+    if not isinstance(program, core.Jaxpr):
         return program.replace(jaxpr=with_inputs(program.jaxpr, place, variables))
     inputs = [*program.invars[:place], *variables, *program.invars[place:]]
     return program.replace(invars=inputs, debug_info=program.debug_info.with_unknown_names())

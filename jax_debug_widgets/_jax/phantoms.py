@@ -16,6 +16,7 @@ from jax import lax
 from jax._src import core
 from jax._src.interpreters import batching
 from jax._src.util import weakref_lru_cache
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.conditions import CAUSE, counting, with_presence
@@ -115,7 +116,7 @@ def _guarded_body(body: Any, condition: Any, cond_nconsts: int, body_nconsts: in
     equations, constants, active = holding
     jaxpr = _guarded(body.jaxpr, active, "while")
     jaxpr = jaxpr.replace(eqns=[*equations, *jaxpr.eqns], constvars=[*jaxpr.constvars, *constants])
-    return core.ClosedJaxpr(with_inputs(jaxpr, body_nconsts, consts), [*body.consts, *condition.consts])
+    return ClosedJaxpr(with_inputs(jaxpr, body_nconsts, consts), [*body.consts, *condition.consts])
 
 
 @weakref_lru_cache

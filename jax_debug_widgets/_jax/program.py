@@ -17,6 +17,7 @@ from jax import lax
 from jax._src import callback as jax_callback
 from jax._src import core, debugging, source_info_util
 from jax._src import mesh as mesh_lib
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, has_callbacks, tapped_callback, untapped
@@ -52,9 +53,7 @@ _NEVER_RUN = {("custom_linear_solve", f"branch_{part}_fun") for part in (0, 1, 3
 MakeRecorder = Callable[[Equation], Recorder]
 
 
-def with_recorders(
-    program: core.ClosedJaxpr, name: str, replicas: int, make_recorder: MakeRecorder
-) -> core.ClosedJaxpr:
+def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder: MakeRecorder) -> ClosedJaxpr:
     """The same program with every debugging equation replaced by a `debug_tap` that calls `make_recorder(equation)`.
 
     Args:
@@ -74,7 +73,7 @@ def with_recorders(
     return program.replace(jaxpr=_rewrite(program.jaxpr, Place(outer), numbered))
 
 
-def without_debugging(program: core.ClosedJaxpr) -> core.ClosedJaxpr:
+def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
     """The same program without its debugging equations: those that were traced before anybody asked to leave them out."""
 
     def stripped(jaxpr: core.Jaxpr) -> core.Jaxpr:
@@ -224,7 +223,7 @@ def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.Jaxpr
     debug_info = core.DebugInfo("sampling", "sampled", None, None)
     skip = core.Jaxpr([], inputs, [], [], core.no_effects, debug_info)
     take = core.Jaxpr([], inputs, [], [tapped.replace(invars=inputs)], tapped.effects, debug_info)
-    branches = (core.ClosedJaxpr(skip, ()), core.ClosedJaxpr(take, ()))
+    branches = (ClosedJaxpr(skip, ()), ClosedJaxpr(take, ()))
     return [
         *equations,
         tapped.replace(primitive=lax.cond_p, invars=[index, *tapped.invars], params={"branches": branches}),

@@ -55,7 +55,7 @@ def _long_loops(jaxpr: Any, every: int) -> Iterator[Any]:
             yield from _long_loops(inner, every)
 
 
-def by_call(plain: core.ClosedJaxpr, watched: core.ClosedJaxpr, takes: Callable[[], bool]) -> core.ClosedJaxpr:
+def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool]) -> ClosedJaxpr:
     """A program that is `watched` in the calls of which `takes` says so."""
 
     def answer() -> tuple[np.ndarray]:
@@ -118,7 +118,7 @@ def _turns(goes_on: Callable[[Any], Any], watched: Any, plain: Any, every: int, 
     return lax.while_loop(goes_on, turn, state)
 
 
-def _while_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Callable[..., Any]:
+def _while_in_turns(params: Any, watched: ClosedJaxpr, every: int) -> Callable[..., Any]:
     cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
     lanes = _lanes_that_end(params)
 
@@ -128,7 +128,7 @@ def _while_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Calla
         def which_go_on(state: Any) -> Any:
             return core.jaxpr_as_fun(params["cond_jaxpr"])(*asked, *state)[0]
 
-        def run(body: core.ClosedJaxpr) -> Callable[[Any], Any]:
+        def run(body: ClosedJaxpr) -> Callable[[Any], Any]:
             def step(state: Any) -> Any:
                 new = core.jaxpr_as_fun(body)(*used, *state)
                 if not lanes:
@@ -149,7 +149,7 @@ def _where(lanes: Any, new: Any, old: Any) -> Any:
     return lax.select(lax.broadcast_in_dim(lanes, new.shape, range(lanes.ndim)), new, old)
 
 
-def _scan_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Callable[..., Any]:
+def _scan_in_turns(params: Any, watched: ClosedJaxpr, every: int) -> Callable[..., Any]:
     plain, length, reverse = params["jaxpr"], params["length"], params["reverse"]
     const_count, carry_count = params["num_consts"], params["num_carry"]
 
@@ -158,7 +158,7 @@ def _scan_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Callab
         slices = operands[const_count + carry_count :]
         made = [jnp.zeros((length, *one.shape), one.dtype) for one in plain.out_avals[carry_count:]]
 
-        def run(body: core.ClosedJaxpr) -> Callable[[Any], Any]:
+        def run(body: ClosedJaxpr) -> Callable[[Any], Any]:
             def step(state: Any) -> Any:
                 number, carry, made = state
                 at = length - 1 - number if reverse else number
@@ -179,7 +179,7 @@ def _scan_in_turns(params: Any, watched: core.ClosedJaxpr, every: int) -> Callab
     return loop
 
 
-def _scan(equation: Any, watched: core.ClosedJaxpr, every: int) -> list[Any]:
+def _scan(equation: Any, watched: ClosedJaxpr, every: int) -> list[Any]:
     params = equation.params
     numbers = jax.make_jaxpr(lambda: lax.iota(jnp.int32, params["length"]))().jaxpr
     body = _switched(params["jaxpr"], watched, every)
@@ -195,7 +195,7 @@ def _scan(equation: Any, watched: core.ClosedJaxpr, every: int) -> list[Any]:
     return [iota, scan]
 
 
-def _while(equation: Any, watched: core.ClosedJaxpr, every: int) -> Any:
+def _while(equation: Any, watched: ClosedJaxpr, every: int) -> Any:
     params = equation.params
     condition, plain = params["cond_jaxpr"], params["body_jaxpr"]
     switched = _switched(plain, watched, every)
@@ -219,7 +219,7 @@ def _while(equation: Any, watched: core.ClosedJaxpr, every: int) -> Any:
     )
 
 
-def _switched(plain: core.ClosedJaxpr, watched: core.ClosedJaxpr, every: int) -> core.ClosedJaxpr:
+def _switched(plain: ClosedJaxpr, watched: ClosedJaxpr, every: int) -> ClosedJaxpr:
     """The body with the number of the iteration as its last operand."""
 
     def either(*operands: Any) -> Any:
@@ -229,6 +229,6 @@ def _switched(plain: core.ClosedJaxpr, watched: core.ClosedJaxpr, every: int) ->
     return _traced(either, [*plain.in_avals, core.ShapedArray((), np.dtype(np.int32))])
 
 
-def _traced(function: Callable[..., Any], avals: Sequence[Any]) -> core.ClosedJaxpr:
+def _traced(function: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
     types = [jax.ShapeDtypeStruct(one.shape, one.dtype, weak_type=getattr(one, "weak_type", False)) for one in avals]
     return jax.make_jaxpr(function)(*types)

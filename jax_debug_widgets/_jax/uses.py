@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from jax._src import core
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.given import Given
@@ -204,7 +205,7 @@ def _program(equation: core.JaxprEqn, key: str) -> core.Jaxpr:
     """What an equation runs, which it has as its parameter `key` (`branch_1_fun` of a tuple)."""
     branch = re.fullmatch(r"branch_(\d+)_fun", key)
     program = equation.params["branches"][int(branch[1])] if branch else equation.params[key]
-    return program.jaxpr if isinstance(program, core.ClosedJaxpr) else program
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
 def _lone_scan(jaxpr: core.Jaxpr) -> core.JaxprEqn | None:

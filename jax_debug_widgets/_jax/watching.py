@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from jax._src import core, debugging, source_info_util
 from jax._src.interpreters import pxla
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
@@ -149,8 +150,8 @@ class _Pass:
         self._samples_loops = self._is_jaxs_own = False
 
     def program(
-        self, program: core.ClosedJaxpr, place: Place, replicas: int, forward: tuple[core.Jaxpr, Place] | None
-    ) -> core.ClosedJaxpr | None:
+        self, program: ClosedJaxpr, place: Place, replicas: int, forward: tuple[core.Jaxpr, Place] | None
+    ) -> ClosedJaxpr | None:
         """The whole program with its taps; None if nothing in it is watched.
 
         Args:
@@ -244,7 +245,7 @@ class _Pass:
         return None if tapped is condition else tapped
 
     def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
-        jaxpr = inner.jaxpr if isinstance(inner, core.ClosedJaxpr) else inner
+        jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
         samples = self._is_sampled(equation, place)
         around = uses.around(number, equation, key)
         if samples:
@@ -254,7 +255,7 @@ class _Pass:
         self._samples_loops = before
         if tapped is jaxpr:
             return inner
-        return inner.replace(jaxpr=tapped) if isinstance(inner, core.ClosedJaxpr) else tapped
+        return inner.replace(jaxpr=tapped) if isinstance(inner, ClosedJaxpr) else tapped
 
     def _is_sampled(self, equation: Any, place: Place) -> bool:
         return self._samples_loops and place.mesh is None and sampling.is_long(equation, self._every)
