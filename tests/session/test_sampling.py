@@ -103,6 +103,27 @@ def test_users_callbacks_are_called_each_time_and_echo_writes_all(capfd):
     assert run.findings == []
 
 
+@pytest.mark.behaviour("C6")
+def test_every_call_of_a_users_callback_is_told_of_and_so_is_what_it_raised():
+    def host(i):
+        if i == STEPS - 1:  # One of those that are no event.
+            msg = "the last"
+            raise ValueError(msg)
+
+    def body(i, x):
+        jax.debug.callback(host, i)
+        return x + i
+
+    with pytest.raises(Exception, match="the last"), jdw.capture(every=10) as run:  # noqa: PT012
+        jax.jit(lambda x: lax.fori_loop(0, STEPS, body, x))(0)
+        jax.effects_barrier()
+    (summary,) = run.callbacks
+    assert (summary.calls, summary.returned, summary.raised) == (STEPS, STEPS - 1, 1)
+    assert any("raised ValueError: the last" in note for note in run.status().notes)
+    assert [int(event.args[0]) for event in run.events] == [0, 10, 20]
+    assert [run.callbacks.call_of(event).number for event in run.events] == [0, 10, 20]
+
+
 def test_results_keep_their_bits(same_bits):
     def program(x):
         return jax.value_and_grad(lambda x: jnp.sin(loop(x * 1.1)))(x)
