@@ -161,6 +161,30 @@ def test_a_site_can_be_sampled_at_run_time_without_recompiling():
         session.switches.sample(site, 0)
 
 
+def test_a_site_that_is_recorded_each_time_again_has_its_steps():
+    step = jax.jit(loop)
+    with jdw.capture() as run:
+        step(0.0)
+    site, switches = run.sites[0].id, run._session.switches
+    switches.sample(site, 5)
+    try:
+        with jdw.capture() as switched:
+            step(0.0)
+            switched.barrier()
+            switches.sample(site, 1)  # `%jaxdebug every 1 SITE`
+            step(0.0)
+        with jdw.capture() as later:
+            step(0.0)
+        with jdw.capture(every=5) as sparse:
+            jax.jit(jax.vmap(loop))(jnp.zeros(2))
+    finally:
+        switches.sample(site, None)
+    steps = [(i,) for i in range(STEPS)]
+    assert [event.step for event in switched.events] == [()] * 5 + steps
+    assert [event.step for event in later.events] == steps
+    assert {event.step for event in sparse.events} == set(steps[::5])
+
+
 def test_a_site_muted_for_part_of_a_run_tells_no_wrong_step():
     step = jax.jit(loop)
     with jdw.capture() as run:
