@@ -238,8 +238,9 @@ def verify(
 ) -> Verification:
     """Tell whether watching changes what `function(*args, **kwargs)` gives: `%jaxdebug verify --watch-all f(x)`.
 
-    The function is called three times in a capture and three times outside it, each time with copies of the arguments, so
-    arguments that are donated stay. Its effects happen each time. What was found is also among the notes of the run.
+    The function is called seven times: once outside any capture, which the results are compared with, three times captured
+    and three times watched as well, of which the times are. Each has copies of the arguments, so those that are donated
+    stay. Its effects happen each time. What was found is also among the notes of the run.
 
     ```python
     found = jax_debug_widgets.verify(train_step, params, batch, options={"watch": "h,logits"})

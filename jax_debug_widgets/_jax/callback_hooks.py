@@ -162,8 +162,10 @@ class CallbackHooks(Replacing):
         return lowered
 
     def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        if self._is_heard() and any(dim is not None for dim in dims):
+            params = lanewise(params)
         with self._listening("vmap", primitive, params):
-            return theirs(operands, dims, **(lanewise(params) if self._is_heard() else params))
+            return theirs(operands, dims, **params)
 
     def _derive(self, reason: Reason, primitive: Any, theirs: Any, *args: Any, **params: Any) -> Any:
         with self._listening(reason, primitive, params):

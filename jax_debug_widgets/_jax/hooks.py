@@ -105,7 +105,7 @@ class Hooks(Replacing):
         recorders += recorders_in(jaxpr.jaxpr)
         replicas = getattr(options["axis_context"], "num_devices", 1)
         lowered = theirs(module_name, with_recorders(jaxpr, module_name, replicas, make_recorder), **options)
-        if not recorders and not jaxpr.effects and not lowered.keepalive:
+        if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX exports and serializes only what keeps nothing alive.
         # What is kept alive goes along with the executable: that is how an execution is known to contain these.
         return lowered._replace(keepalive=[*(lowered.keepalive or ()), Recorders(recorders)])

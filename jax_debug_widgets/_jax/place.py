@@ -10,6 +10,7 @@ from jax._src import core
 
 from jax_debug_widgets._jax.equation import Loop
 from jax_debug_widgets._jax.frames import Frame, frames_inside, joined
+from jax_debug_widgets._jax.kernel_prints import grid_loops
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,15 @@ class Place:
 
     def after(self, equation: core.JaxprEqn) -> Place:
         """The same place, knowing what `equation` computes: from what is steady, something steady."""
-        if not self.loops or equation.effects or not all(map(self.is_steady, equation.invars)):
+        changes = equation.effects or equation.primitive.name == "program_id"
+        if not self.loops or changes or not all(map(self.is_steady, equation.invars)):
             return self
         return replace(self, steady=self.steady.union(equation.outvars))
 
     def inside(self, equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> Place:
         """The place of the program `jaxpr`, which `equation` has as its parameter `key` (`branch_1_fun` of a tuple)."""
         stack = self.stack + equation.source_info.name_stack
-        for scope in _scopes(equation, key):
+        for scope in _scopes(equation, key, str(stack)):
             stack = stack.extend(scope)
         callers = joined(frames_inside(equation.source_info.traceback), self.callers)
         place = replace(self, stack=stack, callers=callers)
@@ -72,6 +74,9 @@ class Place:
                     in_condition=key == "cond_jaxpr",
                     steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),
                 )
+            case "pallas_call":
+                loops = (*self.loops, *grid_loops(params))
+                return replace(place, loops=loops, pinned=False, steady=frozenset(jaxpr.constvars))
             case "cond":
                 pinned = self.pinned or not self.is_steady(equation.invars[0])
                 place = replace(place, conditional=True, pinned=pinned)
@@ -93,8 +98,8 @@ class Place:
         return replace(self, steady=frozenset((*jaxpr.constvars, *inside)))
 
 
-def _scopes(equation: core.JaxprEqn, key: str) -> Iterator[str]:
-    """What JAX's name stack would say of a program inside this equation."""
+def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
+    """What JAX's name stack would say of a program inside this equation, around which it says `around`."""
     primitive, params = equation.primitive.name, equation.params
     if primitive in ("jit", "pjit", "closed_call", "core_call"):
         if params.get("name"):
@@ -108,8 +113,10 @@ def _scopes(equation: core.JaxprEqn, key: str) -> Iterator[str]:
         yield "cond"
         yield key
     elif primitive in ("checkpoint", "remat", "remat2"):
-        # Differentiated, it is the recomputation of the backward pass, and its equations' own stacks say so.
+        # Differentiated, it computes again. In a backward pass its equations' own stacks say so.
         if not params.get("differentiated"):
             yield "checkpoint"
+        elif "transpose(" not in around:
+            yield "rematted_computation"
     else:
         yield primitive

@@ -27,6 +27,7 @@ from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, re
 from jax_debug_widgets._jax.frames import callers_of, frame_of
 from jax_debug_widgets._jax.hoisting import left
 from jax_debug_widgets._jax.joining import with_joined_prints
+from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
 from jax_debug_widgets._jax.operands import (
     can_close,
     close_over,
@@ -256,4 +257,4 @@ def device_names(place: Place) -> Any:
 
 
 def _has_taps(jaxpr: core.Jaxpr) -> bool:
-    return has_debugging(jaxpr) or has_callbacks(jaxpr)
+    return has_debugging(jaxpr) or has_callbacks(jaxpr) or has_printing_kernels(jaxpr)

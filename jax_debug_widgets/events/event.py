@@ -25,7 +25,8 @@ class Event:
       time_ns: nanoseconds since the run started.
       step: iteration of each loop around it, outermost first, counted as the loop runs: the first of a backward pass
         belongs to the last of the forward pass; empty outside loops, and where it cannot be told
-        (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown length).
+        (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown length). The axes of the grid of an
+        interpreted Pallas kernel are such loops.
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
       device: its name, e.g. `cpu:2`; empty where it is not known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.

@@ -35,7 +35,8 @@ class Callback:
       where: `train.py:41`; `function`: the user's function, or the format of a print.
       kind, ordered: which of JAX's calls it is.
       returns: the types of what it returns to the program, `float32[3]`; empty where it returns nothing.
-      inside: what is around it in the program, one line a place: `scan of 3 > cond`.
+      inside: what is around it in the program, one line a place: loops, outermost first, then the rest in no order:
+        `scan of 3 > while, cond, vmap`.
       runs: how often, and whether JAX promises it.
       staged: how often it is in the program as traced.
       kept: how many calls of Python the compiled program has for it; None for `inspect_array_sharding`.
@@ -141,7 +142,8 @@ def _refused(equations: list[Equation]) -> dict[str, str]:
 
 
 def _inside(equation: Equation) -> str:
-    parts = [_told(loop) for loop in equation.loops]
+    loops = " > ".join(map(_told, equation.loops))
+    parts = [loops] if loops else []
     parts += ["condition of while"] if equation.in_condition else []
     parts += ["cond"] if equation.conditional else []
     parts += [
@@ -149,7 +151,7 @@ def _inside(equation: Equation) -> str:
     ]
     derivative = equation.name_stack.count("jvp(")
     parts += [f"derivative {derivative}"] if derivative else []
-    return " > ".join(parts)
+    return ", ".join(parts)
 
 
 def _told(loop: Loop) -> str:

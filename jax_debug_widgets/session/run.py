@@ -106,8 +106,11 @@ class Run:
         self.dispatched: dict[int, CallSite] = {}
         self._programs: set[Recorders] = set()
         self._trace_prints = TracePrints(self)
-        for site_id in session.capture.sites.changed():
-            self.switched(site_id, plain=False, every=session.switches.sampled().get(site_id))
+        sites, sampled = session.capture.sites, session.switches.sampled()
+        for site_id, every in sampled.items():
+            self.store.sample(site_id, every)
+        for site_id in sites.changed():
+            self.store.doubt(site_id, math.inf)
 
     @property
     def title(self) -> str:

@@ -106,7 +106,7 @@ def verify(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Verification:
-    """Call `function` three times in the capture of `run`, and as often unwatched, with the same inputs.
+    """Call `function` three times in the capture of `run`, as often unwatched, and once uncaptured, with the same inputs.
 
     Args:
       uncaptured: a context in which programs are compiled as without us: what the results are compared with.

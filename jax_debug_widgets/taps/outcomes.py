@@ -71,14 +71,14 @@ class OutcomeBook:
     ) -> Any:
         """The function that a compiled program calls when `tap` fires: `run`, once a lane, and what becomes of it.
 
-        It records one firing of `every`, and nothing of a muted site; the user's function still runs.
+        One firing of `every` is an event, and none of a muted site; the user's function runs, and is told of, each time.
         """
         self._asked[tap] = asked
         fire, end, clock, running = inbox.putter(tap), self.inbox.append, time.perf_counter_ns, self._running
         stamps = inbox.stamps
         gate, is_on_mesh, passed = self._gate, bool(tap.nesting.axes), self._gate.passage(tap)
 
-        def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int, *, recorded: bool) -> Any:
+        def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int) -> Any:
             thread, began = threading.get_ident(), clock()
             outer = running.get(thread)
             running[thread] = Running(tap, began, thread)
@@ -89,8 +89,7 @@ class OutcomeBook:
                 error = raised
                 raise
             finally:
-                if recorded:
-                    end((tap, fired, began, clock(), thread, lane, result, error))
+                end((tap, fired, began, clock(), thread, lane, result, error))
                 if outer is None:
                     del running[thread]
                 else:  # A callback that calls JAX may be called back in the same thread.
@@ -100,8 +99,7 @@ class OutcomeBook:
 
         def record(*arrays: np.ndarray) -> Any:
             stamp = stamps.now()
-            recorded = switch.takes(every)
-            if recorded:
+            if switch.takes(every):
                 fire((stamp, *arrays))
             if is_on_mesh:
                 passed(arrays[tap.coordinates])
@@ -109,7 +107,7 @@ class OutcomeBook:
                 gate.may_pass(tap, arrays)
             result: Any = ()
             for lane in tap.lane_order:
-                result = call(arrays, lane, times_of(stamp), recorded=recorded)
+                result = call(arrays, lane, times_of(stamp))
             # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
             return () if tap.lanes or result is None else tuple(result)
 

@@ -39,7 +39,7 @@ class Switch:
     Attributes:
       off: whether it is muted.
       every: of how many firings one is recorded; None for what the capture says.
-      is_plain: whether it is as nobody has changed it. An attribute: each event reads it.
+      is_plain: whether nobody has switched it so that less is recorded. An attribute: each event reads it.
     """
 
     __slots__ = ("_fired", "every", "is_plain", "off")
@@ -61,7 +61,7 @@ class Switch:
         self._look()
 
     def _look(self) -> None:
-        self.is_plain = not self.off and self.every is None
+        self.is_plain = not self.off and self.every in (None, 1)
 
     def restart(self) -> None:
         """Count anew: of the firings that are sampled, the next is recorded."""

@@ -93,6 +93,23 @@ def test_lanes_copies_and_equal_prints_are_counted_one_by_one():
     assert found[0].inside == ("vmap",)
 
 
+@pytest.mark.behaviour("C1")
+@pytest.mark.parametrize("loop_inside", [True, False])
+def test_only_loops_are_told_in_an_order(loop_inside):
+    def said(x):
+        jax.debug.print("x {x}", x=x)
+        return x + 1
+
+    def looped(f):
+        return lambda x: jax.lax.fori_loop(0, 3, lambda _, x: f(x), x)
+
+    def branched(f):
+        return lambda x: jax.lax.cond(x > 0, f, lambda x: x, x)
+
+    (found,) = jdw.callbacks(branched(looped(said)) if loop_inside else looped(branched(said)), 1.0)
+    assert found.inside == ("scan of 3, cond",)
+
+
 @pytest.mark.behaviour("C1", "C4")
 def test_what_is_called_lane_by_lane_is_told_at_its_own_line():
     def f(x):
@@ -102,7 +119,7 @@ def test_what_is_called_lane_by_lane_is_told_at_its_own_line():
     found = jdw.callbacks(jax.jit(jax.vmap(f)), jnp.ones(4))
     line = f.__code__.co_firstlineno
     assert [one.where for one in found] == [f"test_inventory.py:{line + 1}", f"test_inventory.py:{line + 2}"]
-    assert [(one.inside, one.staged, one.kept) for one in found] == [(("4 lanes > vmap",), 1, 1)] * 2
+    assert [(one.inside, one.staged, one.kept) for one in found] == [(("4 lanes, vmap",), 1, 1)] * 2
 
 
 @pytest.mark.behaviour("C1")
@@ -121,7 +138,7 @@ def test_a_print_that_xla_drops_is_seen_to_be_dropped():
     with jdw.capture() as run:
         jax.jit(g)()
         jax.effects_barrier()
-    assert dropped.inside == ("while > condition of while",)
+    assert dropped.inside == ("while, condition of while",)
     assert (dropped.kept == 0) == (len(run.events) == 0)
 
 

@@ -74,6 +74,30 @@ def test_lanes_that_jax_calls_for_one_by_one_are_lanes_and_no_steps(call):
 
 
 @pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("call", ["io_callback", "pure_callback"])
+def test_what_a_vmap_does_not_map_has_no_lanes_and_keeps_its_steps(call):
+    """The values of `jax.jvp` under a `vmap` over tangents, as in `jacfwd`: called for once, not lane by lane."""
+    draw, called = CALLS[call], []
+
+    @jax.custom_jvp
+    def host(x):
+        return draw(lambda x: (called.append(float(x)), np.float32(x) / 2)[1])(x)
+
+    @host.defjvp
+    def _(primals, tangents):
+        return host(*primals), tangents[0] / 2
+
+    def halved(x):
+        return lax.scan(lambda c, _: (jnp.sin(host(c)), None), x, length=3)[0]
+
+    with jdw.capture() as run:
+        jax.jit(jax.jacfwd(halved))(4.0)
+        jax.effects_barrier()
+    assert [float(event.args[0]) for event in run.events] == called
+    assert [(event.step, event.lane) for event in run.events] == [((i,), ()) for i in range(3)]
+
+
+@pytest.mark.behaviour("C4")
 def test_two_generators_in_one_vmap_do_not_mix():
     one, two = Generator(), Generator()
 

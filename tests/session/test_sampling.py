@@ -103,6 +103,27 @@ def test_users_callbacks_are_called_each_time_and_echo_writes_all(capfd):
     assert run.findings == []
 
 
+@pytest.mark.behaviour("C6")
+def test_every_call_of_a_users_callback_is_told_of_and_so_is_what_it_raised():
+    def host(i):
+        if i == STEPS - 1:  # One of those that are no event.
+            msg = "the last"
+            raise ValueError(msg)
+
+    def body(i, x):
+        jax.debug.callback(host, i)
+        return x + i
+
+    with pytest.raises(Exception, match="the last"), jdw.capture(every=10) as run:  # noqa: PT012
+        jax.jit(lambda x: lax.fori_loop(0, STEPS, body, x))(0)
+        jax.effects_barrier()
+    (summary,) = run.callbacks
+    assert (summary.calls, summary.returned, summary.raised) == (STEPS, STEPS - 1, 1)
+    assert any("raised ValueError: the last" in note for note in run.status().notes)
+    assert [int(event.args[0]) for event in run.events] == [0, 10, 20]
+    assert [run.callbacks.call_of(event).number for event in run.events] == [0, 10, 20]
+
+
 def test_results_keep_their_bits(same_bits):
     def program(x):
         return jax.value_and_grad(lambda x: jnp.sin(loop(x * 1.1)))(x)
@@ -138,6 +159,30 @@ def test_a_site_can_be_sampled_at_run_time_without_recompiling():
     assert [event.step for event in again.events] == [(i,) for i in range(STEPS)]
     with pytest.raises(ValueError, match="at least 1"):
         session.switches.sample(site, 0)
+
+
+def test_a_site_that_is_recorded_each_time_again_has_its_steps():
+    step = jax.jit(loop)
+    with jdw.capture() as run:
+        step(0.0)
+    site, switches = run.sites[0].id, run._session.switches
+    switches.sample(site, 5)
+    try:
+        with jdw.capture() as switched:
+            step(0.0)
+            switched.barrier()
+            switches.sample(site, 1)  # `%jaxdebug every 1 SITE`
+            step(0.0)
+        with jdw.capture() as later:
+            step(0.0)
+        with jdw.capture(every=5) as sparse:
+            jax.jit(jax.vmap(loop))(jnp.zeros(2))
+    finally:
+        switches.sample(site, None)
+    steps = [(i,) for i in range(STEPS)]
+    assert [event.step for event in switched.events] == [()] * 5 + steps
+    assert [event.step for event in later.events] == steps
+    assert {event.step for event in sparse.events} == set(steps[::5])
 
 
 def test_a_site_muted_for_part_of_a_run_tells_no_wrong_step():

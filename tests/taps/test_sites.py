@@ -238,6 +238,23 @@ def test_remat_in_a_scan_recomputes_each_step():
 
 
 @pytest.mark.behaviour("P6")
+@pytest.mark.parametrize("inner", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_what_is_linearized_recomputes_without_a_backward_pass(inner):
+    def f(x):
+        return lax.scan(lambda c, _: (jax.checkpoint(body)(c), None), x, length=2)[0]
+
+    def tangent(x):
+        return jax.linearize(inner(f), x)[1](x)
+
+    for program in (tangent, jax.jit(tangent)):
+        with jdw.capture() as run:
+            program(1.0)
+        assert [event.phase for event in run.events] == ["forward"] * 2 + ["recompute"] * 2
+        texts = [event.text for event in run.events]
+        assert texts[:2] == texts[2:]
+
+
+@pytest.mark.behaviour("P6")
 @pytest.mark.parametrize(
     ("outer", "x"),
     [(lambda f: f, 1.0), (jax.jit, 1.0), (lambda f: jax.jit(jax.vmap(f)), np.ones(2, np.float32))],
