@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call
+
+_OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
+"""Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
 
 
 def instances(
@@ -84,6 +88,10 @@ def _signature(body: Body, number: int) -> Any:
     frames: Any = ()
     if traceback is not None:
         codes, offsets = traceback.raw_frames()
-        frames = tuple(zip((id(code) for code in codes), list(offsets), strict=True))
+        frames = tuple(
+            (id(code), offset)
+            for code, offset in zip(codes, list(offsets), strict=True)
+            if not _OPERATORS.search(code.co_filename)
+        )
     params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
     return (equation.primitive.name, frames, repr(sorted(params.items(), key=lambda item: item[0])))
