@@ -26,11 +26,13 @@ def instances(
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
         return [members] if members else []
+    statements = body.source(call.file).statements_at(call.span)
     comprehends = any(
         isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
-        for statement in body.source(call.file).statements_at(call.span)
+        for statement in statements
         for node in ast.walk(statement.value)
     )
+    elements = max((statement.elements for statement in statements), default=1)
     signatures = [_signature(body, number) for number in members]
     parts: list[list[int]] = []
     first: Any = None
@@ -43,7 +45,8 @@ def instances(
             or (signature == first and left <= 0)
         ):
             parts.append([])
-            first, left = signature, _alike(signatures, position, executions)
+            first = signature
+            left = elements if executions is None else _alike(signatures, position, executions)
         parts[-1].append(number)
     return parts
 
@@ -57,10 +60,8 @@ def has_twins(body: Body, members: Sequence[int]) -> bool:
     return len(forward) > 1 and _signature(body, forward[0]) in {_signature(body, number) for number in forward[1:]}
 
 
-def _alike(signatures: Sequence[Any], position: int, executions: int | None) -> int:
+def _alike(signatures: Sequence[Any], position: int, executions: int) -> int:
     """How many equations like the one at `position` an execution has: `tanh` is transposed into two such products."""
-    if executions is None:
-        return 1
     first = signatures[position]
     if executions:
         return -(-signatures.count(first) // executions)

@@ -11,7 +11,7 @@ from typing import Any
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.loads import fields_of, parts_by_use, texts_of
-from jax_debug_widgets.watch.source import Function, Statement, Target, is_lazy, span_of
+from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
 """Primitives that give what a function of the user's returns."""
@@ -131,8 +131,7 @@ def _taken_apart(
 
 def _is_of_one_expression(body: Body, statement: Statement, escaping: Sequence[Made]) -> bool:
     """Whether they are what one expression gives again and again: `q, k, v = (split(x @ w) for w in ws)`."""
-    is_repeated = isinstance(statement.value, ast.ListComp) or is_lazy(statement.value)
-    return is_repeated and len({(body.levels[number], position) for _, number, position in escaping}) == 1
+    return statement.elements > 1 and len({(body.levels[number], position) for _, number, position in escaping}) == 1
 
 
 def _leaves(

@@ -71,6 +71,13 @@ class Statement:
         """Whether it is what its function returns."""
         return not self.targets
 
+    @property
+    def elements(self) -> int:
+        """How often it comes to its expression each time: thrice in `q, k, v = (x @ w for w in ws)`."""
+        if not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
+            return 1
+        return max([1, *(len(target.parts) for target in self.targets)])
+
 
 @dataclass(eq=False)
 class Function:

@@ -242,6 +242,33 @@ def test_what_a_comprehension_or_map_gives_is_taken_apart_in_order(watched, agre
         agrees(run[name], value)
 
 
+def test_what_a_generator_gives_in_a_loop_has_its_executions_and_gradients(watched, agrees):
+    weights = (0.5, 2.0, 3.0)
+
+    def loss(x):
+        for _ in range(2):
+            q, k, v = (jnp.sin(x * w) for w in weights)
+            x = q * k + v**2
+        return (x**2).sum()
+
+    run = watched(jax.jit(jax.grad(loss)), X)
+
+    def with_zeros(zeros):
+        x, seen = X, []
+        for own in zeros:
+            q, k, v = (jnp.sin(x * w) + zero for w, zero in zip(weights, own, strict=True))
+            x = q * k + v**2
+            seen.append((q, k, v))
+        return (x**2).sum(), seen
+
+    gradients, seen = jax.grad(with_zeros, has_aux=True)(jnp.zeros((2, 3, len(X))))
+    for number in range(2):
+        for element, name in enumerate("qkv"):
+            for full, wanted in {name: seen[number][element], f"grad/{name}": gradients[number][element]}.items():
+                (found,) = [one for one in run.values if one.startswith(f"{full}@") and one.endswith(f"#{number + 1}")]
+                agrees(run[found], wanted)
+
+
 def test_what_a_mapped_loop_stacks_has_the_numbers_of_its_leaves(watched, agrees):
     def roll(x):
         return lax.scan(lambda s, _: (s + 1, (s, s * 2, s.sum())), x, length=4)[1]
