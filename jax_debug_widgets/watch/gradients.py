@@ -47,7 +47,8 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
     if len({body.uses.derived[number] for number in within}) > 1:
         return  # What is differentiated twice has gradients of both, of its forward and of its backward pass.
     times, elements = one.executions, one.statement.elements
-    parts = instances(body, call, within, repeats=one.repeats or elements > 1, executions=times * elements)
+    repeats = (one.repeats and times != 1) or elements > 1
+    parts = instances(body, call, within, repeats=repeats, executions=times * elements)
     cotangents = [(part, _entering(body, part)) for part in parts]
     if elements > 1:
         yield from _of_elements(one, [entering for _, entering in cotangents])
