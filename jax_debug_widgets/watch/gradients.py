@@ -46,8 +46,13 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
     if len({body.uses.derived[number] for number in within}) > 1:
         return  # What is differentiated twice has gradients of both, of its forward and of its backward pass.
-    parts = instances(body, call, within, repeats=one.repeats, executions=one.executions)
+    times, elements = one.executions, one.statement.elements
+    repeats = (one.repeats and times != 1) or elements > 1
+    parts = instances(body, call, within, repeats=repeats, executions=times * elements)
     cotangents = [(part, _entering(body, part)) for part in parts]
+    if elements > 1:
+        yield from _of_elements(one, [entering for _, entering in cotangents])
+        return
     if len(one.values) == one.executions and not any(entering for _, entering in cotangents):
         cotangents = [([], _of_sum(body, one, made)) for _, made in one.values]
     found = []
@@ -58,10 +63,17 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
             alike = {name: made[0] for name, made in one.values}
             names = _of_split(body, one, part, entering) or _by_type(alike, list(entering))
         found += [(name, variable, entering[variable]) for name, variable in names.items()]
-    times = Counter(name for name, _, _ in found)
+    found_of = Counter(name for name, _, _ in found)
     for gradient in found:  # Of several executions all or none: which is whose is told by their number.
-        if one.executions <= 1 or times[gradient[0]] == one.executions:
+        if times <= 1 or found_of[gradient[0]] == times:
             yield gradient
+
+
+def _of_elements(one: Assignment, cotangents: list[dict[Any, int]]) -> Iterator[tuple[str, Any, int]]:
+    """Of `q, k, v = (x @ w for w in ws)`, where each has one: the last is transposed first."""
+    if len(cotangents) == len(one.values) and all(len(entering) == 1 for entering in cotangents):
+        for (name, _), entering in zip(reversed(one.values), cotangents, strict=True):
+            yield name, *next(iter(entering.items()))
 
 
 def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call
+
+_OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
+"""Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
 
 
 def instances(
@@ -22,11 +26,13 @@ def instances(
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
         return [members] if members else []
+    statements = body.source(call.file).statements_at(call.span)
     comprehends = any(
         isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
-        for statement in body.source(call.file).statements_at(call.span)
+        for statement in statements
         for node in ast.walk(statement.value)
     )
+    elements = max((statement.elements for statement in statements), default=1)
     signatures = [_signature(body, number) for number in members]
     parts: list[list[int]] = []
     first: Any = None
@@ -39,7 +45,8 @@ def instances(
             or (signature == first and left <= 0)
         ):
             parts.append([])
-            first, left = signature, _alike(signatures, position, executions)
+            first = signature
+            left = elements if executions is None else _alike(signatures, position, executions)
         parts[-1].append(number)
     return parts
 
@@ -53,10 +60,8 @@ def has_twins(body: Body, members: Sequence[int]) -> bool:
     return len(forward) > 1 and _signature(body, forward[0]) in {_signature(body, number) for number in forward[1:]}
 
 
-def _alike(signatures: Sequence[Any], position: int, executions: int | None) -> int:
+def _alike(signatures: Sequence[Any], position: int, executions: int) -> int:
     """How many equations like the one at `position` an execution has: `tanh` is transposed into two such products."""
-    if executions is None:
-        return 1
     first = signatures[position]
     if executions:
         return -(-signatures.count(first) // executions)
@@ -84,6 +89,10 @@ def _signature(body: Body, number: int) -> Any:
     frames: Any = ()
     if traceback is not None:
         codes, offsets = traceback.raw_frames()
-        frames = tuple(zip((id(code) for code in codes), list(offsets), strict=True))
+        frames = tuple(
+            (id(code), offset)
+            for code, offset in zip(codes, list(offsets), strict=True)
+            if not _OPERATORS.search(code.co_filename)
+        )
     params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
     return (equation.primitive.name, frames, repr(sorted(params.items(), key=lambda item: item[0])))

@@ -30,13 +30,9 @@ def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.exp
         yield from pairs(target, value.body)
         yield from pairs(target, value.orelse)
         return
-    if (
-        isinstance(target, ast.Tuple | ast.List)
-        and isinstance(value, ast.Tuple | ast.List)
-        and len(target.elts) == len(value.elts)
-        and not any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts))
-    ):
-        for part, own in zip(target.elts, value.elts, strict=True):
+    elements = _elements(target, value)
+    if elements:
+        for part, own in elements:
             yield from pairs(part, own)
         return
     parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value)
@@ -47,6 +43,20 @@ def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.exp
             yield target, made
     for path, own in parts:
         yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own)
+
+
+def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Each element of a tuple as it is written with what it is assigned to, `b[0]` of `a, *b = x, y`."""
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return []
+    if any(isinstance(one, ast.Starred) for one in value.elts):
+        return []
+    targets: list[ast.expr] = []
+    for one in target.elts:
+        taken = range(len(value.elts) - len(target.elts) + 1) if isinstance(one, ast.Starred) else ()
+        starred = ast.unparse(one.value) if isinstance(one, ast.Starred) else ""
+        targets += [ast.parse(f"{starred}[{number}]", mode="eval").body for number in taken] if starred else [one]
+    return list(zip(targets, value.elts, strict=True)) if len(targets) == len(value.elts) else []
 
 
 def parts_of(value: ast.expr) -> list[Part]:

@@ -51,7 +51,7 @@ def parts_by_use(
     if statement.function is None:
         return {}
     loads = [
-        [one for text in _texts(part) for one in _loads(statement.function, statement, text)] for part in target.parts
+        [one for text in texts_of(part) for one in _loads(statement.function, statement, text)] for part in target.parts
     ]
     returned = [_is_returned(statement.function, own) for own in loads]
     found: dict[Any, int] = {}
@@ -183,15 +183,16 @@ def _reassigned(function: Function, statement: Statement, name: str) -> tuple[in
         if other is not statement
         and (other.whole or other.span) != (statement.whole or statement.span)
         and tuple(other.span[:2]) >= tuple(statement.span[2:])
-        and any(name in _texts(target) for target in other.targets)
+        and any(name in texts_of(target) for target in other.targets)
     ]
     return min(ends, default=(function.last + 1, 0))
 
 
-def _texts(target: Target) -> Iterator[str]:
+def texts_of(target: Target) -> Iterator[str]:
+    """A target and its parts as they are written."""
     yield target.text
     for part in target.parts:
-        yield from _texts(part)
+        yield from texts_of(part)
 
 
 def _is_returned(function: Function, loads: Sequence[Load]) -> bool:

@@ -140,10 +140,7 @@ def _named(body: Body, variable: Any, number: int, name: str, role: Role, one: A
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
     """Whether the way to this place leads through a loop of Python's, or is cut off and leads to it several times."""
     levels = body.levels[members[0]]
-    loops = any(
-        level.maps or any(one.repeats for one in body.source(level.file).statements_at(Span(*level.span)))
-        for level in levels[: call.depth]
-    )
+    loops = any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels[: call.depth])
     return loops or (not body.is_own(levels[0]) and has_twins(body, members))
 
 

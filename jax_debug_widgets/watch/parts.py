@@ -10,7 +10,7 @@ from typing import Any
 
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
-from jax_debug_widgets.watch.loads import fields_of, parts_by_use
+from jax_debug_widgets.watch.loads import fields_of, parts_by_use, texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
@@ -50,8 +50,11 @@ def _whole(
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
     found = _without_tangents(body, escaping)
-    if len({number for _, number, _ in escaping}) == 1 or isinstance(statement.value, ast.ListComp):
+    if isinstance(statement.value, ast.ListComp):
         return found  # In the order in which they are made.
+    before = {one: _before_lanes_moved(body, one) for one in found}
+    if len({number for _, number, _ in before.values()}) == 1:
+        return sorted(found, key=lambda one: before[one][2])
     if len(found) > 1:
         found = _without_state(body, call, found, members)
     if len(found) > 1 and not differentiating(body, members[0], call.depth):
@@ -60,6 +63,16 @@ def _whole(
         if all(len(part) == 1 for part in returned) and set(elements) == set(found):
             return elements
     return _in_order_of_use(body, found, set(members))
+
+
+def _before_lanes_moved(body: Body, one: Made) -> Made:
+    """What a value was before `vmap` has moved its lanes to where they are asked for."""
+    while body.equations[one[1]].primitive.name == "transpose":
+        before = body.makers.get(body.equations[one[1]].invars[0])
+        if before is None:
+            break
+        one = before
+    return one
 
 
 def _without_state(body: Body, call: Call, found: list[Made], members: list[int]) -> list[Made]:
@@ -87,6 +100,8 @@ def _taken_apart(
 ) -> list[list[Made]]:
     """What each part of a tuple target stands for; nothing where the parts cannot be told."""
     count, inside = len(target.parts), set(members)
+    if count == len(escaping) and _is_of_one_expression(body, statement, escaping):
+        return [[one] for one in escaping]
     is_loop = False
     if len({number for _, number, _ in escaping}) == 1:
         is_loop = body.equations[escaping[0][1]].primitive.name in LOOPS
@@ -112,6 +127,11 @@ def _taken_apart(
         parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)]
         return [_in_order_of_use(body, part, inside) for part in parts]
     return [[one] for one in escaping] if count == len(escaping) and not is_loop else []
+
+
+def _is_of_one_expression(body: Body, statement: Statement, escaping: Sequence[Made]) -> bool:
+    """Whether they are what one expression gives again and again: `q, k, v = (split(x @ w) for w in ws)`."""
+    return statement.elements > 1 and len({(body.levels[number], position) for _, number, position in escaping}) == 1
 
 
 def _leaves(
@@ -257,19 +277,32 @@ def _made_by(
     inner: tuple[Function, str, Outer],
     within: set[int],
 ) -> list[Made]:
-    """The variable that an expression in a function stands for."""
+    """The variables that an expression in a function stands for."""
     function, file, outer = inner
-    spans = [span_of(node)]
+    if isinstance(node, ast.Tuple):
+        return [one for element in node.elts for one in _made_by(body, element, inner, within)]
+
+    def members_of(call: Call) -> list[int]:
+        return [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
+
+    assignments: list[Statement | None] = [None]
     if isinstance(node, ast.Name):
-        spans = [
-            one.span
-            for one in reversed(function.statements)
-            if any(target.is_plain and target.text == node.id for target in one.targets)
+        assignments = [
+            one for one in reversed(function.statements) if any(node.id in texts_of(target) for target in one.targets)
         ]
-    for span in spans:
-        call = Call(outer, file, span)
-        members = [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
-        escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])] if members else []
+    for one in assignments:
+        call = Call(outer, file, one.span if one else span_of(node))
+        members = members_of(call)
+        if one and any(target.parts for target in one.targets):
+            named = assigned(body, call, one, members) if members and not one.repeats else ()
+            escaping = [made for name, made in named if _is_of(name, ast.unparse(node))]
+        else:
+            made = [each for each in body.escaping(members, call.depth) if is_array(each[0])] if members else []
+            escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
         if escaping:
-            return _in_order_of_use(body, _without_tangents(body, escaping), set(members))
+            return escaping
     return []
+
+
+def _is_of(name: str, root: str) -> bool:
+    return name == root or name.startswith((f"{root}[", f"{root}."))

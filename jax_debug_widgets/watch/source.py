@@ -49,7 +49,8 @@ class Statement:
     """A range that computes what has a name.
 
     Attributes:
-      span: the expression; of an augmented assignment the whole statement, which is what the interpreter says of it.
+      span: the expression; where the interpreter says another range that: of an augmented assignment the whole statement, of
+        a generator that is taken apart what it is assigned to.
       value: that expression.
       targets: what it is assigned to; none for what is returned.
       function: the function that it is in, None outside of all.
@@ -69,6 +70,13 @@ class Statement:
     def is_return(self) -> bool:
         """Whether it is what its function returns."""
         return not self.targets
+
+    @property
+    def elements(self) -> int:
+        """How often it comes to its expression each time: thrice in `q, k, v = (x @ w for w in ws)`."""
+        if not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
+            return 1
+        return max([1, *(len(target.parts) for target in self.targets)])
 
 
 @dataclass(eq=False)
@@ -100,6 +108,7 @@ class SourceFile:
 
     Attributes:
       rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
+      repeated: the ranges of expressions that a loop or comprehension of their function runs.
     """
 
     def __init__(self, lines: list[str]) -> None:
@@ -108,6 +117,7 @@ class SourceFile:
         self.statements: list[Statement] = []
         self.expressions: dict[Span, ast.expr] = {}
         self.rules: set[str] = set()
+        self.repeated: set[Span] = set()
         try:
             tree = ast.parse("".join(lines))
         except SyntaxError:  # A cell with magics, say; it has no names to give.
@@ -146,6 +156,8 @@ class SourceFile:
     def _visit(self, node: ast.AST, function: Function | None, scope: str, *, repeats: bool) -> None:
         if isinstance(node, ast.expr) and hasattr(node, "lineno"):
             self.expressions.setdefault(span_of(node), node)
+            if repeats:
+                self.repeated.add(span_of(node))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "defvjp":
             self.rules |= {one.id for one in node.args if isinstance(one, ast.Name)}
         for statement in _statements(node, function, repeats=repeats):
@@ -197,7 +209,8 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
             for target in targets:
                 for part, own in pairs(target, value):
                     whole = None if own is value else span_of(value)
-                    yield Statement(span_of(own), own, (_target(part),), function, repeats, whole)
+                    taken = part if isinstance(part, ast.Tuple | ast.List) and is_lazy(own) else own
+                    yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole)
         case ast.AugAssign(target=target, value=value):
             # The interpreter gives an augmented operation the range of its statement.
             combined = ast.BinOp(_loaded(target), node.op, value)
@@ -208,6 +221,12 @@ def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> I
             yield Statement(span_of(value), value, (_target(target),), function, repeats)
         case ast.Return(value=ast.expr() as value):
             yield from _returned(value, function, repeats=repeats)
+
+
+def is_lazy(value: ast.expr) -> bool:
+    """Whether an expression is a generator, which computes when it is taken apart."""
+    is_map = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "map"
+    return is_map or isinstance(value, ast.GeneratorExp)
 
 
 def _returned(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:

@@ -76,3 +76,25 @@ def test_each_call_of_a_function_that_jax_calls_several_times_is_a_value(watched
     for number, (value, gradient) in enumerate(zip(values, gradients, strict=True), 1):
         agrees(run[f"{place}#{number}"], np.array(value, np.float32))
         agrees(run[f"{place}#{number}"].gradient, np.array(gradient, np.float32))
+
+
+def test_a_branch_under_vmap_in_a_python_loop_has_one_gradient_an_execution(watched, agrees):
+    x = jnp.arange(6.0).reshape(3, 2) - 2
+
+    def loss(w, zero):
+        def per(x, zero):
+            for number in range(2):
+                if number == 0:
+                    x = jnp.tanh(x * w)
+                else:
+                    x = x + lax.cond(x.sum() > 0, lambda z: jnp.sin(z * w), lambda z: z * 2, x) + zero
+            return (x**2).sum()
+
+        return jax.vmap(per)(x, zero).sum()
+
+    run = watched(lambda w: jax.jit(jax.grad(loss))(w, jnp.zeros_like(x)), jnp.float32(0.7))
+    wanted = jax.grad(loss, argnums=1)(jnp.float32(0.7), jnp.zeros_like(x))
+    line = max(value.site.line for value in run.values.values() if value.site.label == "x")
+    gradients = [value for name, value in run.values.items() if name.startswith("grad/x") and value.site.line == line]
+    assert len(gradients) == 1
+    agrees(gradients[0], wanted)

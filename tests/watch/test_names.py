@@ -110,6 +110,64 @@ def test_each_execution_of_a_line_in_a_python_loop_is_a_value(watched, agrees):
     assert len([name for name in names if name.startswith("y@")]) == 2
 
 
+@pytest.mark.parametrize("start", [X, np.asarray(X), 2.0], ids=["array", "numpy", "number"])
+def test_a_loop_that_begins_with_what_is_no_argument_is_as_many_executions(start, watched, agrees):
+    def layer(h, x):
+        gated = h * x
+        top = gated.max()
+        return jnp.sin(gated), top
+
+    @jax.jit
+    def f(x):
+        h, tops = start, []
+        for _ in range(3):
+            h, top = layer(h, x)
+            tops.append(top)
+        return h, sum(tops)
+
+    run = watched(f, X)
+    names = [name for name in run.values if name.startswith(("h@", "top@"))]
+    assert not [name for name in run.values if "[" in name]
+    h = start
+    for number in range(3):
+        h, _ = layer(h, X)
+        (name,) = [one for one in names if one.startswith("h@") and one.endswith(f"#{number + 1}")]
+        agrees(run[name], h)
+
+
+def normed(x):
+    mean = x.mean()
+    apart = x - mean
+    return apart / jnp.sqrt((apart**2).sum())
+
+
+def test_what_a_part_of_a_statement_in_a_loop_calls_is_as_many_executions(watched, agrees):
+    def loss(x):
+        for _ in range(2):
+            x = x + jnp.tanh(normed(x))
+        return (x**3).sum()
+
+    run = watched(jax.jit(jax.grad(loss)), X)
+    x = X
+    for number in range(2):
+        (name,) = [one for one in run.values if one.startswith("apart@") and one.endswith(f"#{number + 1}")]
+        agrees(run[name], x - x.mean())
+        x = x + jnp.tanh(normed(x))
+
+    def with_zeros(zeros):
+        x = X
+        for zero in zeros:
+            apart = x - x.mean() + zero
+            x = x + jnp.tanh(apart / jnp.sqrt((apart**2).sum()))
+        return (x**3).sum()
+
+    wanted = jax.grad(with_zeros)(jnp.zeros((2, len(X))))
+    names = [one for one in run.values if one.startswith("grad/apart@")]
+    assert len(names) == 2
+    for name in names:
+        agrees(run[name], wanted[int(name[-1]) - 1])
+
+
 def gelu_loss(w, x):
     h = jax.nn.gelu(x @ w)
     z = jnp.sin(h)

@@ -193,3 +193,104 @@ def test_what_a_function_returns_and_nothing_uses_is_left_out_where_it_is_differ
     run = watched(jax.jit(jax.value_and_grad(loss)), X)
     agrees(run["q"], jnp.sin(X * 1.7))
     assert "r" not in run.values
+
+
+def moments(x):
+    return x.mean(), (x.std(), x.max())
+
+
+def test_tuples_in_tuples_that_a_function_returns_and_takes_apart(watched, agrees):
+    def update(m, p):
+        m, p = m + jnp.tanh(p), p * jnp.tanh(m)
+        total = (m * p).sum()
+        return (m, p), total
+
+    def spread(x):
+        centre, (width, top) = moments(x)
+        return centre, width * top
+
+    multiples = lambda t: ((t * 2, t * 3), t * 4)  # noqa: E731 - a lambda has no names of its own
+
+    @jax.jit
+    def f(x):
+        (a, b), total = update(x, x * 2)
+        mean, rest = moments(b)
+        mid, size = spread(a)
+        (c, d), e = multiples(mid)
+        return a * b + total + mean + rest[0] * rest[1] ** 2 + mid * size + c * d**2 + e
+
+    run = watched(f, X)
+    a, b = X + jnp.tanh(X * 2), X * 2 * jnp.tanh(X)
+    mid = a.mean()
+    wanted = {"a": a, "b": b, "mean": b.mean(), "rest[0]": b.std(), "rest[1]": b.max(), "mid": mid, "c": mid * 2}
+    wanted |= {"size": a.std() * a.max(), "d": mid * 3, "e": mid * 4, "width": a.std(), "top": a.max()}
+    for name, value in wanted.items():
+        agrees(run[name], value)
+
+
+def test_what_a_comprehension_or_map_gives_is_taken_apart_in_order(watched, agrees):
+    @jax.jit
+    def f(x):
+        a, b = (jnp.square(one) for one in (x, x + 1))
+        c, d = map(jnp.tanh, (a, x))
+        e, g = [jnp.cos(one) for one in (a, b)]
+        return jnp.sin(b) * a + d * c + jnp.sin(g) + e
+
+    run = watched(f, X)
+    a, b = X**2, (X + 1) ** 2
+    for name, value in {"a": a, "b": b, "c": jnp.tanh(a), "d": jnp.tanh(X), "e": jnp.cos(a), "g": jnp.cos(b)}.items():
+        agrees(run[name], value)
+
+
+def test_what_a_generator_gives_in_a_loop_has_its_executions_and_gradients(watched, agrees):
+    weights = (0.5, 2.0, 3.0)
+
+    def loss(x):
+        for _ in range(2):
+            q, k, v = (jnp.sin(x * w) for w in weights)
+            x = q * k + v**2
+        return (x**2).sum()
+
+    run = watched(jax.jit(jax.grad(loss)), X)
+
+    def with_zeros(zeros):
+        x, seen = X, []
+        for own in zeros:
+            q, k, v = (jnp.sin(x * w) + zero for w, zero in zip(weights, own, strict=True))
+            x = q * k + v**2
+            seen.append((q, k, v))
+        return (x**2).sum(), seen
+
+    gradients, seen = jax.grad(with_zeros, has_aux=True)(jnp.zeros((2, 3, len(X))))
+    for number in range(2):
+        for element, name in enumerate("qkv"):
+            for full, wanted in {name: seen[number][element], f"grad/{name}": gradients[number][element]}.items():
+                (found,) = [one for one in run.values if one.startswith(f"{full}@") and one.endswith(f"#{number + 1}")]
+                agrees(run[found], wanted)
+
+
+def test_what_a_mapped_loop_stacks_has_the_numbers_of_its_leaves(watched, agrees):
+    def roll(x):
+        return lax.scan(lambda s, _: (s + 1, (s, s * 2, s.sum())), x, length=4)[1]
+
+    @jax.jit
+    def f(x):
+        out = jax.vmap(roll)(x)
+        return jax.tree.map(lambda one: one * 2, out[::-1])
+
+    x = jnp.arange(6.0).reshape(2, 3)
+    run = watched(f, x)
+    for number, value in enumerate(jax.vmap(roll)(x)):
+        agrees(run[f"out[{number}]"], value)
+
+
+def test_a_starred_target_has_the_parts_of_a_literal(watched, agrees):
+    @jax.jit
+    def f(x):
+        first, *rest, last = jnp.sin(x), jnp.cos(x), jnp.tanh(x), jnp.exp(x)
+        return first * rest[0] + rest[1] * last
+
+    run = watched(f, X)
+    wanted = {"first": jnp.sin(X), "rest[0]": jnp.cos(X), "rest[1]": jnp.tanh(X), "last": jnp.exp(X)}
+    for name, value in wanted.items():
+        agrees(run[name], value)
