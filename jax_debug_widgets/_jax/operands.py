@@ -18,6 +18,8 @@ from jax._src import linear_util as lu
 from jax._src.interpreters import partial_eval as pe
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax import versions
+
 _NUMBER = core.ShapedArray((), np.dtype("int32"))
 
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"})
@@ -76,10 +78,9 @@ def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprE
     count = len(more)
     match equation.primitive.name:
         case "scan":
-            place = params["num_consts"]
-            params["num_consts"] += count
+            place, _ = versions.scan_counts(params)
+            params = versions.more_of_scan(params, place, read=count)
             params["jaxpr"] = with_inputs(params["jaxpr"], place, more)
-            _not_linear(params, place, count)
         case "while":
             place, body = params["cond_nconsts"], params["body_nconsts"]
             params["cond_jaxpr"] = with_inputs(params["cond_jaxpr"], place, more)
@@ -109,9 +110,9 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
     """A `scan` or `while` whose programs may use `counter`, a `new_number()`: how often the body has run, from 0."""
     params, operands, results = dict(equation.params), list(equation.invars), list(equation.outvars)
     if equation.primitive.name == "scan":
-        key, place, at_end = "jaxpr", params["num_consts"] + params["num_carry"], params["num_carry"]
-        params["num_carry"] += 1
-        _not_linear(params, place, 1)
+        read, at_end = versions.scan_counts(params)
+        key, place = "jaxpr", read + at_end
+        params = versions.more_of_scan(params, place, carried=1)
         carried, also = counter, ()
     else:
         key, place, at_end = "body_jaxpr", len(operands), len(results)
@@ -210,10 +211,3 @@ def _behind(count: int, out_trees: Callable[[], tuple[Any, Any, list[int | None]
         return results, residuals, [None if place is None else place + count for place in forwarded]
 
     return shifted
-
-
-def _not_linear(params: dict[str, Any], place: int, count: int) -> None:
-    """Before 0.10 a `scan` says of each operand whether it is linear."""
-    if "linear" in params:
-        linear = params["linear"]
-        params["linear"] = (*linear[:place], *[False] * count, *linear[place:])

@@ -8,6 +8,7 @@ from typing import Any
 
 from jax._src import core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Loop
 from jax_debug_widgets._jax.frames import Frame, frames_inside, joined
 from jax_debug_widgets._jax.kernel_prints import grid_loops
@@ -62,7 +63,7 @@ class Place:
         params = equation.params
         match equation.primitive.name:
             case "scan":
-                steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: params["num_consts"]]))
+                steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: versions.scan_counts(params)[0]]))
                 loop = Loop(params["length"], params["reverse"], unrolled=params["unroll"] > 1)
                 return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False)
             case "while":

@@ -8,7 +8,7 @@ change), for unrolled loops, and where random keys are stacked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,11 @@ from jax._src import core, debugging
 from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.emit import emit_answer_call
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
 
 ask_p = jax_core.Primitive("ask_host")
 """A Boolean that the host function `answer` gives each time the program runs."""
@@ -151,7 +155,7 @@ def _where(lanes: Any, new: Any, old: Any) -> Any:
 
 def _scan_in_turns(params: Any, watched: ClosedJaxpr, every: int) -> Callable[..., Any]:
     plain, length, reverse = params["jaxpr"], params["length"], params["reverse"]
-    const_count, carry_count = params["num_consts"], params["num_carry"]
+    const_count, carry_count = versions.scan_counts(params)
 
     def loop(*operands: Any) -> Any:
         used, carry = operands[:const_count], list(operands[const_count : const_count + carry_count])
@@ -184,12 +188,9 @@ def _scan(equation: Any, watched: ClosedJaxpr, every: int) -> list[Any]:
     numbers = jax.make_jaxpr(lambda: lax.iota(jnp.int32, params["length"]))().jaxpr
     body = _switched(params["jaxpr"], watched, every)
     (iota,) = (one.replace(source_info=equation.source_info) for one in numbers.eqns)
-    changed = {**params, "jaxpr": body}
-    if "linear" in params:  # JAX before 0.10
-        changed["linear"] = (*params["linear"], False)
     scan = equation.replace(
         invars=[*equation.invars, iota.outvars[0]],
-        params=changed,
+        params={**versions.more_of_scan(params, len(equation.invars), sliced=1), "jaxpr": body},
         effects=equation.effects | {debugging.debug_effect},
     )
     return [iota, scan]

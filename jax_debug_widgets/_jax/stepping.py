@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax._src import api_util, core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 
 
@@ -169,7 +170,7 @@ def _into_while(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path:
 
 def _into_scan(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
     params = equation.params
-    of_consts, of_carry, length = params["num_consts"], params["num_carry"], params["length"]
+    (of_consts, of_carry), length = versions.scan_counts(params), params["length"]
     consts, carry = list(inputs[:of_consts]), list(inputs[of_consts : of_consts + of_carry])
     xs = inputs[of_consts + of_carry :]
     if length == 0:

@@ -11,6 +11,7 @@ from typing import Any
 from jax._src import core
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.place import Place
@@ -101,14 +102,13 @@ class Uses:
             operands = [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else operands[first:]
         used = {i for i, out in enumerate(results) if self.is_used(out, number)}
         if name == "scan":
-            used |= set(range(equation.params["num_carry"]))
+            used |= set(range(versions.scan_counts(equation.params)[1]))
         elif name == "while":
             used = set(range(len(results)))
         cotangents = {i for i, atom in enumerate(operands) if self.is_cotangent(atom)}
         if self.transposed[number] and (name == "scan" or not cotangents):
-            first = equation.params["num_consts"] if name == "scan" else 0
-            last = first + equation.params["num_carry"] if name == "scan" else len(operands)
-            cotangents.update(i for i in range(first, last) if self._is_one(operands[i]))
+            first, count = versions.scan_counts(equation.params) if name == "scan" else (0, len(operands))
+            cotangents.update(i for i in range(first, first + count) if self._is_one(operands[i]))
         return replace(
             self._around,
             given=None,
@@ -220,8 +220,8 @@ def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
     scan = _lone_scan(jaxpr)
     if scan is None or not stack.startswith("transpose("):
         return frozenset()
-    first, inner = scan.params["num_consts"], scan.params["jaxpr"].jaxpr
-    least = first + scan.params["num_carry"]
+    (first, carried), inner = versions.scan_counts(scan.params), scan.params["jaxpr"].jaxpr
+    least = first + carried
     last = next((one for one in range(least, len(scan.invars)) if _is_linear(inner, inner.invars[first:one])), least)
     cotangents = {atom for atom in scan.invars[first:last] if not isinstance(atom, core.Literal)}
     return frozenset(position for position, variable in enumerate(jaxpr.invars) if variable in cotangents)

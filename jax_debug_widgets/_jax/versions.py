@@ -1,10 +1,10 @@
-"""What differs between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.10.2."""
+"""What differs between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.12.0."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -60,6 +60,37 @@ def stop_listening(listener: Callable[..., None]) -> None:
     public = "unregister_event_duration_listener"
     name = public if hasattr(monitoring, public) else "_unregister_event_duration_listener_by_callback"
     getattr(monitoring, name)(listener)
+
+
+def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """How many operands of a `scan` its body only reads, and how many it carries; since 0.11 its parameters have trees."""
+    if "ft_in" in params:
+        read, carried, _ = params["ft_in"].unpack()
+        return len(read), len(carried)
+    return params["num_consts"], params["num_carry"]
+
+
+def more_of_scan(
+    params: Mapping[str, Any], place: int, *, read: int = 0, carried: int = 0, sliced: int = 0
+) -> dict[str, Any]:
+    """The parameters of a `scan` that has so many operands more, each kind after its own, from position `place` on.
+
+    Before 0.10 it says of each operand whether it is linear.
+    """
+    changed = dict(params)
+    if "linear" in params:
+        linear = params["linear"]
+        changed["linear"] = (*linear[:place], *[False] * (read + carried + sliced), *linear[place:])
+    if "ft_in" in params:
+        from jax._src import flattree
+
+        inputs = zip(params["ft_in"].unpack(), map(flattree.nones, (read, carried, sliced)), strict=True)
+        results, stacked = params["ft_out"].unpack()
+        changed["ft_in"] = flattree.pack(tuple(inputs))
+        changed["ft_out"] = flattree.pack(((results, flattree.nones(carried)), stacked))
+    else:
+        changed |= {"num_consts": params["num_consts"] + read, "num_carry": params["num_carry"] + carried}
+    return changed
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, is_array
 from jax_debug_widgets.watch.loads import fields_of
 from jax_debug_widgets.watch.source import Function, Span, Statement
@@ -46,8 +47,8 @@ def _carried(body: Body) -> list[Any]:
         return []
     if equation.primitive.name == "while":
         return variables[_consts(body) :]
-    first = equation.params["num_consts"]
-    return variables[first : first + equation.params["num_carry"]]
+    first, carried = versions.scan_counts(equation.params)
+    return variables[first : first + carried]
 
 
 def _consts(body: Body) -> int:
@@ -67,7 +68,7 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
         # JAX tells which is which, also where it has left out what nothing uses.
         yield from ((_part(function, name), one) for name, one in zip(told, variables, strict=False) if name)
     elif primitive == "scan" and len(arguments) == len(("carry", "x")):
-        first, carried = params["num_consts"], params["num_carry"]
+        first, carried = versions.scan_counts(params)
         yield from _argument_leaves(body, function, arguments[0], variables[first : first + carried])
         yield from _argument_leaves(body, function, arguments[1], variables[first + carried :])
     elif primitive == "while" and len(arguments) == 1:

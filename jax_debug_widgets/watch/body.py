@@ -11,6 +11,7 @@ from typing import Any
 
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level, is_pushed_forward, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.uses import Around, Uses
@@ -227,7 +228,7 @@ class Body:
             [one.value.elts[-1] for one in function.returns if isinstance(one.value, ast.Tuple)] if function else []
         )
         stacks_nothing = bool(stacked) and all(isinstance(one, ast.Constant) and one.value is None for one in stacked)
-        return scan.params["num_carry"] + (not stacks_nothing)
+        return versions.scan_counts(scan.params)[1] + (not stacks_nothing)
 
     def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
         return not equations.isdisjoint(self.uses.consumers.get(variable, ()))

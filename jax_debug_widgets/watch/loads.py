@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, outer_of
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
@@ -143,7 +144,7 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
         return Taken(span_of(node), path)
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
-        carried = equation.params["num_carry"]
+        _, carried = versions.scan_counts(equation.params)
         is_carry = position < carried
         if len(node.elts) != len(("carry", "y")):
             return Taken(None)

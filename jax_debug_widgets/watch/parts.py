@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.loads import fields_of, parts_by_use, texts_of
@@ -171,7 +172,7 @@ def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[li
     if name in _PROGRAMS and "jvp(" in body.stack_of(escaping[0][1]):
         return []  # What nothing uses is left out, and what the derivative needs is added.
     escapes = {one[2]: one for one in escaping}
-    carried = equation.params["num_carry"] if name == "scan" else results
+    carried = versions.scan_counts(equation.params)[1] if name == "scan" else results
     if name == "scan" and not _is_counted(equation):
         ends = [0, carried, results] if count == len(("carry", "ys")) else []
     else:
