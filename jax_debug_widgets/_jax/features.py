@@ -67,7 +67,6 @@ _NEEDED = {
     "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given": ("jax._src.pjit.PjitParams",),
     "telling watched values by lane": (
         "jax._src.interpreters.batching.BatchTrace.process_primitive",
-        "jax._src.interpreters.batching.BatchTrace.process_call",
         "jax._src.interpreters.batching.BatchTrace.process_custom_jvp_call",
         "jax._src.interpreters.batching.BatchTrace.process_custom_vjp_call",
         "jax._src.interpreters.batching.BatchTracer",

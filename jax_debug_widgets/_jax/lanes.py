@@ -14,14 +14,12 @@ import numpy as np
 from jax._src import core, source_info_util
 from jax._src.interpreters import batching
 
-from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax import features, versions
 from jax_debug_widgets._jax.frames import levels_of
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 
 Axes = tuple[int, ...]
 """Those of a value that are lanes, of the outermost `vmap` first."""
-
-_BATCHING = ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
 
 
 class LaneHooks(Replacing):
@@ -42,7 +40,7 @@ class LaneHooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.LANES):
-            for name in _BATCHING:
+            for name in versions.BATCHED:
                 replace.attribute(batching.BatchTrace, name, self._noting, wrap=_as_method)
 
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -15,6 +16,16 @@ from jax._src.interpreters import batching, mlir
 
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
+
+NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8
+"""Where `_cached_lowering_to_hlo` has it among its arguments, after the program and its name."""
+
+BATCHED = tuple(
+    name
+    for name in ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
+    if hasattr(batching.BatchTrace, name)
+)
+"""The methods that batch something; since 0.12 calls are primitives like all others."""
 
 PMAP_FILES = ("pmap.py", "linear_util.py")
 """Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""
@@ -82,8 +93,7 @@ def more_of_scan(
         linear = params["linear"]
         changed["linear"] = (*linear[:place], *[False] * (read + carried + sliced), *linear[place:])
     if "ft_in" in params:
-        from jax._src import flattree
-
+        flattree = importlib.import_module("jax._src.flattree")
         inputs = zip(params["ft_in"].unpack(), map(flattree.nones, (read, carried, sliced)), strict=True)
         results, stacked = params["ft_out"].unpack()
         changed["ft_in"] = flattree.pack(tuple(inputs))

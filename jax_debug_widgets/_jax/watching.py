@@ -80,9 +80,6 @@ class Watcher(Protocol):
         ...
 
 
-_NUM_DEVICES = 7
-"""Where `_cached_lowering_to_hlo` has it, after the program and its name."""
-
 MakeWatcher = Callable[[str, Any], "Watcher | None"]
 """Name of the program, settings -> what watches it, if anything does."""
 
@@ -108,7 +105,7 @@ class WatchHooks(Replacing):
         if watcher is None:
             return theirs(program, name, *args, **options)
         # JAX caches what it makes of a program by identity: the same program must stay the same when watched.
-        known, replicas = self._watched.setdefault(program, {}), args[_NUM_DEVICES]
+        known, replicas = self._watched.setdefault(program, {}), args[versions.NUM_DEVICES]
         key = settings, replicas
         try:
             if key not in known:
