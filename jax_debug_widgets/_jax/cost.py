@@ -18,6 +18,7 @@ from jax._src import callback as jax_callback
 from jax._src import core, debugging
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
 from jax_debug_widgets._jax.describe import describe_callback
 from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder
@@ -52,7 +53,7 @@ class Executable:
     Attributes:
       kernels: what it runs.
       temporaries: bytes that it needs besides arguments and results, on each device; None where XLA does not tell.
-      is_cacheable: whether JAX may write it to its persistent cache: it writes no program that calls Python.
+      is_cacheable: whether JAX may write it to its persistent cache: before 0.11 it writes no program that calls Python.
       called: the frame of a call -> how many calls of Python the program has for it, after what XLA removes.
       devices: how many devices run it.
       parts: the frame of a call with `partitioned=True` -> the shapes that each device hands over, a time it is called.
@@ -102,7 +103,7 @@ class Variations:
         return Executable(
             kernels=kernels_of(text),
             temporaries=getattr(memory, "temp_size_in_bytes", None),
-            is_cacheable=not seen.frames,
+            is_cacheable=versions.CACHES_HOST_CALLBACKS or not seen.frames,
             called=host_calls(text, seen.frames),
             devices=len(compiled.runtime_executable().local_devices()),
             parts=parts_handed_over(text, seen.frames),

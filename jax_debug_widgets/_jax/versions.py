@@ -17,6 +17,12 @@ from jax._src.interpreters import batching, mlir
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
 
+CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
+"""Whether a program that calls Python goes to JAX's persistent cache."""
+
+SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11)
+"""Whether a `shard_map` that is differentiated gives what its backward pass needs before what it gives itself."""
+
 NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8
 """Where `_cached_lowering_to_hlo` has it among its arguments, after the program and its name."""
 

@@ -158,6 +158,7 @@ def _compared(site: SiteCost, whole: Executable, without: Executable) -> SiteCos
         fusions=whole.kernels.fusions - without.kernels.fusions,
         broken=tuple(without.kernels.broken_by(whole.kernels)),
         collectives=dict(whole.kernels.collectives - without.kernels.collectives),
+        is_refused=not whole.is_cacheable,
         is_alone=without.is_cacheable and not whole.is_cacheable,
     )
 

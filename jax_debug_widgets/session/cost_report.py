@@ -32,7 +32,7 @@ class SiteCost:
       kernels: kernels that it adds, the call itself apart; `fusions`: those of them that are fused.
       broken: the values, by JAX's names for them, that would stay inside a fused kernel without it.
       collectives: `all-gather` and the like that it adds.
-      is_alone: whether the persistent cache refuses the program for this call alone.
+      is_refused: whether the persistent cache refuses the program for this call; `is_alone`: for this call alone.
       plain, captured: seconds a call of the program, estimated from what such an event takes on this machine.
     """
 
@@ -53,6 +53,7 @@ class SiteCost:
     fusions: int = 0
     broken: tuple[str, ...] = ()
     collectives: Mapping[str, int] | None = None
+    is_refused: bool = False
     is_alone: bool = False
 
     @property
@@ -72,7 +73,7 @@ class SiteCost:
             parts.append("the program without it was not compiled, there was no time left (--timeout S)")
         else:
             parts.append("the program needs what it returns, so there is no program without it")
-        if self.compiled:
+        if self.is_refused:
             others = "" if self.is_alone else " and the others"
             parts.append(f"this program is not written to the persistent cache because of it{others}")
         return "; ".join(parts) + "."
@@ -132,7 +133,7 @@ class CostReport(Sequence[SiteCost]):
         cache = (
             []
             if self.is_cacheable
-            else ["JAX writes no program that calls Python to its persistent cache: not this one."]
+            else ["This version of JAX writes no program that calls Python to its persistent cache: not this one."]
         )
         return Table(_HEADERS, rows, title, [*self.sentences, *cache])
 

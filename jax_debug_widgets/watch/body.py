@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterable
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,14 +62,15 @@ class Body:
         outside = (
             levels_around_program() if around.equation is None else levels_of(around.equation.source_info.traceback)
         )
+        self._sources: dict[str, SourceFile] = {}
         chains: dict[Any, tuple[Level, ...]] = {}
         self.levels: list[tuple[Level, ...]] = []
         for equation in self.equations:
             traceback = equation.source_info.traceback
             if traceback not in chains:
-                chains[traceback] = self._inside(levels_of(traceback), outside)
+                inside = self._inside(levels_of(traceback), outside)
+                chains[traceback] = tuple(one for level in inside for one in self._with_comprehensions(level))
             self.levels.append(chains[traceback])
-        self._sources: dict[str, SourceFile] = {}
         self._operations: dict[Any, list[int]] = {}
 
     def source(self, file: str) -> SourceFile:
@@ -207,10 +209,12 @@ class Body:
             return False
         equation = self.equations[number]
         own = self._own_results(equation) if equation.primitive.name == "scan" else 1
-        if equation.primitive.name in ("jit", "pjit", "scan", "cond") and position >= own:
+        name = equation.primitive.name
+        if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
+            if position < len(equation.outvars) - 1:
+                return True
+        elif name in ("jit", "pjit", "scan", "cond", "shard_map") and position >= own:
             return True
-        if equation.primitive.name == "shard_map" and position < len(equation.outvars) - 1:
-            return True  # Here it gives them first.
         variable, results = equation.outvars[position], self.uses.results
         same = [one for one in self._of_one_operation(equation) if one in inside]
         beside = [one for other in same if other != number for one in self.equations[other].outvars]
@@ -262,6 +266,17 @@ class Body:
         # Traced for another call of the same function: it begins where the function itself does.
         first = next((i for i, one in enumerate(levels) if self.is_own(one)), 0)
         return levels[first:]
+
+    def _with_comprehensions(self, level: Level) -> Iterator[Level]:
+        """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own."""
+        if sys.version_info >= (3, 12):
+            source = self.source(level.file)
+            function = source.function_at(level.code_line, level.function)
+            for around, first in source.comprehensions.get(function, ()):
+                if around.contains(Span(*level.span)) and not first.contains(Span(*level.span)):
+                    yield replace(level, span=tuple(around), differentiates="", maps=False, through=0)
+                    level = replace(level, function=f"{level.function}.<locals>.<comprehension>", code_line=around.line)
+        yield level
 
     def is_own(self, level: Level) -> bool:
         """Whether it is a frame of the function that the body is the program of."""

@@ -109,6 +109,8 @@ class SourceFile:
     Attributes:
       rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
       repeated: the ranges of expressions that a loop or comprehension of their function runs.
+      comprehensions: those that are no generators, of each function, outermost first: the range, and that of what it goes
+        through first, which is computed outside of it.
     """
 
     def __init__(self, lines: list[str]) -> None:
@@ -118,6 +120,7 @@ class SourceFile:
         self.expressions: dict[Span, ast.expr] = {}
         self.rules: set[str] = set()
         self.repeated: set[Span] = set()
+        self.comprehensions: dict[Function | None, list[tuple[Span, Span]]] = {}
         try:
             tree = ast.parse("".join(lines))
         except SyntaxError:  # A cell with magics, say; it has no names to give.
@@ -158,6 +161,9 @@ class SourceFile:
             self.expressions.setdefault(span_of(node), node)
             if repeats:
                 self.repeated.add(span_of(node))
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp):
+            around = span_of(node), span_of(node.generators[0].iter)
+            self.comprehensions.setdefault(function, []).append(around)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "defvjp":
             self.rules |= {one.id for one in node.args if isinstance(one, ast.Name)}
         for statement in _statements(node, function, repeats=repeats):
