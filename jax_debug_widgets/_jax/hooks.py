@@ -8,7 +8,7 @@ process-wide, so each asks the context first: a thread that is not capturing get
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -65,11 +65,16 @@ def is_capturing() -> bool:
 
 
 class Hooks(Replacing):
-    """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap."""
+    """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap.
 
-    def __init__(self, tapper: Tapper) -> None:
+    Attributes:
+      failed: told the name of a program that runs without taps, and why: JAX is not as we know it.
+    """
+
+    def __init__(self, tapper: Tapper, failed: Callable[[str, Exception], None]) -> None:
         super().__init__()
         self._tapper = tapper
+        self.failed = failed
 
     def _put_in(self, replace: Replacements) -> None:
         replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
@@ -94,17 +99,24 @@ class Hooks(Replacing):
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if not is_capturing():
             return theirs(module_name, jaxpr, **options)
-        if leaves_out_debugging():
-            jaxpr = without_debugging(jaxpr)
-        recorders: list[Any] = []
+        recorders: list[Any] = [*recorders_in(jaxpr.jaxpr)]
+        own: list[Any] = []
 
         def make_recorder(equation: Equation) -> Recorder:
-            recorders.append(self._tapper(equation, _settings.value))
-            return recorders[-1]
+            own.append(self._tapper(equation, _settings.value))
+            return own[-1]
 
-        recorders += recorders_in(jaxpr.jaxpr)
-        replicas = getattr(options["axis_context"], "num_devices", 1)
-        lowered = theirs(module_name, with_recorders(jaxpr, module_name, replicas, make_recorder), **options)
+        try:
+            program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
+            program = with_recorders(
+                program, module_name, getattr(options["axis_context"], "num_devices", 1), make_recorder
+            )
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+            program = jaxpr
+            self.failed(module_name, error)
+        else:
+            recorders += own
+        lowered = theirs(module_name, program, **options)
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX exports and serializes only what keeps nothing alive.
         # What is kept alive goes along with the executable: that is how an execution is known to contain these.

@@ -20,7 +20,7 @@ TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
 """Whether a program that calls Python goes to JAX's persistent cache."""
 
-SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11)
+SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11, 1)
 """Whether a `shard_map` that is differentiated gives what its backward pass needs before what it gives itself."""
 
 NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8

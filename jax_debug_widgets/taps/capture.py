@@ -19,8 +19,10 @@ from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.lanes import LaneHooks
+from jax_debug_widgets._jax.names import function_of
 from jax_debug_widgets._jax.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
+from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
@@ -79,7 +81,7 @@ class Capture:
         self.gate = Gate()
         self.boxes: dict[int, Box] = {0: Box(self.gate)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
-        self._hooks = Hooks(self._make_recorder)
+        self._hooks = Hooks(self._make_recorder, self._untapped)
         listener = CallbackListener(
             self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
         )
@@ -138,6 +140,12 @@ class Capture:
                 for _ in range(len(notes)):
                     error.add_note(notes.popleft())
                 raise
+
+    def _untapped(self, program: str, error: Exception) -> None:
+        self._outcomes_here().notes.append(
+            f"`{function_of(program)}` ran without a capture: its taps could not be put in ({error_line(error)}). What it says "
+            "went where JAX sends it. This is a fault of ours, or a JAX that we do not know: please report it."
+        )
 
     def _outcomes_here(self) -> OutcomeBook:
         """Those of the current thread's capture."""

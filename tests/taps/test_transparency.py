@@ -13,6 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import hooks
 
 
 def unordered(x):
@@ -270,3 +271,30 @@ def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed)
             _, captured = printed(lambda: wrap(program)(x))
         assert plain == captured == "x [0. 1. 2.]\n"
         assert run.events[0].text == "x [0. 1. 2.]"
+
+
+def test_a_program_whose_taps_cannot_be_put_in_runs_as_without_us_and_a_note_says_so(monkeypatch, capfd):
+    @jax.jit
+    def program(x):
+        jax.debug.print("x {}", x)
+        return x + 1
+
+    def with_recorders(program, _name, _replicas, _make_recorder):
+        if program.effects:
+            raise AttributeError("no such name in this JAX")
+        return program
+
+    monkeypatch.setattr(hooks, "with_recorders", with_recorders)
+    with jdw.capture(echo=False) as run:
+        assert program(jnp.int32(1)) == 2
+        jax.effects_barrier()
+    assert capfd.readouterr().out == "x 1\n"
+    assert len(run.events) == 0
+    [note] = run.status().notes
+    assert "`program` ran without a capture" in note
+    assert "no such name in this JAX" in note
+    monkeypatch.undo()
+    jax.clear_caches()
+    with jdw.capture(echo=False) as run:
+        program(jnp.int32(2))
+    assert [event.text for event in run.events] == ["x 2"]
