@@ -9,13 +9,13 @@ import numpy as np
 from jax_debug_widgets.events import Lot, Tap, joined
 
 _CALLS_AT_ONCE = 256
+"""Of each tap; more threads do not run at once."""
 
 
 class Ordinals:
     """Counts on from one lot of firings to the next.
 
-    Only the calls that have fired last are remembered of each tap and device: it runs them one after the other, or each
-    thread its own.
+    A device runs its calls one after the other, or each thread its own: those that have fired last are remembered.
     """
 
     def __init__(self) -> None:

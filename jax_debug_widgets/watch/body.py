@@ -208,8 +208,8 @@ class Body:
         if not self.around.derived:
             return False
         equation = self.equations[number]
-        own = self._own_results(equation) if equation.primitive.name == "scan" else 1
         name = equation.primitive.name
+        own = self._own_results(equation) if name == "scan" else 1
         if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
             if position < len(equation.outvars) - 1:
                 return True
