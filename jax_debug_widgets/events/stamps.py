@@ -25,12 +25,13 @@ class Stamps:
     """
 
     def __init__(self) -> None:
-        self._numbers: dict[int, int] = {}
-        self._unused = itertools.count(1)
-        self.now = perf_counter_ns
+        self.tell_threads(False)
 
     def tell_threads(self, wanted: bool) -> None:
-        """Whether to, from now on."""
+        """Whether to, from now on. Where they are not, all numbers are free again: stamps that have one must have been read."""
+        if not wanted:
+            self._numbers: dict[int, int] = {}
+            self._unused = itertools.count(1)
         self.now = self._with_thread if wanted else perf_counter_ns
 
     def _with_thread(self) -> int:

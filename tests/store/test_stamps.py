@@ -16,11 +16,12 @@ PATIENCE = 60
 def test_a_stamp_is_the_time_and_tells_the_thread_once_that_is_asked_for():
     stamps, before = Stamps(), perf_counter_ns()
     taken = [stamps.now()]
-    for wanted in (True, False):
-        stamps.tell_threads(wanted)
-        taken.append(stamps.now())
+    stamps.tell_threads(True)
+    taken.append(stamps.now())
     told = np.array(taken, np.int64)
-    assert stamps.threads_of(told).tolist() == [0, threading.get_ident(), 0]
+    assert stamps.threads_of(told).tolist() == [0, threading.get_ident()]
+    stamps.tell_threads(False)
+    assert stamps.threads_of(np.array([stamps.now()])).tolist() == [0]
     assert (np.diff([before, *times_of(told), perf_counter_ns()]) >= 0).all()
 
 
@@ -42,6 +43,9 @@ def test_of_more_threads_than_have_a_number_the_rest_is_not_told():
     assert all(ident in (own, 0) for ident, own in zip(told, taken, strict=True))
     assert told.count(0) == 70 - 63
     assert all(0 < times_of(stamp) <= perf_counter_ns() for stamp in taken.values())
+    for wanted in (False, True):
+        stamps.tell_threads(wanted)
+    assert stamps.threads_of(np.array([stamps.now()])).tolist() == [threading.get_ident()], "of the next capture"
 
 
 def test_what_is_taken_out_of_an_inbox_has_its_thread_and_its_time(make_tap):
