@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol
 
@@ -19,6 +20,7 @@ from jax._src.api_util import InternalFloatingPointError
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.backlog import Handed
 from jax_debug_widgets._jax.equation import Recorders
 from jax_debug_widgets._jax.names import function_of
 
@@ -48,6 +50,11 @@ class Execution:
     effects: tuple[Any, ...] = ()
     error: BaseException | None = None
 
+    @property
+    def handed(self) -> Handed | None:
+        """What it says, where that is among its results and not there yet."""
+        return next((one for one in self.effects if isinstance(one, Handed)), None)
+
 
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
@@ -74,46 +81,55 @@ class Watch:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
+        self._is_on = False
 
     def start(self) -> None:
         """Begin to report."""
         original = self._original = pxla.ExecuteReplicated.__call__
-        observer = self._observer
 
         def execute(program: Any, *args: Any) -> Any:
             # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
             if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
                 return original(program, *args)
-            executed = observer.executing(program.name, bool(program.ordered_effects), _recorders_of(program))
-            before = pending_tokens()
-            try:
-                outputs = original(program, *args)
-            except InternalFloatingPointError as error:
-                # Its caller sees another, when JAX has found where it came from.
-                told = f"invalid value ({error.ty}) encountered in {function_of(program.name)}"
-                executed(Execution(finished=True, error=FloatingPointError(told)))
-                raise
-            except BaseException as error:
-                shown = observer.failed(error)
-                executed(Execution(finished=True, error=shown))
-                if shown is error:
-                    raise
-                raise shown from None
-            # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
-            effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
-            # A program's outputs are ready together, when it has run to its end.
-            if outputs and _is_ready(outputs[-1]):
-                executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
-            else:
-                executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
-            return outputs
+            ordered, recorders = bool(program.ordered_effects), _recorders_of(program)
+            return self.observe(program.name, ordered, recorders, partial(original, program, *args))
 
         self._replacement = execute
         pxla.ExecuteReplicated.__call__ = execute  # pyright: ignore[reportAttributeAccessIssue]
         jax.monitoring.register_event_duration_secs_listener(self._on_duration)
+        self._is_on = True
+
+    def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
+        """Call `execute`, which dispatches this program, see `Observer.executing`, and gives its outputs; report that."""
+        if not self._is_on:
+            return execute()
+        executed = self._observer.executing(name, ordered, recorders)
+        before = pending_tokens()
+        try:
+            outputs = execute()
+        except InternalFloatingPointError as error:
+            # Its caller sees another, when JAX has found where it came from.
+            told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
+            executed(Execution(finished=True, error=FloatingPointError(told)))
+            raise
+        except BaseException as error:
+            shown = self._observer.failed(error)
+            executed(Execution(finished=True, error=shown))
+            if shown is error:
+                raise
+            raise shown from None
+        # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
+        effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
+        # A program's outputs are ready together, when it has run to its end.
+        if outputs and _is_ready(outputs[-1]):
+            executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
+        else:
+            executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
+        return outputs
 
     def stop(self) -> None:
         """Report no more; JAX has its own method back."""
+        self._is_on = False
         if pxla.ExecuteReplicated.__call__ is self._replacement:
             pxla.ExecuteReplicated.__call__ = self._original
         versions.stop_listening(self._on_duration)

@@ -96,6 +96,14 @@ _NEEDED = {
         "jax._src.dispatch.runtime_tokens.output_runtime_tokens",
         "jax._src.pjit._get_fastpath_data",
     ),
+    "captured prints without a call of the host": (
+        "jax._src.pjit._pjit_call_impl_python",
+        "jax._src.interpreters.pxla.lower_sharding_computation",
+        "jax._src.interpreters.pxla.MeshExecutable.unsafe_call",
+        "jax._src.dispatch.RuntimeTokenSet.set_output_runtime_token",
+        "jax._src.sharding_impls.UnspecifiedValue",
+        "jax._src.util.weakref_lru_cache",
+    ),
     "showing where the program waits": (
         "jax._src.dispatch.RuntimeTokenSet.block_until_ready",
         "jax._src.array.ArrayImpl.block_until_ready",
@@ -165,3 +173,4 @@ STEPPING = "running a program equation by equation"
 CALLS = "the life of calls and the effects barrier"
 WAITS = "showing where the program waits"
 COST = "saying what debugging calls cost"
+HANDOVER = "captured prints without a call of the host"

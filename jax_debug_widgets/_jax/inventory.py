@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, untappe
 from jax_debug_widgets._jax.equation import Equation, Lanes
 from jax_debug_widgets._jax.frames import Frame, callers_of, frame_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.program import DESCRIBE, device_names, scope_of_module
+from jax_debug_widgets._jax.program import DESCRIBE, device_names, outermost
 from jax_debug_widgets._jax.tap import debug_tap_p
 
 _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
@@ -103,8 +103,7 @@ def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
       program: as traced or as lowered.
       name: of its module, `jit(f)`.
     """
-    stack = source_info_util.current().name_stack.extend(scope_of_module(name))
-    return _walk(program.jaxpr, Place(stack))
+    return _walk(program.jaxpr, outermost(name))
 
 
 def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:

@@ -64,14 +64,12 @@ def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder
     """
     if not _has_taps(program.jaxpr):
         return program
-    # Un-jitted transformations run each equation as a program of its own; what they are is in the current stack.
-    outer = source_info_util.current().name_stack.extend(scope_of_module(name))
     numbers = itertools.count()
 
     def numbered(equation: Equation) -> Recorder:
         return make_recorder(replace(equation, order=next(numbers), replicas=replicas))
 
-    return program.replace(jaxpr=_rewrite(program.jaxpr, Place(outer), numbered))
+    return program.replace(jaxpr=_rewrite(program.jaxpr, outermost(name), numbered))
 
 
 def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
@@ -85,6 +83,12 @@ def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
         return jaxpr.replace(eqns=[with_programs(equation, lambda _key, inner: stripped(inner)) for equation in kept])
 
     return program.replace(jaxpr=stripped(program.jaxpr))
+
+
+def outermost(name: str) -> Place:
+    """The place of a program that JAX lowers as this module."""
+    # Un-jitted transformations run each equation as a program of its own; what they are is in the current stack.
+    return Place(source_info_util.current().name_stack.extend(scope_of_module(name)))
 
 
 def scope_of_module(name: str) -> str:
@@ -131,28 +135,9 @@ def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder)
 
 def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> list[core.JaxprEqn]:
     """A debugging equation as a `debug_tap`, after the equations that compute where it stands at that moment."""
-    equation, guard = _without_guard(as_tap(original), place)
-    avals = [core.physical_aval(variable.aval) for variable in equation.invars]
-    inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
-    path = str(place.stack + equation.source_info.name_stack)
-    steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
-    described = replace(
-        {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
-            dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
-        ),
-        callers=callers_of(equation.source_info.traceback, place.callers),
-        loops=by_lane(dict(params), place.loops),
-        conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
-        in_condition=place.in_condition,
-        steady=steady,
-        # A counter among the operands of what XLA may hoist would keep it from doing so, and merging pure callbacks.
-        countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
-        guard=guard,
-        hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
-        axes=place.axes,
-        devices=device_names(place),
-        in_parts=_is_in_parts(dict(params), place),
-    )
+    equation, guard = without_guard(as_tap(original), place)
+    inner = equation.params["inner"]
+    described = describe(equation, guard, place)
     record = make_recorder(described)
     every = record_every(record)
     by_step = [one for one, loop in zip(place.counters, described.loops, strict=False) if not loop.lanes]
@@ -172,6 +157,31 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     if every is not None and every > 1:
         return [*coordinates, *_sampled(tapped, place, every)]
     return [*coordinates, tapped]
+
+
+def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equation:
+    """What a `debug_tap` at this place stands for."""
+    avals = [core.physical_aval(variable.aval) for variable in equation.invars]
+    inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
+    path = str(place.stack + equation.source_info.name_stack)
+    steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
+    return replace(
+        {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
+            dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
+        ),
+        callers=callers_of(equation.source_info.traceback, place.callers),
+        loops=by_lane(dict(params), place.loops),
+        conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
+        in_condition=place.in_condition,
+        steady=steady,
+        # A counter among the operands of what XLA may hoist would keep it from doing so, and merging pure callbacks.
+        countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
+        guard=guard,
+        hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
+        axes=place.axes,
+        devices=device_names(place),
+        in_parts=_is_in_parts(dict(params), place),
+    )
 
 
 def _is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
@@ -195,7 +205,7 @@ def _by_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
     return equations
 
 
-def _without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn, Guard | None]:
+def without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn, Guard | None]:
     """The equation with only the user's values as operands, and what tells whether it is a phantom."""
     if not equation.params["guards"]:
         return equation, None

@@ -23,7 +23,7 @@ from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.program import scope_of_module
+from jax_debug_widgets._jax.program import outermost
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.uses import Around, Uses, around_program, function_of
@@ -120,7 +120,7 @@ class WatchHooks(Replacing):
         return theirs(program, name, *args, **options)
 
     def _with_taps(self, program: Any, name: str, replicas: int, watcher: Watcher) -> Any | None:
-        place = Place(source_info_util.current().name_stack.extend(scope_of_module(name)))
+        place = outermost(name)
         function = function_of(program.jaxpr)
         if "transpose(" not in str(place.stack):
             self._forward[function] = weakref.ref(program), place

@@ -32,14 +32,21 @@ class Stamps:
         if not wanted:
             self._numbers: dict[int, int] = {}
             self._unused = itertools.count(1)
+        self._tells = wanted
         self.now = self._with_thread if wanted else perf_counter_ns
 
+    def at(self, time_ns: int, thread: int) -> int:
+        """The stamp of another moment in the thread with this ident."""
+        return time_ns | self._bits_of(thread) if self._tells else time_ns
+
     def _with_thread(self) -> int:
-        thread = get_ident()
+        return perf_counter_ns() | self._bits_of(get_ident())
+
+    def _bits_of(self, thread: int) -> int:
         number = self._numbers.get(thread)
         if number is None:
             number = self._numbers[thread] = next(self._unused)
-        return perf_counter_ns() | (number << _TIME_BITS if number <= _MOST_THREADS else 0)
+        return number << _TIME_BITS if number <= _MOST_THREADS else 0
 
     def threads_of(self, stamps: np.ndarray) -> np.ndarray:
         """The idents, int64[n], of the threads that these stamps, int64[n], tell; 0 where they do not."""

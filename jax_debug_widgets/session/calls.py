@@ -157,7 +157,9 @@ class CallLog:
 
         def executed(execution: Execution) -> None:
             self._news.append(partial(self._dispatched, record, execution, self._now()))
-            if self._waiting or not execution.finished or execution.error is not None:
+            if execution.handed is not None:  # The program waits for no lock.
+                self._waiter.when_ready((execution.handed,), partial(self._told, record))
+            elif self._waiting or not execution.finished or execution.error is not None:
                 self._catch_up()
 
         return executed
@@ -283,7 +285,10 @@ class CallLog:
     def _dispatched(self, record: Record, execution: Execution, at_ns: int) -> None:
         record.dispatched_ns = at_ns
         if not execution.finished:
-            self._wait_for(record, execution.outputs, execution.effects)
+            if execution.handed is None:
+                self._wait_for(record, execution.outputs, execution.effects)
+            else:
+                record.hand(execution.handed, self._origin_ns)
             self._touch(record)
             return
         record.over_ns = record.ready_ns = at_ns
@@ -328,6 +333,15 @@ class CallLog:
         if record.taps and not record.error:
             self._drained.append(record)
         self._touch(record)
+
+    def _told(self, record: Record, error: Exception | None) -> None:
+        """What the call says is among its results: it is over, and all of that has been told."""
+        with self._up_to_date():
+            if error is not None:
+                self._fail(record, error)
+            at_ns = record.over_ns or self._now()
+            record.ready_ns = record.ready_ns or at_ns
+            self._drain(record, at_ns)
 
     def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
         def ready(error: Exception | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events import Call, CallState, Origin, Tap
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.backlog import Handed
     from jax_debug_widgets._jax.dispatch import Stage
     from jax_debug_widgets.session.trace_prints import Traced
 
@@ -26,8 +27,8 @@ class Record:
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None
         self.drained_ns: int | None = None
-        self.over_ns: int | None = None
-        """When the last event can have fired, for `CallLog.attribute`; earlier than `drained_ns`, which waits its turn."""
+        self._over_ns: int | None = None
+        self._handed: tuple[Handed, int] | None = None
         self.effects = self.ordered = self.executed = False
         self.events = 0
         self.prints: list[str] = []
@@ -38,6 +39,23 @@ class Record:
         """The taps of its program."""
         self.fired: Counter[Tap] = Counter()
         """How often each has fired, until it is compared with what the program says."""
+
+    @property
+    def over_ns(self) -> int | None:
+        """When the last event can have fired, for `CallLog.attribute`; earlier than `drained_ns`, which waits its turn."""
+        if self._over_ns is None and self._handed is not None:
+            handed, origin_ns = self._handed
+            if handed.ended_ns is not None:
+                self._over_ns, self._handed = handed.ended_ns - origin_ns, None
+        return self._over_ns
+
+    @over_ns.setter
+    def over_ns(self, over_ns: int | None) -> None:
+        self._over_ns = over_ns
+
+    def hand(self, handed: Handed | None, origin_ns: int) -> None:
+        """What it says is told when it is over; times of the call are since `origin_ns`."""
+        self._handed = None if handed is None else (handed, origin_ns)
 
     def take_print(self, traced: Traced) -> None:
         """What its function printed while it was traced."""

@@ -72,6 +72,7 @@ class Session:
         self.waiter = Waiter()
         self.contexts = Contexts()
         self._watch = dispatch.Watch(self.observer)
+        self.capture.handover.observe = self._watch.observe
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
         self._lock = threading.RLock()
@@ -222,6 +223,7 @@ class Session:
     def collect(self) -> None:
         """Move what has fired from the boxes to the runs that read them."""
         self.capture.gate.count()
+        self.capture.handover.backlog.tell()
         with self._lock:
             for number, box in list(self.capture.boxes.items()):
                 run = self._reads(number) or self._latest_of.get(number)

@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
+from jax_debug_widgets._jax.handover import HandoverHooks
 from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.lanes import LaneHooks
 from jax_debug_widgets._jax.names import function_of
@@ -33,6 +34,7 @@ from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation, Recorder
+    from jax_debug_widgets._jax.straight import Teller
     from jax_debug_widgets.events import CallSite, Lot
 
 
@@ -46,6 +48,7 @@ class Settings:
       debug: False to compile programs without what they say through `jax.debug`.
       every: of how many firings of a site one is recorded.
       box: which box is filled; captures in several threads at once have one each.
+      hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
     """
 
     echo: bool = False
@@ -53,6 +56,12 @@ class Settings:
     debug: bool = True
     every: int = 1
     box: int = 0
+    hands_over: bool = False
+
+    @cached_property
+    def handing(self) -> Settings | None:
+        """The same for programs that do; None where they must not: what is echoed is written when it happens."""
+        return replace(self, hands_over=True) if self.debug and not self.echo and self.watch is None else None
 
 
 class Box:
@@ -93,7 +102,16 @@ class Capture:
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
         self.lanes = LaneHooks(self._wants_lanes)
-        self._replacing = (self._hooks, self._callback_hooks, self.prints, self.threads, watch_hooks, self.lanes)
+        self.handover = HandoverHooks(self._make_teller, lambda: self.gate.closed)
+        self._replacing = (
+            self._hooks,
+            self._callback_hooks,
+            self.prints,
+            self.threads,
+            watch_hooks,
+            self.lanes,
+            self.handover,
+        )
 
     def box(self, number: int) -> Box:
         """The box of that number."""
@@ -219,6 +237,14 @@ class Capture:
             made.every = on_device
         return made
 
+    def _make_teller(self, equation: Equation, settings: Settings) -> Teller | None:
+        # A log goes on to its handlers, and a print that must raise does.
+        if equation.kind != "print" or not can_be_formatted(equation):
+            return None
+        tap = self._tap_of(equation, counted=False, on_device=1, every=settings.every)
+        inbox = self.box(settings.box).firings
+        return TapTeller(tap, self.sites.switch_of(tap.site.id), inbox, settings.every)
+
     def _tap_of(self, equation: Equation, *, counted: bool, on_device: int, every: int) -> Tap:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
         site = self.sites.site_of(equation)
@@ -294,6 +320,20 @@ class BundleRecorder(Protocol):
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
         """See `Recorder`."""
         ...
+
+
+class TapTeller:
+    """Puts in what a print said in a call that is over."""
+
+    def __init__(self, tap: Tap, switch: Switch, inbox: Inbox, every: int) -> None:
+        self.tap = tap
+        self._switch, self._every = switch, every
+        self._put, self._stamps = inbox.putter(tap), inbox.stamps
+
+    def __call__(self, time_ns: int, thread: int, *arrays: np.ndarray) -> None:
+        """See `_jax.straight.Teller`. One firing of `every`, and nothing of a muted site."""
+        if self._switch.takes(self._every):
+            self._put((self._stamps.at(time_ns, thread), *arrays))
 
 
 class TapRecorder(Protocol):

@@ -13,7 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import hooks
+from jax_debug_widgets._jax import handover, hooks
 
 
 def unordered(x):
@@ -279,12 +279,13 @@ def test_a_program_whose_taps_cannot_be_put_in_runs_as_without_us_and_a_note_say
         jax.debug.print("x {}", x)
         return x + 1
 
-    def with_recorders(program, _name, _replicas, _make_recorder):
+    def rewritten(program, _name, *_: object):
         if program.effects:
             raise AttributeError("no such name in this JAX")
         return program
 
-    monkeypatch.setattr(hooks, "with_recorders", with_recorders)
+    monkeypatch.setattr(hooks, "with_recorders", rewritten)
+    monkeypatch.setattr(handover, "with_results", rewritten)
     with jdw.capture(echo=False) as run:
         assert program(jnp.int32(1)) == 2
         jax.effects_barrier()

@@ -1,0 +1,170 @@
+"""Programs that give what they say among their results: compiled so while a capture is on, and seen when they are called.
+
+Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
+makes it. JAX knows nothing of the further results: they are taken off where it would count them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from jax._src import config, dispatch, pjit, sharding_impls
+from jax._src.interpreters import pxla
+
+from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.backlog import Backlog, Handed
+from jax_debug_widgets._jax.equation import Equation, Recorders
+from jax_debug_widgets._jax.hooks import captured_settings, capturing
+from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.straight import Teller, Told, is_straight, with_results
+
+Observe = Callable[[str, bool, Recorders | None, Callable[[], Any]], Any]
+
+
+class HandingSettings(Protocol):
+    """What is asked of the settings of a capture.
+
+    Attributes:
+      hands_over: whether programs that can are to give what they say among their results.
+      handing: equal settings for which that holds; None where it must not be.
+    """
+
+    hands_over: bool
+    handing: Any
+
+
+class HandoverHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap.
+
+    Attributes:
+      backlog: what has been handed over and not told.
+      observe: how a call is made, see `dispatch.Watch.observe`.
+    """
+
+    def __init__(self, offer: Callable[[Equation, Any], Teller | None], is_held: Callable[[], bool]) -> None:
+        """Make them.
+
+        Args:
+          offer: for each print, and the settings of the capture: who is told of it; None if it must be a call of the host.
+          is_held: whether somebody wants to hold programs where they say something. Then they must call.
+        """
+        super().__init__()
+        self._offer = offer
+        self._is_held = is_held
+        self.backlog = Backlog()
+        self.observe: Observe = lambda _name, _ordered, _recorders, execute: execute()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.HANDOVER):
+            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
+            replace.attribute(pxla, "lower_sharding_computation", self._lower)
+
+    def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
+        settings: HandingSettings | None = captured_settings()
+        handing = None if settings is None else settings.handing
+        # JAX looks for NaNs in all results of a program, and these are none that its user has asked for.
+        looks_at_results = config.debug_nans.value or config.debug_infs.value
+        if handing is None or looks_at_results or self._is_held() or not is_straight(jaxpr):
+            return theirs(*args, jaxpr=jaxpr, **params)
+        with capturing(handing):
+            return theirs(*args, jaxpr=jaxpr, **params)
+
+    def _lower(
+        self,
+        theirs: Any,
+        program: Any,
+        api_name: str,
+        name: str,
+        in_shardings: Sequence[Any],
+        out_shardings: Sequence[Any],
+        in_layouts: Any,
+        out_layouts: Any,
+        donated: Sequence[bool],
+        **options: Any,
+    ) -> Any:
+        told = None
+        if _is_on_one_device(in_shardings, out_shardings, options):
+            told = self._told(program, f"{api_name}({name})")
+        if told is None or _would_take(told, program, donated):
+            return theirs(
+                program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
+            )
+        shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
+        layouts = (*out_layouts, *[None] * told.count)
+        lowered = theirs(told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options)
+        lowered.compile = partial(self._compile, lowered.compile, told)
+        return lowered
+
+    def _told(self, program: Any, name: str) -> Told | None:
+        settings: HandingSettings | None = captured_settings()
+        if settings is None or not settings.hands_over or not is_straight(program):
+            return None
+        try:
+            return with_results(program, name, lambda equation: self._offer(equation, settings))
+        except Exception:  # noqa: BLE001 - in a JAX that we do not know its prints are calls of the host, as in older ones.
+            return None
+
+    def _compile(self, theirs: Any, told: Told, *args: Any, **options: Any) -> Any:
+        executable = theirs(*args, **options)
+        # JAX keeps the executable, and asks for it at each call.
+        if not isinstance(executable.build_unsafe_call, _Build):
+            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told)
+        return executable
+
+
+class _Build:
+    """What makes of an executable the function that runs it."""
+
+    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told) -> None:
+        self._theirs, self._hooks, self._told = theirs, hooks, told
+
+    def __call__(self) -> HandingOver:
+        return HandingOver(self._theirs(), self._hooks, self._told)
+
+
+class HandingOver:
+    """An `ExecuteReplicated` that hands over what its program says: its last results."""
+
+    def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
+        self._program, self._hooks = program, hooks
+        self._tellers, self._count = told.tellers, told.count
+        self._recorders = Recorders(teller for teller, _ in told.tellers)
+        (self._device,) = program._local_devices
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def __call__(self, *args: Any) -> Any:
+        """Its results, without the last ones."""
+        outputs = self._hooks.observe(self._program.name, False, self._recorders, partial(self._execute, *args))
+        return outputs[: -self._count]
+
+    def _execute(self, *args: Any) -> Any:
+        outputs = self._program(*args)
+        said = outputs[-self._count :]
+        if self._device.platform != "cpu":
+            for one in said:
+                one.copy_to_host_async()
+        handed = Handed(self._hooks.backlog, self, self._tellers, said)
+        self._hooks.backlog.add(handed)
+        # What `jax.effects_barrier` waits for.
+        dispatch.runtime_tokens.set_output_runtime_token(self._device, handed)  # pyright: ignore[reportArgumentType]
+        return outputs
+
+
+def _is_on_one_device(in_shardings: Sequence[Any], out_shardings: Sequence[Any], options: Any) -> bool:
+    given = [one for one in (*in_shardings, *out_shardings) if not isinstance(one, sharding_impls.UnspecifiedValue)]
+    return options["context_mesh"].empty and all(one.num_devices == 1 for one in given)
+
+
+def _would_take(told: Told, program: Any, donated: Sequence[bool]) -> bool:
+    """Whether JAX would put what is said into an argument that is given away and that no result of the user's takes."""
+
+    def types(avals: Iterable[Any]) -> Counter[Any]:
+        return Counter((aval.shape, aval.dtype) for aval in avals)
+
+    given = types(aval for aval, is_donated in zip(program.in_avals, donated, strict=True) if is_donated)
+    return bool((given - types(program.out_avals)) & types(told.program.out_avals[-told.count :]))

@@ -1,0 +1,190 @@
+"""What a program without long loops says, as further results of it.
+
+A program that calls Python is run by XLA on the thread that calls it, one after the other; its results are computed while
+that thread goes on. So the small values that a training step prints come back as results, and cost it next to nothing.
+They are there when the call is over: a print before a long loop would be late, so a program with one keeps its calls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import jax
+import numpy as np
+from jax._src import core, debugging, sharding_impls
+from jax._src import util as jax_util
+
+from jax_debug_widgets._jax.callbacks import has_callbacks
+from jax_debug_widgets._jax.equation import Equation
+from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
+from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.program import describe, outermost, without_guard
+from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging, is_ordered
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
+
+MOST_BYTES = 1 << 16
+"""Of all that a call says: it is on the device until the call is over, of each call in flight."""
+
+MOST_ITERATIONS = 64
+"""Of all loops of a program, together: a few layers, not a simulation."""
+
+
+class Teller(Protocol):
+    """What is told of one print of a call that is over."""
+
+    tap: Any
+
+    def __call__(self, time_ns: int, thread: int, *arrays: Any) -> None:
+        """Called with a time (`perf_counter_ns`), the ident of the thread that called, and the operands as NumPy arrays."""
+        ...
+
+
+Offer = Callable[[Equation], Teller | None]
+"""Asked for each print; None where it must be a call of the host."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A program that gives what it says after its own results.
+
+    Attributes:
+      program: with `count` results more.
+      tellers: of its prints, in their order, and how many results each has.
+    """
+
+    program: ClosedJaxpr
+    tellers: tuple[tuple[Teller, int], ...]
+
+    @property
+    def count(self) -> int:
+        """How many of its results are what it says."""
+        return sum(count for _, count in self.tellers)
+
+
+@jax_util.weakref_lru_cache
+def is_straight(program: ClosedJaxpr) -> bool:
+    """Whether all that a program says is unordered prints of small values, in no loop or branch, and no loop takes long."""
+    jaxpr = program.jaxpr
+    if not has_debugging(jaxpr) or jaxpr.effects != {debugging.debug_effect}:
+        return False
+    if has_callbacks(jaxpr) or has_printing_kernels(jaxpr) or _iterations(jaxpr) > MOST_ITERATIONS:
+        return False
+    said = list(_said(jaxpr))
+    operands: list[Any] = [operand for one in said if one is not None for operand in one.invars]
+    return (
+        None not in said
+        and any(isinstance(operand, core.Var) for operand in operands)
+        and all(map(_is_plain, operands))
+        and sum(operand.aval.size * operand.aval.dtype.itemsize for operand in operands) <= MOST_BYTES
+    )
+
+
+def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
+    """The program with what it says among its results; None if one of its prints must be a call of the host.
+
+    Args:
+      program: for which `is_straight`.
+      name: of its module, `jit(f)`.
+    """
+    tellers: list[tuple[Teller, int]] = []
+
+    def take(equation: Equation, count: int) -> None:
+        teller = offer(replace(equation, order=len(tellers)))
+        if teller is None:
+            raise _RefusedError
+        tellers.append((teller, count))
+
+    try:
+        changed, said = _rewrite(program.jaxpr, outermost(name), take)
+    except _RefusedError:
+        return None
+    # The names of its arguments stay: they are in what JAX says of arguments that do not fit.
+    changed = changed.replace(
+        outvars=[*changed.outvars, *said], debug_info=program.jaxpr.debug_info._replace(result_paths=None)
+    )
+    return Told(program.replace(jaxpr=changed), tuple(tellers))
+
+
+class _RefusedError(Exception):
+    """A print must be a call of the host."""
+
+
+def _rewrite(jaxpr: core.Jaxpr, place: Place, take: Callable[[Equation, int], None]) -> tuple[core.Jaxpr, list[Any]]:
+    """The program without its prints, and what they say: variables and literals of it."""
+    equations: list[core.JaxprEqn] = []
+    said: list[Any] = []
+    for equation in jaxpr.eqns:
+        if _is_print(equation):
+            bare, guard = without_guard(as_tap(equation), place)
+            operands = [*bare.invars, *([guard.operand] if guard else ())]
+            take(describe(bare, guard, place), len(operands))
+            said += operands
+        elif _is_jit(equation) and has_debugging(equation.params["jaxpr"].jaxpr):
+            program = equation.params["jaxpr"]
+            inner, from_inside = _rewrite(program.jaxpr, place.inside(equation, "jaxpr", program.jaxpr), take)
+            inner = inner.replace(
+                outvars=[*inner.outvars, *from_inside], debug_info=inner.debug_info.with_unknown_names()
+            )
+            results = [core.Var(atom.aval) for atom in from_inside]
+            equations.append(_with_more_results(equation, program.replace(jaxpr=inner), results))
+            said += results
+        else:
+            equations.append(equation)
+    return jaxpr.replace(eqns=equations, effects=jaxpr.effects - {debugging.debug_effect}), said
+
+
+def _with_more_results(equation: core.JaxprEqn, program: ClosedJaxpr, results: list[Any]) -> core.JaxprEqn:
+    params, count = dict(equation.params), len(results)
+    params["jaxpr"] = program
+    params["out_shardings"] = (*params["out_shardings"], *[sharding_impls.UNSPECIFIED] * count)
+    params["out_layouts"] = (*params["out_layouts"], *[None] * count)
+    effects = equation.effects - {debugging.debug_effect}
+    return equation.replace(params=params, outvars=[*equation.outvars, *results], effects=effects)
+
+
+def _said(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn | None]:
+    """The prints of a program that can be results of it; None for all else that it says."""
+    for equation in jaxpr.eqns:
+        if _is_print(equation):
+            yield equation
+        elif _is_jit(equation):
+            yield from _said(equation.params["jaxpr"].jaxpr)
+        elif equation.effects:
+            yield None
+
+
+def _is_print(equation: core.JaxprEqn) -> bool:
+    tap = as_tap(equation) if equation.primitive in (debugging.debug_print_p, debug_tap_p) else None
+    if tap is None or tap.params["inner"] is not debugging.debug_print_p:
+        return False
+    options = dict(tap.params["params"])
+    return not is_ordered(options) and not options["partitioned"]
+
+
+def _is_jit(equation: core.JaxprEqn) -> bool:
+    return equation.primitive.name in ("jit", "pjit")
+
+
+def _is_plain(operand: Any) -> bool:
+    dtype = operand.aval.dtype
+    return jax.dtypes.issubdtype(dtype, np.number) or jax.dtypes.issubdtype(dtype, np.bool_)
+
+
+def _iterations(jaxpr: core.Jaxpr) -> float:
+    """How often its loops run their bodies, together."""
+    return sum(map(_iterations_of, jaxpr.eqns))
+
+
+def _iterations_of(equation: core.JaxprEqn) -> float:
+    inside = sum(map(_iterations, core.jaxprs_in_params(equation.params)))
+    match equation.primitive.name:
+        case "while":
+            return math.inf
+        case "scan":
+            return equation.params["length"] * max(1, inside)
+    return inside

@@ -1,0 +1,345 @@
+"""Programs without long loops give what they say among their results, and nobody can tell but by the time it takes."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import backlog, handover
+from jax_debug_widgets.session import current_session
+from tests.conftest import mesh
+from tests.waiting import PATIENCE, until
+
+X = np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3)
+
+
+def said(x, name="x"):
+    jax.debug.print(name + " {}", x)
+    return x * 2
+
+
+def branch(x):
+    return lax.cond(x.sum() > 1, lambda x: said(x, "taken"), lambda x: said(x, "not taken"), x)
+
+
+def of_other_types(x):
+    said((x * 10).astype(jnp.bfloat16), "bfloat16")
+    said(jax.lax.complex(x, x), "complex")
+    jax.debug.print("bool {}, static {}, and {what}", x > 0.5, "text", what=x.sum())
+    return x
+
+
+def layers(x, length):
+    x, _ = lax.scan(lambda x, _: (jnp.tanh(x), None), x, length=length)
+    return said(x, "after the layers")
+
+
+def only_says(x):
+    jax.debug.print("x {}", x)
+
+
+def ordered(x):
+    jax.debug.print("{}", x, ordered=True)
+    return x
+
+
+def keyed(x):
+    key = jax.random.key(0)
+    jax.debug.print("key {}", key)
+    return said(x + jax.random.normal(key, x.shape))
+
+
+def beside_a_callback(x):
+    jax.debug.callback(lambda _: None, x)
+    return said(x)
+
+
+def without_a_value(x):
+    jax.debug.print("here")
+    return x
+
+
+STRAIGHT = {
+    "plain": said,
+    "twice": lambda x: said(said(x, "first"), "second"),
+    "jit in it": lambda x: jax.jit(said)(x) + jax.jit(jax.jit(said))(x + 1),
+    "vmap": jax.vmap(said),
+    "vmap of vmap": jax.vmap(jax.vmap(said), in_axes=1),
+    "a branch under vmap": jax.vmap(branch),
+    "grad": jax.grad(lambda x: said(x).sum()),
+    "grad of a jitted loss": jax.grad(jax.jit(lambda x: said(x).sum())),
+    "hessian": lambda x: jax.hessian(lambda x: (said(x) ** 2).sum())(x[0]),
+    "linearize": lambda x: jax.linearize(said, x)[1](x),
+    "no result": only_says,
+    "other types": of_other_types,
+    "a few layers": lambda x: layers(x, 4),
+}
+CALLING = {
+    "a branch": branch,
+    "a loop": lambda x: lax.fori_loop(0, 3, lambda _, x: said(x), x),
+    "before a loop of unknown length": lambda x: lax.while_loop(lambda x: x.sum() < 100, lambda x: x * 2, said(x)),
+    "beside a long loop": lambda x: layers(x, 1000),
+    "ordered": ordered,
+    "beside a callback": beside_a_callback,
+    "beside a pure callback": lambda x: jax.pure_callback(lambda x: x, jax.typeof(x), said(x)),
+    "a key": keyed,
+    "much": lambda x: said(jnp.zeros((200, 200), jnp.float32) + x.sum()),
+    "without a value": without_a_value,
+    "on several devices": jax.shard_map(said, mesh=mesh(), in_specs=P(), out_specs=P()),
+}
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """How many calls have handed something over."""
+    calls = []
+    add = backlog.Backlog.add
+    monkeypatch.setattr(backlog.Backlog, "add", lambda self, one: (calls.append(one), add(self, one)))
+    return calls
+
+
+def told(run):
+    return [(event.text, event.lane, event.phase, event.call, event.site) for event in run.events]
+
+
+@pytest.mark.behaviour("P1", "P3", "P4")
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_what_is_handed_over_is_what_is_said_to_the_host(name, handed, printed, same_bits):
+    program = jax.jit(STRAIGHT[name])
+    plain, written = printed(lambda: program(X))
+    with jdw.capture() as run:
+        captured, leaked = printed(lambda: program(X))
+    with jdw.capture(echo=True) as calling:
+        _, echoed = printed(lambda: program(X))
+    assert len(handed) == 1
+    assert same_bits(plain, captured)
+    assert leaked == ""
+    assert Counter(line for event in run.events for line in event.text.splitlines()) == Counter(written.splitlines())
+    assert Counter(echoed.splitlines()) == Counter(written.splitlines())
+    assert sorted(map(str, told(run))) == sorted(map(str, told(calling)))
+    assert not run.notes
+
+
+@pytest.mark.behaviour("P1")
+@pytest.mark.parametrize("name", CALLING)
+def test_what_must_be_told_when_it_happens_calls_the_host(name, handed):
+    program = jax.jit(CALLING[name])
+    with jdw.capture() as run:
+        program(X)
+        program(X)
+    assert len(run.events) >= 2
+    assert not handed
+
+
+def test_a_call_in_flight_is_waited_for_as_jax_waits_for_its_effects(handed):
+    @jax.jit
+    def long(x):
+        for _ in range(20):
+            x = jnp.tanh(x @ x)
+        return said(x[0, 0])
+
+    x = jnp.eye(600, dtype=jnp.float32)
+    with jdw.capture() as run:
+        for count in range(1, 4):
+            long(x)
+            jax.effects_barrier()
+            assert len(run.events) == count
+        for _ in range(5):
+            y = long(x)
+        y.block_until_ready()
+        # Its results are there together, and whoever reads takes in what has been said.
+        until(lambda: len(run.events) == 8)
+    assert len(handed) == 8
+    states = [(call.state, call.events) for call in run.calls]
+    assert states == [("drained", 1)] * 8
+    assert all(call.started_ns <= call.dispatched_ns <= call.ready_ns <= call.drained_ns for call in run.calls)
+
+
+def test_a_capture_that_does_not_wait_gets_what_is_late():
+    @jax.jit
+    def long(x):
+        for _ in range(60):
+            x = jnp.tanh(x @ x)
+        return said(x[0, 0])
+
+    x = jnp.eye(800, dtype=jnp.float32)
+    with jdw.capture(barrier=False) as run:
+        long(x)
+    until(lambda: len(run.events) == 1)
+    assert run.events[0].call == 0
+
+
+@pytest.mark.behaviour("P9")
+def test_each_call_in_flight_has_its_own_events_also_where_few_are_recorded():
+    @jax.jit
+    def step(x, number):
+        jax.debug.print("first {}", number)
+        x = jnp.tanh(x @ x)
+        jax.debug.print("second {}", number)
+        return x
+
+    x = jnp.eye(200, dtype=jnp.float32)
+    with jdw.capture(every=3) as run:
+        for number in range(100):
+            x = step(x, number)
+    numbers = [int(event.args[0]) for event in run.events]
+    assert [event.call for event in run.events] == numbers
+    assert numbers == [number for number in range(0, 100, 3) for _ in range(2)]
+
+
+@pytest.mark.behaviour("P9")
+def test_calls_that_threads_make_at_once_have_their_own_events(handed):
+    @jax.jit
+    def step(x, thread, number):
+        x = jnp.tanh(x @ x)
+        jax.debug.print("{} {}", thread, number)
+        return x
+
+    together = threading.Barrier(4)
+
+    def work(thread):
+        x = jnp.eye(100, dtype=jnp.float32)
+        together.wait(PATIENCE)
+        for number in range(50):
+            x = step(x, thread, number)
+
+    with jdw.capture() as run, ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert len(handed) == 200
+    calls = {event.call: event.text for event in run.events}
+    assert sorted(calls.values()) == sorted(f"{thread} {number}" for thread in range(4) for number in range(50))
+    for name in {call.thread for call in run.calls}:
+        texts = [calls[call.id].split() for call in run.calls if call.thread == name]
+        assert len({thread for thread, _ in texts}) == 1
+        assert [int(number) for _, number in texts] == sorted(int(number) for _, number in texts)
+    assert not run.notes
+
+
+def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
+    kept = backlog.Backlog()
+    heard, one = [], jnp.float32(1)
+
+    def tell(_time, _thread, value):
+        heard.append(value)
+
+    for _ in range(backlog.MANY + 1):
+        kept.add(backlog.Handed(kept, None, ((tell, 1),), [one]))
+    assert len(heard) == backlog.MANY + 1
+
+
+def test_a_program_that_is_compiled_ahead_of_time_is_as_jax_makes_it(handed):
+    program = jax.jit(said)
+    plain = program.lower(X).out_info
+    with jdw.capture() as run:
+        program(X)
+        lowered = program.lower(X)
+        assert lowered.out_info == plain
+        compiled = lowered.compile()
+        np.testing.assert_array_equal(compiled(X), X * 2)
+        program(X)
+    assert len(handed) == 2
+    assert len(run.events) == 3
+
+
+def test_a_nan_that_is_only_said_is_no_error(handed):
+    @jax.jit
+    def program(x):
+        jax.debug.print("{}", x[0])
+        return jnp.nan_to_num(x)
+
+    x = np.array([np.nan, 1], np.float32)
+    with jdw.capture() as run:
+        program(x)
+        with jax.debug_nans(True):
+            program(x)
+    assert [event.text for event in run.events] == ["nan", "nan"]
+    assert len(handed) == 1
+
+
+@pytest.mark.parametrize("function", [lambda x: said(x).sum(), lambda x: said(x) + 1, lambda x: said(x.sum()) + x])
+def test_arguments_are_given_away_as_without_us(function):
+    program = jax.jit(function, donate_argnums=0)
+
+    def given_away():
+        x = jnp.ones(3)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            program(x).block_until_ready()
+        return x.is_deleted(), [str(one.message) for one in warned]
+
+    plain = given_away()
+    with jdw.capture() as run:
+        assert given_away() == plain
+        assert given_away()[0] == plain[0]
+    assert len(run.events) == 2
+
+
+def test_what_was_said_is_read_where_transfers_are_forbidden():
+    program = jax.jit(said)
+    x = jax.device_put(X)
+    with jdw.capture() as run, jax.transfer_guard("disallow"):
+        program(x)
+        jax.effects_barrier()
+    assert len(run.events) == 1
+
+
+def test_results_on_a_mesh_are_as_without_us():
+    program = jax.jit(said, out_shardings=NamedSharding(mesh(), P()))
+    with jdw.capture() as run:
+        result = program(X)
+    assert result.sharding.num_devices == 4
+    assert len(run.events) == 1
+
+
+def test_a_program_that_fails_in_a_pass_of_ours_calls_the_host(monkeypatch, handed):
+    def with_results(_program, _name, _offer):
+        raise AttributeError("no such name in this JAX")
+
+    monkeypatch.setattr(handover, "with_results", with_results)
+    with jdw.capture() as run:
+        jax.jit(lambda x: said(x, "of its own"))(X)
+    assert not handed
+    assert [event.text.split(" [")[0] for event in run.events] == ["of its own"]
+
+
+def test_a_thread_that_outlives_the_capture_gets_its_results(handed):
+    begun, over = threading.Event(), threading.Event()
+    program, results = jax.jit(said), []
+
+    def work():
+        program(X)
+        begun.set()
+        assert over.wait(PATIENCE)
+        results.append(program(X))
+
+    with jdw.capture():
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert begun.wait(PATIENCE)
+    over.set()
+    thread.join()
+    np.testing.assert_array_equal(results[0], X * 2)
+    assert len(handed) == 2
+    current_session().collect()
+
+
+def test_a_program_in_a_capture_that_stops_calls_the_host(handed):
+    program = jax.jit(said)
+    with jdw.capture(break_on="x.sum() > 1e9", prompt=False) as run:
+        program(X)
+    assert not handed
+    with jdw.capture() as run:
+        program(X)
+    assert len(handed) == 1
+    assert len(run.events) == 1
