@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+import jax
 from jax._src import config, dispatch, pjit, sharding_impls
 from jax._src.interpreters import pxla
 
@@ -65,9 +66,7 @@ class HandoverHooks(Replacing):
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: HandingSettings | None = captured_settings()
         handing = None if settings is None else settings.handing
-        # JAX looks for NaNs in all results of a program, and these are none that its user has asked for.
-        looks_at_results = config.debug_nans.value or config.debug_infs.value
-        if handing is None or looks_at_results or self._is_held() or not is_straight(jaxpr):
+        if handing is None or _must_call() or self._is_held() or not is_straight(jaxpr):
             return theirs(*args, jaxpr=jaxpr, **params)
         with capturing(handing):
             return theirs(*args, jaxpr=jaxpr, **params)
@@ -85,9 +84,7 @@ class HandoverHooks(Replacing):
         donated: Sequence[bool],
         **options: Any,
     ) -> Any:
-        told = None
-        if _is_on_one_device(in_shardings, out_shardings, options):
-            told = self._told(program, f"{api_name}({name})")
+        told = self._told(program, f"{api_name}({name})")
         if told is None or _would_take(told, program, donated):
             return theirs(
                 program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
@@ -132,7 +129,7 @@ class HandingOver:
         self._program, self._hooks = program, hooks
         self._tellers, self._count = told.tellers, told.count
         self._recorders = Recorders(teller for teller, _ in told.tellers)
-        (self._device,) = program._local_devices
+        self._devices = program._local_devices
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
@@ -145,19 +142,20 @@ class HandingOver:
     def _execute(self, *args: Any) -> Any:
         outputs = self._program(*args)
         said = outputs[-self._count :]
-        if self._device.platform != "cpu":
+        if self._devices[0].platform != "cpu":
             for one in said:
                 one.copy_to_host_async()
         handed = Handed(self._hooks.backlog, self, self._tellers, said)
         self._hooks.backlog.add(handed)
-        # What `jax.effects_barrier` waits for.
-        dispatch.runtime_tokens.set_output_runtime_token(self._device, handed)  # pyright: ignore[reportArgumentType]
+        for device in self._devices:  # What `jax.effects_barrier` waits for.
+            dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
         return outputs
 
 
-def _is_on_one_device(in_shardings: Sequence[Any], out_shardings: Sequence[Any], options: Any) -> bool:
-    given = [one for one in (*in_shardings, *out_shardings) if not isinstance(one, sharding_impls.UnspecifiedValue)]
-    return options["context_mesh"].empty and all(one.num_devices == 1 for one in given)
+def _must_call() -> bool:
+    # JAX looks for NaNs in all results of a program, and these are none that its user has asked for; and of what several
+    # processes compute each has a part.
+    return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
 
 
 def _would_take(told: Told, program: Any, donated: Sequence[bool]) -> bool:
