@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
@@ -50,12 +50,11 @@ def given(program: Any) -> Given | None:
     if not features.available(features.GIVEN):
         return None
     frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
-    inside = next((frame.f_locals for frame in frames if _has_leaves(frame, program)), None)
+    inside = next((found for frame in frames if (found := _leaves_of(frame, program)) is not None), None)
     if inside is None:
         return None
-    told = inside["p"].params["jaxpr"].jaxpr.debug_info.arg_names or ()
     leaves: dict[int, list[str]] = {}
-    for name, leaf in zip(told, inside["args_flat"][-len(told) :], strict=False):  # Constants come first.
+    for name, leaf in inside:
         leaves.setdefault(id(leaf), []).append(name)
     for _, frame in zip(range(_MAX_FRAMES), frames, strict=False):
         call = _call_of(frame, program.jaxpr.debug_info.func_name)
@@ -70,14 +69,21 @@ def given(program: Any) -> Given | None:
     return None
 
 
-def _has_leaves(frame: FrameType, program: Any) -> bool:
-    """Whether it is the frame in which JAX has the parameters and arguments of the program."""
+def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | None:
+    """Where it is a frame in which JAX has the arguments of the program: what it calls each leaf, and the leaf."""
     if frame.f_code.co_filename != pjit.__file__:
-        return False
+        return None
     parameters = frame.f_locals.get("p")
-    if not isinstance(parameters, pjit.PjitParams) or "args_flat" not in frame.f_locals:
-        return False
-    return parameters.params["jaxpr"].jaxpr.debug_info.func_src_info == program.jaxpr.debug_info.func_src_info
+    if isinstance(parameters, pjit.PjitParams) and "args_flat" in frame.f_locals:
+        told = parameters.params["jaxpr"].jaxpr.debug_info
+        if told.func_src_info != program.jaxpr.debug_info.func_src_info:
+            return None
+        names = told.arg_names or ()
+        return list(zip(names, frame.f_locals["args_flat"][-len(names) :], strict=False))  # Constants come first.
+    if {"jit_func", "args", "kwargs"} <= set(frame.f_code.co_varnames):  # `f.lower(x)`.
+        signature = inspect.signature(frame.f_locals["jit_func"])
+        return [pair[:2] for pair in _paths(signature, frame.f_locals["args"], frame.f_locals["kwargs"])]
+    return None
 
 
 def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, Any, tuple[Any, ...], dict[str, Any]] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,7 +21,8 @@ from jax_debug_widgets._jax.backlog import Backlog, Handed
 from jax_debug_widgets._jax.equation import Equation, Recorders
 from jax_debug_widgets._jax.hooks import captured_settings, capturing
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.straight import Teller, Told, is_straight, with_results
+from jax_debug_widgets._jax.straight import Teller, Told, is_quick, is_straight, with_results, without_unused
+from jax_debug_widgets._jax.watching import WatchHooks
 
 Observe = Callable[[str, bool, Recorders | None, Callable[[], Any]], Any]
 
@@ -31,10 +33,12 @@ class HandingSettings(Protocol):
     Attributes:
       hands_over: whether programs that can are to give what they say among their results.
       handing: equal settings for which that holds; None where it must not be.
+      watch: what is watched, None for nothing.
     """
 
     hands_over: bool
     handing: Any
+    watch: Any
 
 
 class HandoverHooks(Replacing):
@@ -45,15 +49,19 @@ class HandoverHooks(Replacing):
       observe: how a call is made, see `dispatch.Watch.observe`.
     """
 
-    def __init__(self, offer: Callable[[Equation, Any], Teller | None], is_held: Callable[[], bool]) -> None:
+    def __init__(
+        self, offer: Callable[[Equation, Any], Teller | None], watch_hooks: WatchHooks, is_held: Callable[[], bool]
+    ) -> None:
         """Make them.
 
         Args:
           offer: for each print, and the settings of the capture: who is told of it; None if it must be a call of the host.
+          watch_hooks: what gives a program the taps of what is watched in it.
           is_held: whether somebody wants to hold programs where they say something. Then they must call.
         """
         super().__init__()
         self._offer = offer
+        self._watch_hooks = watch_hooks
         self._is_held = is_held
         self.backlog = Backlog()
         self.observe: Observe = lambda _name, _ordered, _recorders, execute: execute()
@@ -66,7 +74,7 @@ class HandoverHooks(Replacing):
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: HandingSettings | None = captured_settings()
         handing = None if settings is None else settings.handing
-        if handing is None or _must_call() or self._is_held() or not is_straight(jaxpr):
+        if handing is None or _must_call() or self._is_held() or not _may_hand_over(jaxpr, handing):
             return theirs(*args, jaxpr=jaxpr, **params)
         with capturing(handing):
             return theirs(*args, jaxpr=jaxpr, **params)
@@ -84,25 +92,39 @@ class HandoverHooks(Replacing):
         donated: Sequence[bool],
         **options: Any,
     ) -> Any:
-        told = self._told(program, f"{api_name}({name})")
+        as_ever = partial(
+            theirs, program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
+        )
+        told = self._told(program, f"{api_name}({name})", options)
         if told is None or _would_take(told, program, donated):
-            return theirs(
-                program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
-            )
+            return as_ever()
         shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
         layouts = (*out_layouts, *[None] * told.count)
-        lowered = theirs(told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options)
+        try:
+            with self._watch_hooks.tapped_before():
+                lowered = theirs(
+                    told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
+                )
+        except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
+            return as_ever()
+        if told.watches and len(lowered._device_list) > 1:  # Its values are read by functions for one device.
+            return as_ever()
         lowered.compile = partial(self._compile, lowered.compile, told)
         return lowered
 
-    def _told(self, program: Any, name: str) -> Told | None:
+    def _told(self, program: Any, name: str, options: Any) -> Told | None:
         settings: HandingSettings | None = captured_settings()
-        if settings is None or not settings.hands_over or not is_straight(program):
+        if settings is None or not settings.hands_over or not _may_hand_over(program, settings):
             return None
         try:
-            return with_results(program, name, lambda equation: self._offer(equation, settings))
+            needed = program if settings.watch is None or options["keep_unused"] else without_unused(program)
+            tapped = needed if settings.watch is None else self._watch_hooks.tapped(needed, name, 1) or needed
+            if not is_straight(tapped):
+                return None
+            told = with_results(tapped, name, lambda equation: self._offer(equation, settings))
         except Exception:  # noqa: BLE001 - in a JAX that we do not know its prints are calls of the host, as in older ones.
             return None
+        return told if told is None or settings.watch is None else replace(told, watches=needed)
 
     def _compile(self, theirs: Any, told: Told, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
@@ -150,6 +172,12 @@ class HandingOver:
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
         return outputs
+
+
+def _may_hand_over(program: Any, settings: HandingSettings) -> bool:
+    if settings.watch is None:
+        return is_straight(program)
+    return is_quick(program) and (is_straight(program) or not program.jaxpr.effects)
 
 
 def _must_call() -> bool:

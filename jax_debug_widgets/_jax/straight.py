@@ -1,4 +1,4 @@
-"""What a program without long loops says, as further results of it.
+"""What a program without long loops says, and what is watched in it, as further results of it.
 
 A program that calls Python is run by XLA on the thread that calls it, one after the other; its results are computed while
 that thread goes on. So the small values that a training step prints come back as results, and cost it next to nothing.
@@ -7,6 +7,7 @@ They are there when the call is over: a print before a long loop would be late, 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ import jax
 import numpy as np
 from jax._src import core, debugging, sharding_impls
 from jax._src import util as jax_util
+from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.equation import Equation
@@ -23,6 +25,7 @@ from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import describe, outermost, without_guard
 from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging, is_ordered
+from jax_debug_widgets._jax.watch_tap import watch_tap_p
 
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
@@ -35,9 +38,7 @@ MOST_ITERATIONS = 64
 
 
 class Teller(Protocol):
-    """What is told of one print of a call that is over."""
-
-    tap: Any
+    """What is told of one print, or of the watched values of one body, of a call that is over. A recorder for `Recorders`."""
 
     def __call__(self, time_ns: int, thread: int, *arrays: Any) -> None:
         """Called with a time (`perf_counter_ns`), the ident of the thread that called, and the operands as NumPy arrays."""
@@ -55,10 +56,12 @@ class Told:
     Attributes:
       program: with `count` results more.
       tellers: of its prints, in their order, and how many results each has.
+      watches: where it is given more than prints, the program without that, which must live as long; else None.
     """
 
     program: ClosedJaxpr
     tellers: tuple[tuple[Teller, int], ...]
+    watches: Any = None
 
     @property
     def count(self) -> int:
@@ -67,14 +70,19 @@ class Told:
 
 
 @jax_util.weakref_lru_cache
-def is_straight(program: ClosedJaxpr) -> bool:
-    """Whether all that a program says is unordered prints of small values, in no loop or branch, and no loop takes long."""
+def is_quick(program: ClosedJaxpr) -> bool:
+    """Whether a program has no loop that takes long and does nothing else than compute and print."""
     jaxpr = program.jaxpr
-    if not has_debugging(jaxpr) or jaxpr.effects != {debugging.debug_effect}:
+    says_more = jaxpr.effects - {debugging.debug_effect} or has_callbacks(jaxpr) or has_printing_kernels(jaxpr)
+    return not says_more and _iterations(jaxpr) <= MOST_ITERATIONS
+
+
+@jax_util.weakref_lru_cache
+def is_straight(program: ClosedJaxpr) -> bool:
+    """Whether what a quick program says is unordered prints or watched values, small ones, in no loop or branch."""
+    if not program.jaxpr.effects or not is_quick(program):
         return False
-    if has_callbacks(jaxpr) or has_printing_kernels(jaxpr) or _iterations(jaxpr) > MOST_ITERATIONS:
-        return False
-    said = list(_said(jaxpr))
+    said = list(_said(program.jaxpr))
     operands: list[Any] = [operand for one in said if one is not None for operand in one.invars]
     return (
         None not in said
@@ -92,15 +100,16 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
       name: of its module, `jit(f)`.
     """
     tellers: list[tuple[Teller, int]] = []
+    numbers = itertools.count()
 
-    def take(equation: Equation, count: int) -> None:
-        teller = offer(replace(equation, order=len(tellers)))
+    def teller_of(equation: Equation) -> Teller:
+        teller = offer(replace(equation, order=next(numbers)))
         if teller is None:
             raise _RefusedError
-        tellers.append((teller, count))
+        return teller
 
     try:
-        changed, said = _rewrite(program.jaxpr, outermost(name), take)
+        changed, said = _rewrite(program.jaxpr, outermost(name), teller_of, tellers)
     except _RefusedError:
         return None
     # The names of its arguments stay: they are in what JAX says of arguments that do not fit.
@@ -114,19 +123,25 @@ class _RefusedError(Exception):
     """A print must be a call of the host."""
 
 
-def _rewrite(jaxpr: core.Jaxpr, place: Place, take: Callable[[Equation, int], None]) -> tuple[core.Jaxpr, list[Any]]:
-    """The program without its prints, and what they say: variables and literals of it."""
+def _rewrite(
+    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], Teller], tellers: list[tuple[Teller, int]]
+) -> tuple[core.Jaxpr, list[Any]]:
+    """The program without its prints, and what they say: variables and literals of it; their tellers are added."""
     equations: list[core.JaxprEqn] = []
     said: list[Any] = []
     for equation in jaxpr.eqns:
         if _is_print(equation):
             bare, guard = without_guard(as_tap(equation), place)
             operands = [*bare.invars, *([guard.operand] if guard else ())]
-            take(describe(bare, guard, place), len(operands))
+            tellers.append((teller_of(describe(bare, guard, place)), len(operands)))
             said += operands
+        elif equation.primitive is watch_tap_p:
+            tellers.append((equation.params["record"].teller, len(equation.invars)))
+            said += equation.invars
         elif _is_jit(equation) and has_debugging(equation.params["jaxpr"].jaxpr):
             program = equation.params["jaxpr"]
-            inner, from_inside = _rewrite(program.jaxpr, place.inside(equation, "jaxpr", program.jaxpr), take)
+            inside = place.inside(equation, "jaxpr", program.jaxpr)
+            inner, from_inside = _rewrite(program.jaxpr, inside, teller_of, tellers)
             inner = inner.replace(
                 outvars=[*inner.outvars, *from_inside], debug_info=inner.debug_info.with_unknown_names()
             )
@@ -136,6 +151,16 @@ def _rewrite(jaxpr: core.Jaxpr, place: Place, take: Callable[[Equation, int], No
         else:
             equations.append(equation)
     return jaxpr.replace(eqns=equations, effects=jaxpr.effects - {debugging.debug_effect}), said
+
+
+def without_unused(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program without what nothing needs, as JAX leaves it out later; all its arguments stay."""
+    jaxpr = program.jaxpr
+    used = [True] * len(jaxpr.outvars)
+    if jaxpr.constvars:  # JAX has made arguments of what is large.
+        return program
+    needed, _ = pe.dce_jaxpr(jaxpr, used, instantiate=True)
+    return program.replace(jaxpr=needed)
 
 
 def _with_more_results(equation: core.JaxprEqn, program: ClosedJaxpr, results: list[Any]) -> core.JaxprEqn:
@@ -148,9 +173,9 @@ def _with_more_results(equation: core.JaxprEqn, program: ClosedJaxpr, results: l
 
 
 def _said(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn | None]:
-    """The prints of a program that can be results of it; None for all else that it says."""
+    """The prints of a program that can be results of it, and the taps of what is watched; None for all else that it says."""
     for equation in jaxpr.eqns:
-        if _is_print(equation):
+        if _is_print(equation) or equation.primitive is watch_tap_p:
             yield equation
         elif _is_jit(equation):
             yield from _said(equation.params["jaxpr"].jaxpr)

@@ -8,9 +8,11 @@ The bodies of a program stay as they are: what reads the watched values is appen
 from __future__ import annotations
 
 import operator
+import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -91,6 +93,7 @@ class WatchHooks(Replacing):
         super().__init__()
         self._make_watcher = make_watcher
         self._settings = settings
+        self._here = threading.local()
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._forward: dict[Any, tuple[weakref.ref[Any], Place]] = {}
         """By function the forward pass that was lowered last: un-jitted, `jax.grad` of a jitted function runs two programs."""
@@ -100,24 +103,45 @@ class WatchHooks(Replacing):
             replace.attribute(pxla, "_cached_lowering_to_hlo", self._lower)
 
     def _lower(self, theirs: Any, program: Any, name: str, *args: Any, **options: Any) -> Any:
+        replicas = args[versions.NUM_DEVICES]
+        tapped = None if getattr(self._here, "leaves", False) else self.tapped(program, name, replicas)
+        if tapped is None:
+            return theirs(program, name, *args, **options)
+        try:
+            return theirs(tapped, name, *args, **options)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+            settings = self._settings()
+            self._watched[program][settings, replicas] = None
+            if watcher := self._make_watcher(name, settings):
+                watcher.failed(name, error)
+        return theirs(program, name, *args, **options)
+
+    def tapped(self, program: Any, name: str, replicas: int) -> Any | None:
+        """A program that so many devices run, with its taps; None where nothing in it is watched."""
         settings = self._settings()
         watcher = None if settings is None else self._make_watcher(name, settings)
         if watcher is None:
-            return theirs(program, name, *args, **options)
+            return None
         # JAX caches what it makes of a program by identity: the same program must stay the same when watched.
-        known, replicas = self._watched.setdefault(program, {}), args[versions.NUM_DEVICES]
-        key = settings, replicas
-        try:
-            if key not in known:
-                began = time.perf_counter()
+        known, key = self._watched.setdefault(program, {}), (settings, replicas)
+        if key not in known:
+            known[key], began = None, time.perf_counter()
+            try:
                 known[key] = self._with_taps(program, name, replicas, watcher)
+            except Exception as error:  # noqa: BLE001 - see above.
+                watcher.failed(name, error)
+            else:
                 watcher.prepared(name, time.perf_counter() - began)
-            if known[key] is not None:
-                return theirs(known[key], name, *args, **options)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
-            known[key] = None
-            watcher.failed(name, error)
-        return theirs(program, name, *args, **options)
+        return known[key]
+
+    @contextmanager
+    def tapped_before(self) -> Iterator[None]:
+        """What the current thread lowers has its taps already."""
+        self._here.leaves = True
+        try:
+            yield
+        finally:
+            self._here.leaves = False
 
     def _with_taps(self, program: Any, name: str, replicas: int, watcher: Watcher) -> Any | None:
         place = outermost(name)

@@ -61,7 +61,7 @@ class Settings:
     @cached_property
     def handing(self) -> Settings | None:
         """The same for programs that do; None where they must not: what is echoed is written when it happens."""
-        return replace(self, hands_over=True) if self.debug and not self.echo and self.watch is None else None
+        return replace(self, hands_over=True) if self.debug and not self.echo else None
 
 
 class Box:
@@ -102,7 +102,7 @@ class Capture:
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
         self.lanes = LaneHooks(self._wants_lanes)
-        self.handover = HandoverHooks(self._make_teller, lambda: self.gate.closed)
+        self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self._replacing = (
             self._hooks,
             self._callback_hooks,
@@ -198,8 +198,13 @@ class Capture:
                 gate.may_pass(bundle, arrays)
             return ()
 
-        chosen = cast("BundleRecorder", record)
-        chosen.taps = bundle.taps
+        def tell(time_ns: int, thread: int, *arrays: np.ndarray) -> None:
+            if not all(switch.off for switch in switches):
+                put((stamps.at(time_ns, thread), *arrays))
+
+        chosen, teller = cast("BundleRecorder", record), cast("BundleTeller", tell)
+        chosen.taps = teller.taps = bundle.taps
+        chosen.teller = teller
         return chosen
 
     def _wants_lanes(self) -> bool:
@@ -313,12 +318,23 @@ def nesting_of(equation: Equation) -> Nesting:
 
 
 class BundleRecorder(Protocol):
-    """A recorder of several taps."""
+    """A recorder of several taps, and what is told instead where they are results of their program."""
 
     taps: tuple[Tap, ...]
+    teller: BundleTeller
 
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
         """See `Recorder`."""
+        ...
+
+
+class BundleTeller(Protocol):
+    """What is told of several taps, see `_jax.straight.Teller`."""
+
+    taps: tuple[Tap, ...]
+
+    def __call__(self, time_ns: int, thread: int, *arrays: np.ndarray) -> None:
+        """See `_jax.straight.Teller`."""
         ...
 
 

@@ -84,7 +84,9 @@ STRAIGHT = {
     "no result": only_says,
     "other types": of_other_types,
     "a few layers": lambda x: layers(x, 4),
-    "split over devices": lambda x: said(jax.device_put(jnp.outer(jnp.arange(8.0), x[0]), NamedSharding(mesh(), P("d")))),
+    "split over devices": lambda x: said(
+        jax.device_put(jnp.outer(jnp.arange(8.0), x[0]), NamedSharding(mesh(), P("d")))
+    ),
     "the same on several devices": lambda x: jax.device_put(said(x), NamedSharding(mesh(), P())),
 }
 CALLING = {
