@@ -47,7 +47,8 @@ def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str)
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_what_opens_has_none_either(harness: Harness, theme: str):
-    panel = harness.open(state="running", rate=300, seconds=4, theme=theme)
+    panel = harness.open(state="running", rate=300, seconds=4, theme=theme, notes=3)
+    panel.locator(".note-text").first.click()
     panel.get_by_test_id("find").fill("loss")
     harness.page.evaluate("() => kernel.stop()")  # Where rows run by, a slow machine cannot click one.
     panel.locator(".row").nth(3).click()

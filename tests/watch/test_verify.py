@@ -179,8 +179,8 @@ def test_what_watching_costs_is_told_before_it_is_paid():
 
         with jdw.capture(watch=True, every=every) as run:
             jax.block_until_ready(jax.jit(program)(large))
-        (note,) = [note for note in began[0] if "are watched" in note]
-        assert "kB each time" in note and "an estimate" in note
+        (note,) = [note for note in began[0] if "are expected to take" in note]
+        assert "kB a step" in note and "an estimate" in note
         watch = run.options.watch
         assert watch is not None
         seen = run.watch_seen()
@@ -203,6 +203,6 @@ def test_without_numba_more_is_expected_and_it_is_said_what_to_install(monkeypat
         seen = run.watch_seen()
         assert seen is not None
         expected.append(expected_slowdown({seen.works[site.id] for site in run.watched}))
-        notes += [note for note in run.status().notes if "are watched" in note]
+        notes += [note for note in run.status().notes if "are expected to take" in note]
     assert 1 < expected[0] < expected[1]
     assert ["jax-debug-widgets[fast]" in note for note in notes] == [False, True]

@@ -69,7 +69,7 @@ export function Panel({ run, ui, dark }: Props) {
     >
       <Header run={run} ui={ui} status={status} />
       <Life run={run} ui={ui} status={status} />
-      <Notes problem={run.problem} notes={status.notes} lost={run.gone && run.active} />
+      <Notes run={run} ui={ui} notes={status.notes} />
       <Tabs run={run} ui={ui} />
       <div class="body" role="tabpanel" id="body" aria-labelledby={`tab-${tab}`}>
         <Body run={run} ui={ui} status={status} dark={dark.value} />
