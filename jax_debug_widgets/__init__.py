@@ -100,8 +100,8 @@ def capture(
         of `h` alone.
       when: an expression over names of the program that is looked at on the device (`"abs(logits).max() > 10"`, gradients as
         `grad.logits`): what is watched in that function or loop body is taken only where it holds, for any element.
-      break_on: events at which the program stops: `"nonfinite"`, a site (`"train.py:41"`, its number or name), or an
-        expression over captured values (`"loss > 10"`). Looked at on the host, when an event fires anyway.
+      break_on: events at which the program stops: `"nonfinite"` (each site where it becomes so), a site (`"train.py:41"`, its
+        number or name), or an expression over captured values (`"loss > 10"`). Looked at on the host, when an event fires.
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
 
@@ -240,7 +240,7 @@ def verify(
 
     The function is called seven times: once outside any capture, which the results are compared with, three times captured
     and three times watched as well, of which the times are. Each has copies of the arguments, so those that are donated
-    stay. Its effects happen each time. What was found is also among the notes of the run.
+    stay. Its effects happen each time; what it prints is in the run, and not written. What was found is also in its notes.
 
     ```python
     found = jax_debug_widgets.verify(train_step, params, batch, options={"watch": "h,logits"})

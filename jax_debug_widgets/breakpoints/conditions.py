@@ -53,7 +53,7 @@ def parse_condition(text: str) -> Condition:
     """
     text = text.strip()
     if text == "nonfinite":
-        return Condition(text, _nonfinite_lanes, lambda site: bool(site.values))
+        return Condition(text, _Onset(), lambda site: bool(site.values))
     if _PLACE.fullmatch(text):
         at_it = partial(_is_at, place=text)
         return Condition(text, lambda tap, _arrays: list(tap.lane_order) if at_it(tap.site) else [], at_it)
@@ -135,6 +135,20 @@ def variables_of(tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]
 def is_inexact(array: np.ndarray) -> bool:
     """Whether it may hold NaN; `bfloat16` and the like are no NumPy floats."""
     return array.dtype.kind in "fc" or (array.dtype.kind == "V" and array.dtype.name.startswith(("bfloat", "float")))
+
+
+class _Onset:
+    """Lanes that are not finite and were at the firing before: who has seen a NaN need not stop for it in every iteration."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[int, tuple[int, ...]], Lanes] = {}
+        """By site and device."""
+
+    def __call__(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
+        here = tap.site.id, tap.coordinates_of(arrays)
+        lanes, before = _nonfinite_lanes(tap, arrays), self._before.get(here, [])
+        self._before[here] = lanes
+        return [lane for lane in lanes if lane not in before] if before else lanes
 
 
 def _nonfinite_lanes(tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:

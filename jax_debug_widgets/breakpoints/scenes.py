@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.arrays import shown
 from jax_debug_widgets._jax.stack import StackFrame
 from jax_debug_widgets.breakpoints.conditions import nonfinite_words, variables_of
 from jax_debug_widgets.breakpoints.stop import Replaceable, Scene
@@ -33,7 +33,7 @@ def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str,
     stopped = stopped_lanes(tap, arrays, point)
 
     def frames(lane: tuple[int, ...]) -> list[StackFrame]:
-        values = [on_cpu(np.asarray(value)) for value in tap.values_of(arrays, lane)]
+        values = [shown(np.asarray(value)) for value in tap.values_of(arrays, lane)]
         return point.frames(values) or [frame_of_site(tap, arrays, lane)]
 
     words = nonfinite_words(tap, arrays) if condition else ""
@@ -103,7 +103,7 @@ def frame_of_site(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> StackFrame
         function=site.function,
         first_line=1,
         source=tuple(line.rstrip("\n") for line in linecache.getlines(site.file)),
-        variables={name: on_cpu(np.asarray(value)) for name, value in values.items()},
+        variables={name: shown(np.asarray(value)) for name, value in values.items()},
         globals=globals_of(site.file),
     )
 

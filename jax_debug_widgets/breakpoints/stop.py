@@ -11,7 +11,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.arrays import shown
 from jax_debug_widgets._jax.stack import StackFrame
 
 How = Literal["continue", "next", "all", "quit", "step", "into", "out", "line"]
@@ -64,7 +64,7 @@ class Replaceable:
     def value(self, lane: tuple[int, ...]) -> Any:
         """What goes on in one lane."""
         parts = [array[_index(lane, mapped)] for array, mapped in zip(self.given, self._mapped, strict=True)]
-        return jax.tree.unflatten(self._tree, [on_cpu(np.asarray(part)) for part in parts])
+        return jax.tree.unflatten(self._tree, [shown(np.asarray(part)) for part in parts])
 
     def set(self, lane: tuple[int, ...], value: Any) -> None:
         """Go on with `value` in this lane (in all, where the value is the same for all).

@@ -22,7 +22,8 @@ def findings(run: Run) -> list[Finding]:
     """Sites that fired less often than their program says, or show a tracer; phantoms."""
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
-        *(finding for finding in formatted if finding),
+        # A line that is traced for several types shows several tracers, and is to be corrected once.
+        *{finding.message: finding for finding in formatted if finding}.values(),
         *run.expectations.findings(),
         *phantoms_in(run.store),
     ]

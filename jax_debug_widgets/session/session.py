@@ -14,6 +14,7 @@ import jax
 
 from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.hooks import is_capturing
+from jax_debug_widgets._jax.silence import without_prints
 from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.tracing import tracing_now
 from jax_debug_widgets._jax.waits import Waits
@@ -349,7 +350,12 @@ class Session:
             finally:
                 self.capture.discard(_UNREAD)
 
-        return verify(run, self.capture.explaining, unwatched, function, args, kwargs)
+        @contextmanager
+        def uncaptured() -> Iterator[None]:
+            with without_prints(), self.capture.explaining():
+                yield
+
+        return verify(run, uncaptured, unwatched, function, args, kwargs)
 
     def step(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run import Run
 
 _WAYS = {
-    "shell": "in the thread of the shell channel, while a cell runs",
-    "control": "through the control channel, while a cell runs",
+    "shell": "while the main thread runs a cell",
+    "control": "while the main thread runs a cell, by the control channel",
     "stdin": "when the cell has ended; at a breakpoint, JAX's prompt (--prompt)",
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.arrays import on_cpu, shown
 from jax_debug_widgets._jax.equation import restore_types
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Renderer:
 
     def _printed(self, text: Callable[..., str], values: Sequence[Any]) -> str:
         if self._as_jax:
-            operands = restore_types([on_cpu(np.asarray(value)) for value in values], self._equation.types)
+            operands = restore_types([shown(np.asarray(value)) for value in values], self._equation.types)
         else:
             operands = [_as_numpy(value) for value in values]
         args, kwargs = self._unflatten(operands)

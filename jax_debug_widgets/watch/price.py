@@ -87,12 +87,11 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
         times = f"{max((one.watching for one in works), default=0) * 1e-6:.2g} ms longer a call, {times}"
     with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
-    are = "is" if len(sites) == 1 else "are"
+    # What comes first is all that a line of the panel has room for.
     return (
-        f"{plural(len(sites), 'value')} {are} watched, {in_bytes(nbytes)} each time that all of them are computed: the "
-        f"programs are expected to take about {times} (an estimate; `%jaxdebug verify F(X)` measures it, and whether the "
-        "results stay the same to the bit). To pay less name some of them (--watch NAMES), or watch every N-th step "
-        f"(--every N){with_numba}."
+        f"With {plural(len(sites), 'watched value')} ({in_bytes(nbytes)} a step) programs are expected to take about {times}. "
+        "It is an estimate: `%jaxdebug verify F(X)` measures it, and whether the results stay the same to the bit. "
+        f"To pay less name some of them (--watch NAMES), or watch every N-th step (--every N){with_numba}."
     )
 
 

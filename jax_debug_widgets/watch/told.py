@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
 NOT_COMPILED = "its function has not been traced for a compiled program here"
+UNJITTED = "computed outside any function, where nothing is compiled"
 WHILE_TRACING = "known while tracing: no array operation computes it"
 IS_KEY = "a PRNG key: there are no numbers in it"
 NOT_NEEDED = (
@@ -80,7 +81,7 @@ def without_values(name: str, seen: Seen) -> str:
         if not any(name in line for line in source_of(file).lines):
             continue
         _, places = named_places(file, seen)
-        for place in sorted(places, key=lambda one: one.why == NOT_COMPILED):  # The least that can be said.
+        for place in sorted(places, key=lambda one: one.why in (NOT_COMPILED, UNJITTED)):  # The least that can be said.
             if place.name == name and place.why not in ("", NOT_WATCHED):
                 return f"{name!r} (line {place.span.line}) has no values: {place.why}."
     return ""
@@ -128,9 +129,10 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
     if values:
         return "" if any(values.values()) else NOT_WATCHED
     function = statement.function
-    if function is None or (file, function.name) not in seen.functions:
-        is_rule = function is not None and function.name.rpartition(".")[2] in source.rules
-        return RULE if is_rule else NOT_COMPILED
+    if function is None:
+        return UNJITTED
+    if (file, function.name) not in seen.functions:
+        return RULE if function.name.rpartition(".")[2] in source.rules else NOT_COMPILED
     if parts_of(statement.value) and not statement.whole:
         return SEVERAL
     if statement.is_return and _is_alias(statement.value):

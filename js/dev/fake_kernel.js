@@ -37,6 +37,14 @@ const SITES = [
 const [X, G, Y] = [2, 3, 6];
 const PATTERN = [0, X, G, 1, X, 0, G, X, 1, 4, G, Y, Y, Y, Y, Y, Y, Y, Y, 5];
 
+const NOTES = [
+  "With 22 watched values (1.2 MB a step) programs are expected to take about 1.4 times as long. It is an estimate: " +
+    "`%jaxdebug verify F(X)` measures it, and whether the results stay the same to the bit. To pay less name some of " +
+    "them (--watch NAMES), or watch every N-th step (--every N).",
+  "train.py:41 (loss) fired 1 of 200 times: XLA has moved it out of its loop.",
+  "train.py:52 (acc) is muted: `%jaxdebug unmute 5` records it again.",
+];
+
 const noise = () => Math.random() + Math.random() + Math.random() - 1.5;
 const VALUES = [
   (t) => 2.3 * Math.exp(-t / 95) + 0.12 + 0.03 * noise() * Math.exp(-t / 300),
@@ -60,7 +68,7 @@ const LINES = [
 
 export class FakeKernel {
   /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
-  constructor(run, { rate, seconds, state, calls = 1, watch = null, title = "train(params, digits, key)" }) {
+  constructor(run, { rate, seconds, state, calls = 1, watch = null, notes = 0, title = "train(params, digits, key)" }) {
     Object.assign(this, {
       watch: watch && new FakeWatch(SITES.length + 1, watch),
       watchRate: watch?.rate ?? 0,
@@ -70,6 +78,7 @@ export class FakeKernel {
       seconds,
       state,
       title,
+      notes,
       calls: [],
       events: [],
       sent: 0,
@@ -275,7 +284,7 @@ export class FakeKernel {
         timeout: 30,
         waits: [[3.4, 3.8]],
       },
-      notes: [],
+      notes: NOTES.slice(0, this.notes),
       breakpoints: this.debugger.breakpoints,
       paused: this.debugger.stop !== null,
       stoppable: this.state === "running",

@@ -1,7 +1,7 @@
 // Feeds the built bundle with a made-up training run through a fake model. Options in the hash: theme, tab, rate
 // (events per second), seconds (of the run that have passed at the start), state, calls, stop (breakpoint, step); watch
 // (executions per second of code whose values are watched), sites (of a library, watched too), nan (the step from which
-// some are not finite).
+// some are not finite); notes (how many).
 import { FakeKernel } from "./fake_kernel.js";
 
 const options = new URLSearchParams(location.hash.slice(1));
@@ -14,6 +14,7 @@ const kernel = new FakeKernel("demo", {
   seconds: Number(option("seconds", 4)),
   state: option("state", "running"),
   calls: Number(option("calls", 1)),
+  notes: Number(option("notes", 0)),
   watch: options.has("watch")
     ? { rate: Number(option("watch", 1)), library: Number(option("sites", 0)), nanAt: Number(option("nan", 1e9)) }
     : null,

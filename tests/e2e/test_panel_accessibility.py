@@ -47,7 +47,8 @@ def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str)
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_what_opens_has_none_either(harness: Harness, theme: str):
-    panel = harness.open(state="running", rate=300, seconds=4, theme=theme)
+    panel = harness.open(state="running", rate=300, seconds=4, theme=theme, notes=3)
+    panel.locator(".note-text").first.click()
     panel.get_by_test_id("find").fill("loss")
     harness.page.evaluate("() => kernel.stop()")  # Where rows run by, a slow machine cannot click one.
     panel.locator(".row").nth(3).click()
@@ -134,3 +135,32 @@ def test_the_keys_are_listed_and_the_list_is_closed_by_escape(harness: Harness):
     )
     harness.page.keyboard.type("m /")
     assert panel.get_by_test_id("filter").input_value() == "m /"
+
+
+def test_the_focus_stays_in_the_panel_when_what_has_it_goes_away(harness: Harness):
+    """Elsewhere a notebook takes the next key for a command: 4 makes a heading of a cell."""
+    panel = harness.open(state="done", rate=300, seconds=4, watch=2)
+    keys = harness.page.keyboard
+
+    def wait_for_focus(selector: str) -> None:
+        panel.locator(f"{selector}:focus").wait_for()
+
+    panel.get_by_test_id("tab-streams").click()
+    stream = "[data-testid=stream-unordered] .viewport"
+    panel.locator(stream).focus()
+    keys.press("ArrowUp")
+    panel.get_by_label("Close the detail").focus()
+    keys.press("Enter")
+    wait_for_focus(stream)
+    keys.press("?")
+    panel.get_by_test_id("keys").wait_for()
+    keys.press("Escape")
+    wait_for_focus(stream)
+    keys.press("5")
+    wait_for_focus("#body[aria-labelledby=tab-timeline]")
+    keys.press("2")
+    panel.get_by_test_id("value").first.click()
+    panel.get_by_test_id("inspect").get_by_label("Close the detail").focus()
+    keys.press("Escape")
+    panel.get_by_test_id("inspect").wait_for(state="detached")
+    wait_for_focus("#body[aria-labelledby=tab-source]")

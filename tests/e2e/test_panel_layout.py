@@ -97,11 +97,11 @@ def test_each_view_is_laid_out_as_before(harness: Harness):
     assert {view: moved(stored[view], found[view]) for view in PARTS} == {view: [] for view in PARTS}
 
 
-@pytest.mark.parametrize("width", [320, 400, 528, 828, 1280])
+@pytest.mark.parametrize("width", [320, 400, 528, 600, 828, 1280])
 def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: int):
     """By a scroll bar, or by a tooltip."""
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
-    panel = harness.open(state="running", rate=200, seconds=4, calls=4, watch=2)
+    panel = harness.open(state="running", rate=200, seconds=4, calls=4, watch=2, notes=3)
     for view in [*PARTS, "source"]:
         panel.get_by_test_id(f"tab-{view}").click()
         panel.locator(f"#tab-{view}[aria-selected=true]").wait_for()
@@ -125,6 +125,22 @@ def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Ha
     assert name and numbers and code and own
     assert name["width"] > 30 and numbers["width"] >= 90 and numbers["x"] + numbers["width"] <= own["x"] + own["width"]
     assert code["height"] >= 4 * 22, "lines"
+
+
+@pytest.mark.parametrize("width", [400, 600, 828])
+def test_the_list_keeps_its_lines_whatever_stands_around_it(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, notes=3)
+    notes = panel.locator(".note-text")
+    assert len(set(notes.evaluate_all("notes => notes.map(note => note.offsetHeight)"))) == 1, "a line each"
+    notes.first.click()
+    panel.get_by_test_id("tab-source").click()
+    panel.locator("[data-testid=source]:not(:has(.source-note))").wait_for()
+    panel.get_by_test_id("value").first.click()
+    panel.get_by_test_id("inspect").wait_for()
+    code, title = panel.get_by_test_id("code").bounding_box(), panel.locator(".title").bounding_box()
+    assert code and code["height"] >= 3.9 * 22, "lines"
+    assert title and title["width"] > 60
 
 
 @pytest.mark.parametrize("width", [232, 464, 828])

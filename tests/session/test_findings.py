@@ -33,6 +33,19 @@ def test_an_f_string_is_flagged_with_the_corrected_line(wrap):
     assert finding.message in run.status().notes
 
 
+def test_an_f_string_that_is_traced_for_several_types_is_told_once():
+    @jax.jit
+    def f(x):
+        jax.debug.print(f"loss {x}")
+        return x
+
+    with jdw.capture() as run:
+        f(jnp.float32(1)), f(jnp.int32(1)), f(jnp.ones(2))
+    assert len({event.text for event in run.events}) == 3
+    [finding] = run.findings
+    assert [note for note in run.status().notes if "formatted while tracing" in note] == [finding.message]
+
+
 def test_a_format_with_a_value_is_not_flagged():
     with jdw.capture() as run:
         jax.jit(lambda x: jax.debug.print("Tracer(x) {x}", x=x))(1.0)

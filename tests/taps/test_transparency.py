@@ -273,6 +273,21 @@ def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed)
         assert run.events[0].text == "x [0. 1. 2.]"
 
 
+def test_what_was_recorded_is_read_whatever_transfers_are_guarded_against():
+    with jdw.capture() as run:
+        jax.jit(lambda x, key: jax.debug.print("{x!r} {x.dtype} {key}", x=x, key=key))(
+            jnp.arange(3.0), jax.random.key(1)
+        )
+    text = run.events[0].text
+    with jdw.capture() as again:
+        jax.jit(lambda x, key: jax.debug.print("{x!r} {x.dtype} {key}", x=x, key=key))(
+            jnp.arange(3.0), jax.random.key(1)
+        )
+    with jax.transfer_guard("disallow_explicit"):
+        assert again.events[0].text == text
+        assert text in str(again.panel._repr_mimebundle_())
+
+
 def test_a_program_whose_taps_cannot_be_put_in_runs_as_without_us_and_a_note_says_so(monkeypatch, capfd):
     @jax.jit
     def program(x):

@@ -16,7 +16,7 @@ from jax import lax
 import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import named_places
 from jax_debug_widgets.watch.seen import UNCOMPILED
-from jax_debug_widgets.watch.told import RULE, SEVERAL
+from jax_debug_widgets.watch.told import RULE, SEVERAL, UNJITTED
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.array([0.5, -0.25, 0.0], np.float32)
@@ -502,6 +502,12 @@ def test_a_rule_for_derivatives_says_why_its_names_are_not_watched(watched):
     run = watched(jax.jit(jax.grad(lambda x: double(x).sum())), jnp.asarray(X))
     _, places = named_places(__file__, run.watch_seen())
     assert [place.why for place in places if place.name == "pulled_back"] == [RULE]
+
+
+def test_what_is_computed_outside_a_function_says_so(watched):
+    run = watched(jax.jit(lambda x: x * 2), jnp.asarray(X))
+    _, places = named_places(__file__, run.watch_seen())
+    assert [(place.name, place.why) for place in places if place.span.line < 24] == [(name, UNJITTED) for name in "WBX"]
 
 
 def test_a_value_that_a_function_and_its_caller_call_by_one_name_is_one(watched, agrees):

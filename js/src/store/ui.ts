@@ -59,6 +59,9 @@ export interface UiState {
   stop: Signal<number>;
   /** The list of keys is open. */
   keys: Signal<boolean>;
+  /** The notes that are not shown any more, and those shown in full. */
+  dismissed: Signal<ReadonlySet<string>>;
+  openNotes: Signal<ReadonlySet<string>>;
 }
 
 export function createUi(): UiState {
@@ -88,6 +91,8 @@ export function createUi(): UiState {
     draft: signal(""),
     stop: signal(-1),
     keys: signal(false),
+    dismissed: signal<ReadonlySet<string>>(new Set()),
+    openNotes: signal<ReadonlySet<string>>(new Set()),
   };
 }
 

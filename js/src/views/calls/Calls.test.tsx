@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { click, find, showTab, texts } from "../../../test/screen";
+import { all, click, find, press, showTab, texts } from "../../../test/screen";
+import type { CallMessage } from "../../transport/wire";
 
 describe("the calls", () => {
   it("are a table in which failures stand out", () => {
@@ -23,6 +24,20 @@ describe("the calls", () => {
     ]);
     click("tbody button");
     expect(ui.call.value).toBe(1);
+  });
+
+  it("are gone through with the arrow keys, and reached by one Tab", () => {
+    const [call] = goldenBatch("small").calls;
+    const calls = [1, 2, 3].map((id) => ({ ...call, id }) as CallMessage);
+    const { ui } = showTab("calls", goldenBatch("small", { calls }));
+    const reached = () => all("tbody [tabindex='0']").map((button) => button.closest("tr")?.dataset.call);
+    expect(reached()).toEqual(["3"]);
+    press("tr[data-call='3'] button", "ArrowDown");
+    expect([ui.call.value, reached()]).toEqual([2, ["2"]]);
+    expect(document.activeElement?.closest("tr")?.dataset.call).toBe("2");
+    press("tr[data-call='2'] button", "ArrowUp");
+    press("tr[data-call='3'] button", "ArrowUp");
+    expect(ui.call.value).toBe(3);
   });
 
   it("show what Python's print wrote while tracing, below the call", () => {

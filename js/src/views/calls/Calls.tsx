@@ -1,4 +1,5 @@
 /** The calls of jitted functions as a table. Choosing one shows its life above. */
+import { arrowMove } from "../../kit/arrows";
 import { count, plural, seconds } from "../../kit/format";
 import { wasEnded } from "../../kit/states";
 import { failed, launched, runStart } from "../../store/life";
@@ -38,6 +39,8 @@ export function Calls({ run, ui, status }: Props) {
     );
   }
   const shown = ui.call.value ?? calls[0]?.id;
+  const listed = calls.slice(0, MOST_ROWS);
+  const reached = listed.find(({ id }) => id === shown) ?? listed[0];
   const columns = calls.some(({ error }) => error) ? [...COLUMNS, "error"] : COLUMNS;
   return (
     <div class="calls" data-testid="calls">
@@ -51,14 +54,15 @@ export function Calls({ run, ui, status }: Props) {
             ))}
           </tr>
         </thead>
-        <tbody>
-          {calls.slice(0, MOST_ROWS).map((call) => (
+        <tbody onKeyDown={move}>
+          {listed.map((call) => (
             <CallRow
               key={call.id}
               call={call}
               barrier={status.barrier.state}
               columns={columns.length}
               chosen={call.id === shown}
+              isReached={call === reached}
               choose={() => {
                 ui.call.value = call.id;
               }}
@@ -71,15 +75,26 @@ export function Calls({ run, ui, status }: Props) {
   );
 }
 
+/** Of hundreds of calls the Tab key reaches one; the arrow keys go on from there. */
+function move(event: KeyboardEvent): void {
+  const step = arrowMove(event)?.[0];
+  if (!step) return;
+  const names = [...(event.currentTarget as HTMLElement).querySelectorAll("button")];
+  const next = names[names.indexOf(event.target as HTMLButtonElement) + step];
+  next?.focus();
+  next?.click();
+}
+
 interface RowProps {
   call: CallMessage;
   barrier: string;
   columns: number;
   chosen: boolean;
+  isReached: boolean;
   choose: () => void;
 }
 
-function CallRow({ call, barrier, columns, chosen, choose }: RowProps) {
+function CallRow({ call, barrier, columns, chosen, isReached, choose }: RowProps) {
   const bad = failed(call);
   return (
     <>
@@ -90,7 +105,14 @@ function CallRow({ call, barrier, columns, chosen, choose }: RowProps) {
       >
         <td class="number">{call.id}</td>
         <th scope="row">
-          <button type="button" class="mono" onClick={choose} title="Show the life of this call">
+          <button
+            type="button"
+            class="mono"
+            tabIndex={isReached ? 0 : -1}
+            aria-pressed={chosen}
+            onClick={choose}
+            title="Show the life of this call"
+          >
             {call.name}
           </button>
         </th>

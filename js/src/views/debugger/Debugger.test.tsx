@@ -80,7 +80,7 @@ describe("a stop", () => {
     click("[data-resume=continue]");
     answer(run, { type: "error", message: "Another stop is there." } as Message);
     expect(isDisabled("[data-resume=continue]")).toBe(false);
-    expect(texts("[data-testid=notes] li")).toEqual(["Another stop is there."]);
+    expect(texts("[data-testid=notes] .note-text")).toEqual(["Another stop is there."]);
     expect(label("[data-testid=state]")).toBe("Paused");
   });
 
@@ -421,6 +421,6 @@ describe("pause and stop", () => {
     click("[data-testid=pause]");
     answer(run, { type: "error", message: "Nothing runs." } as Partial<Message>);
     expect(label("[data-testid=state]")).toBe("Running");
-    expect(texts("[data-testid=notes] li")).toEqual(["Nothing runs."]);
+    expect(texts("[data-testid=notes] .note-text")).toEqual(["Nothing runs."]);
   });
 });

@@ -10,8 +10,9 @@ export function Keys({ ui }: { ui: UiState }) {
   const open = ui.keys.value;
   useEffect(() => {
     if (!open) return;
+    const before = (dialog.current?.getRootNode() as ShadowRoot | undefined)?.activeElement;
     dialog.current?.showModal();
-    return () => dialog.current?.close();
+    return () => (before as HTMLElement | null)?.focus();
   }, [open]);
   if (!open) return null;
   const close = () => {

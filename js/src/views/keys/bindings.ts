@@ -52,7 +52,7 @@ export const KEYS: readonly Key[] = [
     words: "close the list or the detail; show all calls and sites",
     does: ({ ui }) => {
       if (ui.keys.value) return flip(ui.keys);
-      for (const state of [ui.event, ui.anchor, ui.onlyCall, ui.site]) state.value = null;
+      for (const state of [ui.event, ui.anchor, ui.value, ui.onlyCall, ui.site]) state.value = null;
     },
   },
 ];
@@ -62,6 +62,7 @@ export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓", "in a stream: choose an event; with Shift, several"],
   ["↑ ↓ Enter w", "in the source: choose a line, plot its value, watch it or not; with Shift, the next line with one"],
   ["← → Space", "in the source: a step back, on; with Shift, the end of long lines; all values of the line"],
+  ["↑ ↓", "in the calls: the life of the next one"],
   ["← →", "in the row of views: the next view"],
   ["+ − ← → 0", "in a chart or the timeline: zoom, move, show all"],
   ["↑ ↓ ← →", "in an array: read out its elements"],

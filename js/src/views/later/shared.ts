@@ -5,6 +5,7 @@
 export { signal } from "@preact/signals";
 export { Fragment, h } from "preact";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+export { arrowMove } from "../../kit/arrows";
 export { brief, count, plural, seconds, value } from "../../kit/format";
 export { download } from "../../kit/give";
 export { clearCanvas, useSize } from "../../kit/size";

@@ -1,20 +1,71 @@
-/** What the kernel, or this page, wants said about the run. */
+/** What the kernel, or this page, wants said about the run: each a line that opens, until it is dismissed. */
+import type { RunStore } from "../../store/run";
+import { toggled, type UiState } from "../../store/ui";
+
+const GONE = "The kernel is gone. What had arrived is still here; run the cell again for the rest.";
+
 interface Props {
-  problem: string;
+  run: RunStore;
+  ui: UiState;
   notes: readonly string[];
-  /** The kernel went away while the run was going on. */
-  lost: boolean;
 }
 
-export function Notes({ problem, notes, lost }: Props) {
-  if (!problem && !lost && notes.length === 0) return null;
+export function Notes({ run, ui, notes }: Props) {
+  run.watch();
+  const lost = run.gone && run.active ? [GONE] : [];
+  const shown = [...new Set([...lost, ...notes])].filter((note) => !ui.dismissed.value.has(note));
+  if (!run.problem && shown.length === 0) return null;
   return (
-    <ul class="notes" data-testid="notes">
-      {lost && <li>The kernel is gone. What had arrived is still here; run the cell again for the rest.</li>}
-      {problem && <li class="bad-text">{problem}</li>}
-      {notes.map((note) => (
-        <li key={note}>{note}</li>
+    <ul class="notes" data-testid="notes" aria-label="Notes">
+      {run.problem && <Note text={run.problem} tone="bad-text" ui={ui} dismiss={() => run.complain("")} />}
+      {shown.map((note) => (
+        <Note
+          key={note}
+          text={note}
+          ui={ui}
+          dismiss={() => {
+            ui.dismissed.value = toggled(ui.dismissed.value, note);
+          }}
+        />
       ))}
     </ul>
   );
+}
+
+function Note({ text, tone = "", ui, dismiss }: { text: string; tone?: string; ui: UiState; dismiss(): void }) {
+  const isOpen = ui.openNotes.value.has(text);
+  return (
+    <li class={`note ${tone}`}>
+      <button
+        type="button"
+        class="note-text"
+        title={isOpen ? undefined : text}
+        aria-expanded={isOpen}
+        onClick={() => {
+          ui.openNotes.value = toggled(ui.openNotes.value, text);
+        }}
+      >
+        {text}
+      </button>
+      <button
+        type="button"
+        class="close"
+        title="Dismiss the note"
+        aria-label={`Dismiss: ${text}`}
+        onClick={(event) => {
+          focusBeside(event.currentTarget);
+          dismiss();
+        }}
+      >
+        ×
+      </button>
+    </li>
+  );
+}
+
+/** Whoever dismisses by the keyboard stays here: at the next note, the one before, or the chosen view's tab. */
+function focusBeside(button: HTMLElement): void {
+  const note = button.closest("li");
+  const beside = (note?.nextElementSibling ?? note?.previousElementSibling)?.querySelector<HTMLElement>(".close");
+  (beside ?? button.closest(".panel")?.querySelector<HTMLElement>("[role=tab][aria-selected=true]"))?.focus();
 }

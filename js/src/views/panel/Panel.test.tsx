@@ -5,6 +5,7 @@ import { all, change, click, find, press, show, showTab, status, texts, type } f
 import { createUi, type UiState } from "../../store/ui";
 import type { CallMessage } from "../../transport/wire";
 
+const NOTES = "[data-testid=notes] .note-text";
 const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30, waits: [] };
 
 describe("the panel", () => {
@@ -36,7 +37,31 @@ describe("the panel", () => {
 
   it("says what the kernel wants said", () => {
     show(goldenBatch("small", { status: status({ notes: ["muted: x"] }) }));
-    expect(texts("[data-testid=notes] li")).toEqual(["muted: x"]);
+    expect(texts(NOTES)).toEqual(["muted: x"]);
+  });
+
+  it("opens a note and dismisses it, and the focus stays near", () => {
+    const notes = ["muted: x", "muted: y"];
+    const run = show(goldenBatch("small", { status: status({ notes }) }));
+    const complain = () =>
+      act(() => {
+        run.store.complain("The barrier timed out.");
+        run.draw();
+      });
+    const isOpen = () => all(NOTES).map((note) => note.getAttribute("aria-expanded"));
+    click(NOTES);
+    expect(isOpen()).toEqual(["true", "false"]);
+    complain();
+    click("[aria-label='Dismiss: muted: x']");
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Dismiss: muted: y");
+    click("[aria-label='Dismiss: muted: y']");
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Dismiss: The barrier timed out.");
+    click("[aria-label='Dismiss: The barrier timed out.']");
+    expect(document.activeElement?.id).toBe("tab-streams");
+    change(run, goldenBatch("small", { status: status({ notes: [...notes, "muted: z"] }) }));
+    expect(texts(NOTES)).toEqual(["muted: z"]);
+    complain();
+    expect(texts(NOTES)).toEqual(["The barrier timed out.", "muted: z"]);
   });
 });
 
@@ -59,7 +84,7 @@ describe("the header", () => {
       run.draw();
     });
     expect(find("[data-testid=barrier]")).toHaveProperty("disabled", false);
-    expect(texts("[data-testid=notes] li")).toEqual(["The barrier timed out."]);
+    expect(texts(NOTES)).toEqual(["The barrier timed out."]);
   });
 
   it.each([
@@ -115,7 +140,7 @@ describe("the header", () => {
       run.draw();
     });
     expect(find("[data-testid=state]").textContent).toBe("Kernel gone");
-    expect(texts("[data-testid=notes] li")[0]).toContain("run the cell again");
+    expect(texts(NOTES)[0]).toContain("run the cell again");
   });
 });
 

@@ -15,6 +15,7 @@ import { Scrubber } from "../scrubber/Scrubber";
 import { Streams } from "../streams/Streams";
 import { Timeline } from "../timeline/Timeline";
 import { tabOf } from "./available";
+import { useFocusKept } from "./focus";
 import { Notes } from "./Notes";
 import { Tabs } from "./Tabs";
 
@@ -41,6 +42,7 @@ export function Panel({ run, ui, dark }: Props) {
   useClock(run);
   useLatency(run, root);
   useOnScreen(run, root);
+  useFocusKept(root, run.status !== undefined);
   const { status } = run;
   if (!status) return null;
   const tab = tabOf(run, ui);
@@ -69,9 +71,9 @@ export function Panel({ run, ui, dark }: Props) {
     >
       <Header run={run} ui={ui} status={status} />
       <Life run={run} ui={ui} status={status} />
-      <Notes problem={run.problem} notes={status.notes} lost={run.gone && run.active} />
+      <Notes run={run} ui={ui} notes={status.notes} />
       <Tabs run={run} ui={ui} />
-      <div class="body" role="tabpanel" id="body" aria-labelledby={`tab-${tab}`}>
+      <div class="body" role="tabpanel" id="body" tabIndex={-1} aria-labelledby={`tab-${tab}`}>
         <Body run={run} ui={ui} status={status} dark={dark.value} />
       </div>
       <Arrival run={run} ui={ui} root={root} />

@@ -27,7 +27,7 @@ export function Sites({ run, ui, status, dark }: Props) {
           <span class="grow" />
           <span title="How often: what a vmap fires once is an event of each lane">fired</span>
           <span class="every" title="Record one firing of so many">
-            1 of
+            every
           </span>
           <span class="eye" title="Whether its firings are recorded">
             rec

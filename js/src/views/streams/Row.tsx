@@ -89,16 +89,18 @@ interface TextProps {
   select: () => void;
 }
 
+/** By keyboard a line is opened by choosing it. */
 function Text({ text, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
   const line = (lines[0] as string).replace(OUTER_FUNCTIONS, "").slice(0, MOST_CHARACTERS);
   return (
     <span class="text" title={text.slice(0, MOST_CHARACTERS)}>
-      {find?.test(line) ? markFound(line, find) : scalar ? markNonFinite(line) : line}
+      <span class="line">{find?.test(line) ? markFound(line, find) : scalar ? markNonFinite(line) : line}</span>
       {lines.length > 1 && (
         <button
           type="button"
           class="expander"
+          tabIndex={-1}
           aria-expanded={expanded}
           onClick={(event) => {
             event.stopPropagation();

@@ -1,0 +1,35 @@
+"""JAX's own prints, kept from being written: of a program that runs once more, only to be compared with."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import jax
+from jax._src import debugging
+
+
+class _WithoutPrints:
+    """A stream that leaves out what `jax.debug.print` writes, in whichever thread it fires."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if sys._getframe(1).f_globals.get("__name__") == debugging.__name__:
+            return len(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def without_prints() -> Iterator[None]:
+    """Nothing that JAX prints is written for programs dispatched here; what Python and callbacks write is."""
+    silent: Any = _WithoutPrints(sys.stdout)
+    with contextlib.redirect_stdout(silent):
+        yield
+        jax.effects_barrier()
