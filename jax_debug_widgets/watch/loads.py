@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, outer_of
+from jax_debug_widgets.watch.classes import Fields
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
@@ -140,7 +141,7 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
     node, count = function.returns[0].value, len(body.jaxpr.outvars)
     path = body.result_path(position)
     if path is not None and body.jaxpr.debug_info.traced_for != "fori_loop":
-        node, path = _at_path(node, path)
+        node, path = _at_path(node, path, body.source(body.origin[0]).fields)
         return Taken(span_of(node), path)
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
@@ -155,10 +156,10 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
     return Taken(span_of(node))
 
 
-def _at_path(node: ast.expr, path: str) -> tuple[ast.expr, str]:
+def _at_path(node: ast.expr, path: str, fields: Fields) -> tuple[ast.expr, str]:
     """The part of a literal at `[1]['loss']`, as far as it is one, and the rest of the path."""
     while step := _STEP.match(path):
-        elements = dict(parts_of(node))
+        elements = dict(parts_of(node, fields))
         if step[0] not in elements:
             break
         node, path = elements[step[0]], path[step.end() :]
