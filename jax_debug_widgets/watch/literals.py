@@ -75,6 +75,12 @@ def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
     return []
 
 
+def leaves_of(value: ast.expr, fields: Fields) -> list[Part]:
+    """The same in the order of JAX's trees: of a dictionary by its keys."""
+    parts = parts_of(value, fields)
+    return sorted(parts, key=lambda one: one.path) if all(one.path.startswith("['") for one in parts) else parts
+
+
 def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
     """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
     path = ast.unparse(call.func)

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, outer_of
 from jax_debug_widgets.watch.classes import Fields
@@ -212,9 +214,10 @@ def _loads_in(node: ast.AST) -> Iterator[Load]:
         yield Load(span_of(node.target), ast.unparse(node.target), isinstance(node.target, ast.Name))
         parts: list[ast.AST] = [node.value]
     elif isinstance(node, ast.Call):
-        # `x.sum()`: a method is no field. `x.inner.sum()` may be one of a tree, and says no more than `x`.
-        inner = node.func
-        while isinstance(inner, ast.Attribute | ast.Subscript):
+        # `x['w'].sum()` takes `x['w']`. Of other methods nobody knows: `x.inner.norm()` says no more than `x`.
+        inner: ast.expr = node.func
+        is_of_array = isinstance(inner, ast.Attribute) and hasattr(jax.Array, inner.attr)
+        while isinstance(inner, ast.Attribute | ast.Subscript) and not (is_of_array and inner is not node.func):
             inner = inner.value
         parts = [inner, *node.args, *node.keywords]
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _is_chain(node):

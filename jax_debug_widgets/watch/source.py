@@ -15,6 +15,7 @@ from typing import NamedTuple
 from jax_debug_widgets.watch.classes import Fields, fields_in
 from jax_debug_widgets.watch.literals import pairs, parts_of
 
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PADDING = re.compile(r"(?<=\de[-+])0(?=\d\b)")
 """In small numbers as Python writes them (`1e-06`), what nobody else writes."""
 
@@ -177,11 +178,10 @@ class SourceFile:
             return
         if isinstance(node, ast.ClassDef):
             scope = f"{scope}{node.name}."
-        loop = isinstance(
-            node, ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-        )
-        for child in ast.iter_child_nodes(node):
-            self._visit(child, function, scope, repeats=repeats or loop)
+        loop = isinstance(node, ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS)
+        once = _gone_through(node)
+        for child in _children(node):
+            self._visit(child, function, scope, repeats=repeats or (loop and child is not once))
 
     def _visit_function(
         self,
@@ -209,6 +209,18 @@ class SourceFile:
             return
         for child in node.body:
             self._visit(child, made, inner, repeats=False)
+
+
+def _gone_through(node: ast.AST) -> ast.expr | None:
+    """`xs` of `for x in xs`, which is computed before the loop."""
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return node.iter
+    return node.generators[0].iter if isinstance(node, _COMPREHENSIONS) else None
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield from ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else (child,)
 
 
 def _statements(node: ast.AST, function: Function | None, fields: Fields, *, repeats: bool) -> Iterator[Statement]:

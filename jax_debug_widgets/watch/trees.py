@@ -14,6 +14,7 @@ from typing import Any
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
+from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.source import Statement, Target
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
@@ -62,6 +63,8 @@ class Trees:
             leaves = self._leaves.get((call.outer, tree), [])
             if len(leaves) > len(types):
                 leaves = [leaf for leaf in leaves if f"{tree}{leaf[0]}" in self._parameters]
+            if own.maps and not leaves:
+                leaves = [(part.path, None) for part in leaves_of(one, body.source(call.file).fields)]
             if len(leaves) == len(types) and (own.maps or [kind for _, kind in leaves] == types):
                 return [path for path, _ in leaves]
         return []
