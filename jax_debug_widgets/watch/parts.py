@@ -55,7 +55,7 @@ def _whole(
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
     found = _without_tangents(body, escaping)
-    if isinstance(statement.value, ast.ListComp):
+    if isinstance(statement.value, ast.ListComp) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
     before = {one: _before_lanes_moved(body, one) for one in found}
     if len({number for _, number, _ in before.values()}) == 1:
@@ -265,12 +265,13 @@ def _may_be_tangent(value: Any, tangent: Any) -> bool:
 
 
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:
-    """Leaves of a tree in the order in which others take them: that is the tree's."""
+    """Leaves of a tree in the order in which others take them: that is the tree's, where these go through it."""
 
     def first_use(one: Made) -> tuple[int, int]:
         users = [number for number in body.uses.consumers.get(one[0], ()) if number not in inside]
-        results = body.uses.results.get(one[0], ())
-        return (min(users, default=len(body.equations)), min(results, default=0))
+        if users:
+            return (min(users), list(body.equations[min(users)].invars).index(one[0]))
+        return (len(body.equations), min(body.uses.results.get(one[0], ()), default=0))
 
     return sorted(made, key=first_use)
 
