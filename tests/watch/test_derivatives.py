@@ -496,6 +496,32 @@ def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(deriv
     assert not [name for name in run.values if "[" in name]
 
 
+def test_a_line_that_several_loops_and_programs_run_has_each_gradient_with_its_value(watched):
+    def energy(x):
+        r = jnp.sin(x) * 2
+        return (r**2).sum()
+
+    @jax.jit
+    def descend(x):
+        def step(x, _):
+            return x - jax.value_and_grad(energy)(x)[1] / 10, None
+
+        value, slope = jax.value_and_grad(energy)(x)
+        near, _ = lax.scan(step, x - slope, None, length=3)
+        far, _ = lax.scan(step, near * 2, None, length=2)
+        return far, value
+
+    @jax.jit
+    def again(x):
+        return jax.value_and_grad(energy)(x * 3)
+
+    run = watched(lambda x: (descend(x), again(x)), X)
+    values = [value for name, value in run.values.items() if name.startswith("r@")]
+    assert sorted(len(value["mean"]) for value in values) == [1, 1, 2, 3]
+    for value in values:
+        np.testing.assert_allclose(value.gradient["mean"], 2 * value["mean"], rtol=1e-5)
+
+
 def test_a_value_and_its_tangent_have_their_names_and_no_gradient_of_one_for_the_other(watched, agrees):
     x, tangent = jnp.arange(1.0, 4.0), jnp.arange(3.0)
 
