@@ -112,6 +112,19 @@ def _fields(loads: Sequence[Load], takers: Sequence[Taken]) -> set[str]:
     return found or set()
 
 
+def is_called(statement: Statement, name: str) -> bool:
+    """Whether the source calls what is assigned to a name: a function, which may hold what was computed with it."""
+    after = tuple(statement.span[2:])
+    calls = _called_in(statement.function) if statement.function else ()
+    return any(own == name and tuple(span[:2]) >= after for own, span in calls)
+
+
+@functools.lru_cache(maxsize=1024)
+def _called_in(function: Function) -> tuple[tuple[str, Span], ...]:
+    calls = (node for node in ast.walk(function.node) if isinstance(node, ast.Call))
+    return tuple((node.func.id, span_of(node)) for node in calls if isinstance(node.func, ast.Name))
+
+
 def is_taken_apart(statement: Statement, name: str) -> bool:
     """Whether the source takes parts of what is assigned to a name: `out[0]`, `loss, aux = out`."""
     if statement.function is None:

@@ -12,7 +12,7 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import fields_of, parts_by_use, texts_of
+from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use, texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
@@ -32,6 +32,8 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
     if statement.is_return and len(escaping) == 1:
         yield body.source(call.file).text(call.span), escaping[0]
     for target in statement.targets:
+        if is_called(statement, target.text):
+            continue
         if target.is_plain:
             parts = [(target, _whole(body, call, statement, escaping, members))]
         elif any(part.text.startswith("*") for part in target.parts):

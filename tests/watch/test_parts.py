@@ -408,3 +408,20 @@ def test_what_is_mapped_has_the_paths_of_its_leaves_where_others_take_them_in_an
     run = watched(f, params)
     for name, leaf in params.items():
         agrees(run[f"moved['{name}']"], leaf - 1)
+
+
+def test_a_function_is_not_called_what_it_holds(watched, agrees):
+    def sampler(scale):
+        root = jnp.sqrt(scale)
+        return lambda x: x * root
+
+    @jax.jit
+    def f(scale, x):
+        step = sampler(scale)
+        scale = scale + 1
+        return step(x) * scale
+
+    run = watched(f, jnp.float32(4), X)
+    agrees(run["root"], 2)
+    agrees(run["x * root"], X * 2)
+    assert "step" not in run.values
