@@ -138,7 +138,20 @@ def levels_around_program() -> tuple[Level, ...]:
 GRADIENT_AND_AUX = "grad_f_aux"
 """What `jax.grad(f, has_aux=True)` calls: of two results the gradient is the first."""
 
-_DIFFERENTIATING = ("value_and_grad_f", "grad_f", GRADIENT_AND_AUX, "vjp", "linearize", "jacfun", "_vjp", "hessian")
+PUSHING = "_jvp"
+"""What `jax.jvp` calls: of two results the value is the first, and the tangent is computed beside it."""
+
+_DIFFERENTIATING = (
+    "value_and_grad_f",
+    "grad_f",
+    GRADIENT_AND_AUX,
+    "vjp",
+    "linearize",
+    "jacfun",
+    "_vjp",
+    "hessian",
+    PUSHING,
+)
 
 
 def levels_of(traceback: Any) -> tuple[Level, ...]:
@@ -170,7 +183,7 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
 def is_pushed_forward(traceback: Any) -> bool:
     """Whether `jax.jvp` or `jacfwd` has asked for an equation: then tangents are computed beside the values."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    return any(code.co_name == "_jvp" and code.co_filename.endswith("api.py") for code in codes)
+    return any(code.co_name == PUSHING and code.co_filename.endswith("api.py") for code in codes)
 
 
 def is_pushed_now() -> bool:

@@ -86,7 +86,7 @@ def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.nda
         forward = [choice for choice in found if choice.site.phase == "forward"]
         # Of executions of one line the gradient of the last is computed first.
         is_gradient = bool(found) and all(one.site.watch and one.site.watch.role == "gradient" for one in found)
-        chosen = found[::-1] if is_gradient else forward or found
+        chosen = sorted(found, key=lambda one: -one.site.order) if is_gradient else forward or found
         if number.isdecimal() and 0 < int(number) <= len(chosen):
             return chosen[int(number) - 1]
         # An expression that one call passes twice is one value.

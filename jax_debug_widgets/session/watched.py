@@ -140,7 +140,10 @@ class WatchedValues(Mapping[str, WatchedValue]):
         sites = [site for site in self._run.sites if site.watch is not None]
         gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
         values = [site for site in sites if site.watch and site.watch.role == "value"]
-        sites = [*sorted(values, key=lambda site: site.phase != "forward"), *reversed(gradients)]
+        sites = [
+            *sorted(values, key=lambda site: site.phase != "forward"),
+            *sorted(gradients, key=lambda site: -site.order),
+        ]
         labels = Counter(site.label for site in sites)
         places = Counter(f"{site.label}@{site.where}" for site in sites)
         found: dict[str, CallSite] = {}

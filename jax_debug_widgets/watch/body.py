@@ -114,7 +114,9 @@ class Body:
     def result_path(self, position: int) -> str | None:
         """Where a result of the program is in what its function returns, `[1]['loss']`; None where JAX does not say."""
         told, given = self.jaxpr.debug_info.result_paths, self.around.given
-        if not told or len(told) != len(self.jaxpr.outvars):
+        runs: Any = self.around.equation
+        is_flat = runs is not None and runs.primitive.name == "shard_map"  # There they are numbers of leaves.
+        if is_flat or not told or len(told) != len(self.jaxpr.outvars):
             return None
         prefix = "result" if given is None else given.result
         return told[position].removeprefix(prefix) if prefix and told[position].startswith(prefix) else None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.source import Span, Statement
@@ -40,25 +41,25 @@ class Assignment:
 
 def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
     """Each name with its cotangent in `body`, and the first equation that takes that."""
-    if not body.transposed or one.statement.is_return or len(one.statement.targets) != 1:
-        return
-    target, call = one.statement.targets[0], one.call
+    call, is_assigned = one.call, len(one.statement.targets) == 1
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
-    if len({body.uses.derived[number] for number in within}) > 1:
-        return  # What is differentiated twice has gradients of both, of its forward and of its backward pass.
-    times, elements = one.executions, one.statement.elements
-    repeats = (one.repeats and times != 1) or elements > 1
-    parts = instances(body, call, within, repeats=repeats, executions=times * elements)
-    cotangents = [(part, _entering(body, part)) for part in parts]
-    if elements > 1:
-        yield from _of_elements(one, [entering for _, entering in cotangents])
+    if not (body.transposed and is_assigned) or _are_of_others(body, one, within):
         return
-    if len(one.values) == one.executions and not any(entering for _, entering in cotangents):
+    times, elements = one.executions, len(one.values) if _is_mapped(one) else one.statement.elements
+    if elements > 1:
+        found = list(_of_elements(body, one, within, times * elements))
+        yield from found
+        if found or not _is_mapped(one):
+            return
+    repeats, several = one.repeats and times != 1, len({name for name, _ in one.values}) > 1
+    parts = instances(body, call, within, repeats=repeats, executions=times)
+    cotangents = [(part, _entering(body, part, several=several)) for part in parts]
+    if len(one.values) == times and not any(entering for _, entering in cotangents):
         cotangents = [([], _of_sum(body, one, made)) for _, made in one.values]
     found = []
     for part, entering in cotangents:
-        if target.is_plain and len(entering) == 1 and len({name for name, _ in one.values}) <= 1:
-            names = {target.text: next(iter(entering))}
+        if one.statement.targets[0].is_plain and len(entering) == 1 and not several:
+            names = {one.statement.targets[0].text: next(iter(entering))}
         else:
             alike = {name: made[0] for name, made in one.values}
             names = _of_split(body, one, part, entering) or _by_type(alike, list(entering))
@@ -69,11 +70,31 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
             yield gradient
 
 
-def _of_elements(one: Assignment, cotangents: list[dict[Any, int]]) -> Iterator[tuple[str, Any, int]]:
+def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
+    """Whether these transposed equations of a statement are not of its values alone.
+
+    What is differentiated twice has gradients of its forward and of its backward pass, and beside what `jax.jvp` asks for
+    there is a tangent, which has one, too.
+    """
+    tracebacks = (one.body.equations[made[1]].source_info.traceback for _, made in one.values)
+    return len({body.uses.derived[number] for number in within}) > 1 or any(map(is_pushed_forward, tracebacks))
+
+
+def _is_mapped(one: Assignment) -> bool:
+    """Whether it is what `jax.tree.map` gives, leaf by leaf."""
+    return one.executions == 1 and all(one.body.levels[made[1]][one.call.depth].maps for _, made in one.values)
+
+
+def _of_elements(body: Body, one: Assignment, within: list[int], executions: int) -> Iterator[tuple[str, Any, int]]:
     """Of `q, k, v = (x @ w for w in ws)`, where each has one: the last is transposed first."""
-    if len(cotangents) == len(one.values) and all(len(entering) == 1 for entering in cotangents):
-        for (name, _), entering in zip(reversed(one.values), cotangents, strict=True):
-            yield name, *next(iter(entering.items()))
+    values = sorted(one.values, key=lambda named: named[1][1:], reverse=True)
+    parts = instances(body, one.call, within, repeats=True, executions=executions)
+    cotangents = [list(_entering(body, part).items()) for part in parts]
+    if [*map(len, cotangents)] != [1] * len(values):
+        return
+    if all(type_of(own[0][0]) == type_of(made[0]) for (_, made), own in zip(values, cotangents, strict=True)):
+        for (name, _), own in zip(values, cotangents, strict=True):
+            yield name, *own[0]
 
 
 def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
@@ -161,8 +182,12 @@ def _is_of_several_uses(body: Body, cotangent: Any) -> bool:
     return any(one is None or body.levels[one[1]] != body.levels[made[1]] for one in makers)
 
 
-def _entering(body: Body, part: list[int]) -> dict[Any, int]:
-    """The cotangents that these equations take from others, each with the first equation that takes it."""
+def _entering(body: Body, part: list[int], *, several: bool = False) -> dict[Any, int]:
+    """The cotangents that these equations take from others, each with the first equation that takes it.
+
+    Args:
+      several: whether they may be of several values; of one there is that which is not only added to others.
+    """
     made = {variable for number in part for variable in body.equations[number].outvars}
     entering: dict[Any, int] = {}
     spread: dict[Any, int] = {}
@@ -175,7 +200,7 @@ def _entering(body: Body, part: list[int]) -> dict[Any, int]:
     if len(entering) > 1:
         back = _given_back(body, made, part)
         entering = {atom: number for atom, number in entering.items() if atom not in back}
-    return entering or spread
+    return {**entering, **spread} if several else entering or spread
 
 
 def _given_back(body: Body, made: set[Any], part: list[int]) -> set[Any]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jax_debug_widgets.watch.classes import Fields
+
 STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
 """Of an array; known while a program is traced."""
 
@@ -24,25 +26,25 @@ class Part(NamedTuple):
     value: ast.expr
 
 
-def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[ast.expr, ast.expr]]:
     """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two."""
     if isinstance(value, ast.IfExp):
-        yield from pairs(target, value.body)
-        yield from pairs(target, value.orelse)
+        yield from pairs(target, value.body, fields)
+        yield from pairs(target, value.orelse, fields)
         return
     elements = _elements(target, value)
     if elements:
         for part, own in elements:
-            yield from pairs(part, own)
+            yield from pairs(part, own, fields)
         return
-    parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value)
+    parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value, fields)
     if not parts or isinstance(value, ast.Call):  # What is called may compute something itself.
         yield target, value
         made = _taken_from(value)
         if made is not None:
             yield target, made
     for path, own in parts:
-        yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own)
+        yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own, fields)
 
 
 def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
@@ -59,7 +61,7 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
     return list(zip(targets, value.elts, strict=True)) if len(targets) == len(value.elts) else []
 
 
-def parts_of(value: ast.expr) -> list[Part]:
+def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
     """The parts that an expression puts together; none where not all can be told."""
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
         return [Part(f"[{number}]", own) for number, own in enumerate(value.elts)]
@@ -69,18 +71,26 @@ def parts_of(value: ast.expr) -> list[Part]:
             [Part(f"[{ast.unparse(key)}]", own) for key, own in items if key] if len(items) == len(value.keys) else []
         )
     if isinstance(value, ast.Call):
-        return _fields(value)
+        return _fields(value, dict(fields))
     return []
 
 
-def _fields(call: ast.Call) -> list[Part]:
-    """What is given by name, and to a class by position: a named tuple has items."""
-    called = ast.unparse(call.func).rpartition(".")[2]
+def leaves_of(value: ast.expr, fields: Fields) -> list[Part]:
+    """The same in the order of JAX's trees: of a dictionary by its keys."""
+    parts = parts_of(value, fields)
+    return sorted(parts, key=lambda one: one.path) if all(one.path.startswith("['") for one in parts) else parts
+
+
+def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
+    """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
+    path = ast.unparse(call.func)
+    called = path.rpartition(".")[2]
     if not _MAKES_FIELDS.fullmatch(called) or any(one.arg is None for one in call.keywords):
         return []
     items = call.args if called[0].isupper() and not any(isinstance(one, ast.Starred) for one in call.args) else []
     named = [Part(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in call.keywords]
-    return [*(Part(f"[{number}]", own) for number, own in enumerate(items)), *named]
+    paths = [f".{name}" for name in fields.get(path, ())] or [f"[{number}]" for number in range(len(items))]
+    return [*map(Part, paths, items), *named]
 
 
 def _taken_from(value: ast.expr) -> ast.Call | None:

@@ -12,8 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, outer_of
+from jax_debug_widgets.watch.classes import Fields
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
@@ -109,6 +112,19 @@ def _fields(loads: Sequence[Load], takers: Sequence[Taken]) -> set[str]:
     return found or set()
 
 
+def is_called(statement: Statement, name: str) -> bool:
+    """Whether the source calls what is assigned to a name: a function, which may hold what was computed with it."""
+    after = tuple(statement.span[2:])
+    calls = _called_in(statement.function) if statement.function else ()
+    return any(own == name and tuple(span[:2]) >= after for own, span in calls)
+
+
+@functools.lru_cache(maxsize=1024)
+def _called_in(function: Function) -> tuple[tuple[str, Span], ...]:
+    calls = (node for node in ast.walk(function.node) if isinstance(node, ast.Call))
+    return tuple((node.func.id, span_of(node)) for node in calls if isinstance(node.func, ast.Name))
+
+
 def is_taken_apart(statement: Statement, name: str) -> bool:
     """Whether the source takes parts of what is assigned to a name: `out[0]`, `loss, aux = out`."""
     if statement.function is None:
@@ -140,7 +156,7 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
     node, count = function.returns[0].value, len(body.jaxpr.outvars)
     path = body.result_path(position)
     if path is not None and body.jaxpr.debug_info.traced_for != "fori_loop":
-        node, path = _at_path(node, path)
+        node, path = _at_path(node, path, body.source(body.origin[0]).fields)
         return Taken(span_of(node), path)
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
@@ -155,10 +171,10 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
     return Taken(span_of(node))
 
 
-def _at_path(node: ast.expr, path: str) -> tuple[ast.expr, str]:
+def _at_path(node: ast.expr, path: str, fields: Fields) -> tuple[ast.expr, str]:
     """The part of a literal at `[1]['loss']`, as far as it is one, and the rest of the path."""
     while step := _STEP.match(path):
-        elements = dict(parts_of(node))
+        elements = dict(parts_of(node, fields))
         if step[0] not in elements:
             break
         node, path = elements[step[0]], path[step.end() :]
@@ -211,9 +227,10 @@ def _loads_in(node: ast.AST) -> Iterator[Load]:
         yield Load(span_of(node.target), ast.unparse(node.target), isinstance(node.target, ast.Name))
         parts: list[ast.AST] = [node.value]
     elif isinstance(node, ast.Call):
-        # `x.sum()`: a method is no field. `x.inner.sum()` may be one of a tree, and says no more than `x`.
-        inner = node.func
-        while isinstance(inner, ast.Attribute | ast.Subscript):
+        # `x['w'].sum()` takes `x['w']`. Of other methods nobody knows: `x.inner.norm()` says no more than `x`.
+        inner: ast.expr = node.func
+        is_of_array = isinstance(inner, ast.Attribute) and hasattr(jax.Array, inner.attr)
+        while isinstance(inner, ast.Attribute | ast.Subscript) and not (is_of_array and inner is not node.func):
             inner = inner.value
         parts = [inner, *node.args, *node.keywords]
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _is_chain(node):

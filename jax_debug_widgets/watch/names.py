@@ -66,12 +66,12 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
         )
         for one in taken
     ]
-    own = list(_assignments(body, taken, wanted))
+    own = _assignments(body, taken, wanted)
     for one in own:
         found += [_named(body, made[0], made[1], name, "value", one) for name, made in one.values]
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
     forward = body.forward
-    there = list(_assignments(forward, list(arguments(forward, wanted)), wanted)) if forward else []
+    there = _assignments(forward, list(arguments(forward, wanted)), wanted) if forward else []
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
         found += [
@@ -81,21 +81,37 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
     return _distinct(found)
 
 
-def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> Iterator[Assignment]:
-    trees = Trees(taken, body.around.given.parameters if body.around.given else ())
-    for call, members in body.calls.items():
-        if not wanted(call.file):
-            continue
+def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:
+    trees = Trees(body, taken, body.around.given.parameters if body.around.given else ())
+    found: list[tuple[int, Assignment]] = []
+    for order, (call, members, forward) in sorted(enumerate(_calls(body, wanted)), key=_end):
         for statement in body.source(call.file).statements_at(call.span):
             if statement.whole and Call(call.outer, call.file, statement.whole) in body.calls:
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
-            forward = [one for one in members if not body.is_backward(one, call.depth)]
             parts = instances(body, call, forward, repeats=repeats)
             made = [(part, assigned(body, call, statement, part)) for part in parts]
-            values = [one for part, own in made for one in trees.named(body, call, statement, part, own)]
+            values = [one for part, own in made for one in trees.named(call, statement, part, own)]
             function = body.levels[members[0]][call.depth].function
-            yield Assignment(body, call, statement, values, function, len(parts), repeats)
+            found.append((order, Assignment(body, call, statement, values, function, len(parts), repeats)))
+    found.sort(key=lambda one: one[0])
+    return [one for _, one in found]
+
+
+_Called = tuple[Call, list[int], list[int]]
+"""A place, its equations, and those of the forward pass."""
+
+
+def _calls(body: Body, wanted: Callable[[str], bool]) -> Iterator[_Called]:
+    for call, members in body.calls.items():
+        if wanted(call.file):
+            yield call, members, [one for one in members if not body.is_backward(one, call.depth)]
+
+
+def _end(called: tuple[int, _Called]) -> tuple[int, int]:
+    """Where an execution ends: that of what is called before that of the caller."""
+    _, (call, _, forward) = called
+    return max(forward, default=-1), -call.depth
 
 
 def every_value(body: Body, named: Sequence[Named]) -> list[Named]:

@@ -11,13 +11,16 @@ from typing import Any
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
-from jax_debug_widgets.watch.loads import fields_of, parts_by_use, texts_of
+from jax_debug_widgets.watch.literals import leaves_of
+from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use, texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
 """Primitives that give what a function of the user's returns."""
 
 _INDEX = re.compile(r"\[(\d+)\]")
+_COUNTER = "<counter>"
+"""The path of what the loop that `fori_loop` makes counts with."""
 _FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
 
 
@@ -29,6 +32,8 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
     if statement.is_return and len(escaping) == 1:
         yield body.source(call.file).text(call.span), escaping[0]
     for target in statement.targets:
+        if is_called(statement, target.text):
+            continue
         if target.is_plain:
             parts = [(target, _whole(body, call, statement, escaping, members))]
         elif any(part.text.startswith("*") for part in target.parts):
@@ -39,7 +44,8 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
                 made[1:2] = [[]]  # The second is a function.
             parts = list(zip(target.parts, made, strict=False))
         for part, made in parts:
-            yield from _leaves(body, call, statement, part, made, set(members))
+            within = "" if target.is_plain else f"[{target.parts.index(part)}]"
+            yield from _leaves(body, call, statement, part, made, set(members), within)
 
 
 def _whole(
@@ -51,7 +57,7 @@ def _whole(
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
     found = _without_tangents(body, escaping)
-    if isinstance(statement.value, ast.ListComp):
+    if isinstance(statement.value, ast.ListComp) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
     before = {one: _before_lanes_moved(body, one) for one in found}
     if len({number for _, number, _ in before.values()}) == 1:
@@ -124,10 +130,10 @@ def _taken_apart(
         if derived:
             return derived
     used = parts_by_use(body, call, statement, target, [one[0] for one in escaping], inside)
-    if used:
-        parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)]
-        return [_in_order_of_use(body, part, inside) for part in parts]
-    return [[one] for one in escaping] if count == len(escaping) and not is_loop else []
+    if count == len(escaping) and not is_loop and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
+        return [[one] for one in escaping]
+    parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []
+    return [_in_order_of_use(body, part, inside) for part in parts]
 
 
 def _is_of_one_expression(body: Body, statement: Statement, escaping: Sequence[Made]) -> bool:
@@ -142,8 +148,13 @@ def _leaves(
     target: Target,
     made: Sequence[Made],
     inside: set[int],
+    within: str,
 ) -> Iterator[tuple[str, Made]]:
-    """The names of what goes to one target: of several the leaves of a tree, by field or in order."""
+    """The names of what goes to one target: of several the leaves of a tree, by field or in order.
+
+    Args:
+      within: where the target is in what the statement assigns, `[1]`.
+    """
     variables = [variable for variable, _, _ in made]
     if target.parts:
         used = parts_by_use(body, call, statement, target, variables, inside)
@@ -152,14 +163,31 @@ def _leaves(
             used = in_order if used.items() <= in_order.items() else used
         for number, part in enumerate(target.parts):
             own = [one for one in made if used.get(one[0]) == number]
-            yield from _leaves(body, call, statement, part, own, inside)
+            yield from _leaves(body, call, statement, part, own, inside, f"{within}[{number}]")
         return
-    fields = fields_of(body, call, statement, target.text, variables, inside)
+    fields = _told_fields(body, call, statement, target, made, within) or fields_of(
+        body, call, statement, target.text, variables, inside
+    )
     for index, (one, field) in enumerate(zip(made, fields, strict=True)):
         if field is not None and fields.count(field) == 1:
             yield field, one
         else:
             yield target.text if len(made) == 1 else f"{target.text}[{index}]", one
+
+
+def _told_fields(
+    body: Body, call: Call, statement: Statement, target: Target, made: Sequence[Made], within: str
+) -> list[str | None]:
+    """Of each leaf what JAX says of it, `out['w']`, where the statement is the call of what returns it."""
+    found: list[str | None] = []
+    for _, number, position in made:
+        own, *inner = body.levels[number][call.depth :]
+        paths = _result_paths(body.equations[number])
+        is_it = not (statement.whole or inner or own.maps or own.differentiates) and bool(paths)
+        if not is_it or not paths[position].startswith(within) or "<" in paths[position]:
+            return []
+        found.append(target.text + paths[position].removeprefix(within))
+    return found
 
 
 def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[list[Made]]:
@@ -182,20 +210,26 @@ def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[li
 
 
 def _parts_by_path(equation: Any) -> list[int]:
-    """For each result of an equation which part of a tuple it is in, -1 for none; nothing where JAX does not say.
+    """For each result of an equation which part of a tuple it is in, -1 for none; nothing where JAX does not say."""
+    paths = _result_paths(equation)
+    indices = [_INDEX.match(path) for path in paths]
+    is_tuple = all(index for index, path in zip(indices, paths, strict=True) if path != _COUNTER)
+    return [int(index[1]) if index else -1 for index in indices] if is_tuple else []
 
-    JAX says it of what is not differentiated or mapped: `result[0]['w']`; in a counted loop its own counters come first.
+
+def _result_paths(equation: Any) -> list[str]:
+    """Where each result of an equation is in what its function returns, `[0]['w']`; nothing where JAX does not say.
+
+    JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first.
     """
     name = equation.primitive.name
     key = LOOPS.get(name, "jaxpr" if name in ("jit", "pjit") else "")
-    paths = equation.params[key].jaxpr.debug_info.result_paths if key else None
-    if not paths or len(paths) != len(equation.outvars):
+    told = equation.params[key].jaxpr.debug_info.result_paths if key else None
+    if not told or len(told) != len(equation.outvars):
         return []
     carry = "" if not _is_counted(equation) else "[0][1]" if name == "scan" else "[2]"
-    within = [path.removeprefix("result") for path in paths]
-    indices = [_INDEX.match(path.removeprefix(carry)) if path.startswith(carry) else None for path in within]
-    is_tuple = all(index for index, path in zip(indices, within, strict=True) if path.startswith(carry))
-    return [int(index[1]) if index else -1 for index in indices] if is_tuple else []
+    paths = [path.removeprefix("result") for path in told]
+    return [path.removeprefix(carry) if path.startswith(carry) else _COUNTER for path in paths]
 
 
 def _is_counted(equation: Any) -> bool:
@@ -233,12 +267,13 @@ def _may_be_tangent(value: Any, tangent: Any) -> bool:
 
 
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:
-    """Leaves of a tree in the order in which others take them: that is the tree's."""
+    """Leaves of a tree in the order in which others take them: that is the tree's, where these go through it."""
 
     def first_use(one: Made) -> tuple[int, int]:
         users = [number for number in body.uses.consumers.get(one[0], ()) if number not in inside]
-        results = body.uses.results.get(one[0], ())
-        return (min(users, default=len(body.equations)), min(results, default=0))
+        if users:
+            return (min(users), list(body.equations[min(users)].invars).index(one[0]))
+        return (len(body.equations), min(body.uses.results.get(one[0], ()), default=0))
 
     return sorted(made, key=first_use)
 
@@ -280,8 +315,9 @@ def _made_by(
 ) -> list[Made]:
     """The variables that an expression in a function stands for."""
     function, file, outer = inner
-    if isinstance(node, ast.Tuple):
-        return [one for element in node.elts for one in _made_by(body, element, inner, within)]
+    elements = leaves_of(node, body.source(file).fields)
+    if elements:
+        return [one for element in elements for one in _made_by(body, element.value, inner, within)]
 
     def members_of(call: Call) -> list[int]:
         return [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jax_debug_widgets.watch.classes import Fields, fields_in
 from jax_debug_widgets.watch.literals import pairs, parts_of
 
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PADDING = re.compile(r"(?<=\de[-+])0(?=\d\b)")
 """In small numbers as Python writes them (`1e-06`), what nobody else writes."""
 
@@ -107,14 +109,15 @@ class SourceFile:
     """The names in one version of a file.
 
     Attributes:
+      fields: of the classes that it calls.
       rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
       repeated: the ranges of expressions that a loop or comprehension of their function runs.
       comprehensions: those that are no generators, of each function, outermost first: the range, and that of what it goes
         through first, which is computed outside of it.
     """
 
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+    def __init__(self, lines: list[str], fields: Fields = ()) -> None:
+        self.lines, self.fields = lines, fields
         self.functions: list[Function] = []
         self.statements: list[Statement] = []
         self.expressions: dict[Span, ast.expr] = {}
@@ -166,7 +169,7 @@ class SourceFile:
             self.comprehensions.setdefault(function, []).append(around)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "defvjp":
             self.rules |= {one.id for one in node.args if isinstance(one, ast.Name)}
-        for statement in _statements(node, function, repeats=repeats):
+        for statement in _statements(node, function, self.fields, repeats=repeats):
             self.statements.append(statement)
             if function is not None:
                 function.statements.append(statement)
@@ -175,11 +178,10 @@ class SourceFile:
             return
         if isinstance(node, ast.ClassDef):
             scope = f"{scope}{node.name}."
-        loop = isinstance(
-            node, ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-        )
-        for child in ast.iter_child_nodes(node):
-            self._visit(child, function, scope, repeats=repeats or loop)
+        loop = isinstance(node, ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS)
+        once = _gone_through(node)
+        for child in _children(node):
+            self._visit(child, function, scope, repeats=repeats or (loop and child is not once))
 
     def _visit_function(
         self,
@@ -209,11 +211,23 @@ class SourceFile:
             self._visit(child, made, inner, repeats=False)
 
 
-def _statements(node: ast.AST, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
+def _gone_through(node: ast.AST) -> ast.expr | None:
+    """`xs` of `for x in xs`, which is computed before the loop."""
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return node.iter
+    return node.generators[0].iter if isinstance(node, _COMPREHENSIONS) else None
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield from ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else (child,)
+
+
+def _statements(node: ast.AST, function: Function | None, fields: Fields, *, repeats: bool) -> Iterator[Statement]:
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                for part, own in pairs(target, value):
+                for part, own in pairs(target, value, fields):
                     whole = None if own is value else span_of(value)
                     taken = part if isinstance(part, ast.Tuple | ast.List) and is_lazy(own) else own
                     yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole)
@@ -262,14 +276,15 @@ def span_of(node: ast.expr | ast.stmt) -> Span:
 
 
 @functools.lru_cache(maxsize=512)
-def _parsed(file: str, text: tuple[str, ...]) -> SourceFile:
+def _parsed(file: str, text: tuple[str, ...], fields: Fields) -> SourceFile:
     del file
-    return SourceFile(list(text))
+    return SourceFile(list(text), fields)
 
 
 def source_of(file: str) -> SourceFile:
     """The names in `file` as the interpreter knows it now; cells of a notebook are such files too."""
-    return _parsed(file, tuple(linecache.getlines(file)))
+    text = tuple(linecache.getlines(file))
+    return _parsed(file, text, fields_in(file, text))
 
 
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep

@@ -1,74 +1,175 @@
-"""The leaves of a tree that has the structure of another one have its paths: `grads['w']` for `grads[1]`.
+"""The leaves of a tree that has the structure of another one have their paths: `grads['w']` for `grads[1]`.
 
 A gradient has the structure of what it is taken for, what `jax.tree.map` gives that of its arguments, what optax updates that
-of what it was.
+of what it was, and what an inlined function returns that of what it has made.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
-from jax_debug_widgets.watch.body import Body, Call, Made, Outer, type_of
+from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
-from jax_debug_widgets.watch.source import Statement, Target
+from jax_debug_widgets.watch.literals import leaves_of
+from jax_debug_widgets.watch.loads import texts_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
 _OPTAX = re.compile(r"[\\/]optax[\\/]")
 
 Leaves = list[tuple[str, Any]]
-"""Path and type of each."""
+"""Path and variable of each."""
 
 
 class Trees:
     """The trees that a body has come to so far, by the frames around it and their names."""
 
-    def __init__(self, arguments: Iterable[Argument], parameters: Container[str]) -> None:
+    def __init__(self, body: Body, arguments: Iterable[Argument], parameters: Container[str]) -> None:
+        self._body = body
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
         self._parameters = parameters
         """Which of the leaves of arguments flax.nnx differentiates for."""
         for one in arguments:
             leaf = _LEAF.fullmatch(one.name)
             if leaf:
-                self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], type_of(one.variable)))
+                self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], one.variable))
 
     def named(
-        self, body: Body, call: Call, statement: Statement, members: list[int], values: Iterable[tuple[str, Made]]
+        self, call: Call, statement: Statement, members: list[int], values: Iterable[tuple[str, Made]]
     ) -> list[tuple[str, Made]]:
         """What one execution of a statement assigns, each name with what it is: with their paths, where they are known."""
         values = list(values)
         for target in statement.targets:
-            for name in _plain(target):
+            for name, part in _plain(target):
                 own = [one for one in values if one[0] == name or one[0].startswith((f"{name}[", f"{name}."))]
-                types = [type_of(made[0]) for _, made in own]
                 if [one for one, _ in own] == [f"{name}[{number}]" for number in range(len(own))]:
-                    paths = self._paths(body, call, statement, members, types)
-                    renamed = {old: f"{name}{path}" for (old, _), path in zip(own, paths, strict=False)}
-                    values = [(renamed.get(old, old), made) for old, made in values]
-                    own = [(renamed.get(old, old), made) for old, made in own]
-                paths = [full.removeprefix(name) for full, _ in own]
-                self._leaves[call.outer, name] = list(zip(paths, types, strict=True))
+                    paths = self._paths(call, statement.value, part, members, [made for _, made in own])
+                    renamed = {made: f"{name}{path}" for path, made in paths}
+                    values = [(renamed.get(made, old) if (old, made) in own else old, made) for old, made in values]
+                    own = [(full, made) for made, full in renamed.items()] or own
+                self._leaves[call.outer, name] = [(full.removeprefix(name), made[0]) for full, made in own]
         return values
 
-    def _paths(self, body: Body, call: Call, statement: Statement, members: list[int], types: list[Any]) -> list[str]:
-        """The paths in that argument of a call which what it gives is like."""
-        node, (own, *inner) = statement.value, body.levels[members[0]][call.depth :]
-        is_alike = differentiating(body, members[0], call.depth) or (inner and _OPTAX.search(inner[0].file))
-        for one in node.args if isinstance(node, ast.Call) and (is_alike or own.maps) else ():
+    def _paths(
+        self, call: Call, node: ast.expr, part: int | None, members: list[int], made: Sequence[Made]
+    ) -> list[tuple[str, Made]]:
+        """What a call gives, or part `part` of it, in the order of the tree, with its paths in the argument that it is like."""
+        if not isinstance(node, ast.Call) or not members:
+            return []
+        own, *inner = self._body.levels[members[0]][call.depth :]
+        is_alike = differentiating(self._body, members[0], call.depth) or (inner and _OPTAX.search(inner[0].file))
+        for one in node.args if is_alike or own.maps else ():
             tree = ast.unparse(one)
-            leaves = self._leaves.get((call.outer, tree), [])
-            if len(leaves) > len(types):
+            leaves = self._of(call.outer, members[0], tree)
+            if len(leaves) > len(made):
                 leaves = [leaf for leaf in leaves if f"{tree}{leaf[0]}" in self._parameters]
-            if len(leaves) == len(types) and (own.maps or [kind for _, kind in leaves] == types):
-                return [path for path, _ in leaves]
-        return []
+            paths = (
+                _mapped(leaves or self._literal(call, one), made)
+                if own.maps
+                else self._alike(leaves, made, set(members))
+            )
+            if paths:
+                return paths
+        return [] if is_alike or own.maps else self._returned(call, part, members, made)
+
+    def _alike(self, leaves: Leaves, made: Sequence[Made], inside: set[int]) -> list[tuple[str, Made]]:
+        """What has the types of these leaves, with their paths; of several of one type in their order, where that is told."""
+        types = [type_of(one[0]) for one in made]
+        is_told = len(set(types)) == len(made) or self._is_in_tree_order(made, inside)
+        rest, found = list(made), []
+        for path, variable in leaves if is_told and len(leaves) == len(made) else ():
+            one = next((one for one in rest if type_of(one[0]) == type_of(variable)), None)
+            if one is None:
+                return []
+            rest.remove(one)
+            found.append((path, one))
+        return found
+
+    def _is_in_tree_order(self, made: Sequence[Made], inside: set[int]) -> bool:
+        """Whether what takes these first goes through all of them: one line, or one equation."""
+        uses = self._body.uses.consumers
+        users = [[number for number in uses.get(one[0], ()) if number not in inside] for one in made]
+        return len({self._body.levels[min(own)] if own else () for own in users}) == 1
+
+    def _literal(self, call: Call, node: ast.expr) -> Leaves:
+        return [(part.path, None) for part in leaves_of(node, self._body.source(call.file).fields)]
+
+    def _returned(
+        self, call: Call, part: int | None, members: list[int], made: Sequence[Made]
+    ) -> list[tuple[str, Made]]:
+        """The paths of what an inlined function returns, or of an element of it."""
+        outer = outer_of(self._body.levels[members[0]][: call.depth + 1])
+        function = self._function_in(outer, members[0])
+        if function is None or len(function.returns) != 1:
+            return []
+        node = function.returns[0].value
+        if part is not None:
+            if not isinstance(node, ast.Tuple) or not 0 <= part < len(node.elts):
+                return []
+            node = node.elts[part]
+        if isinstance(node, ast.Name):
+            own = {one[0]: one for one in made}
+            found = [(path, own[one]) for path, one in self._leaves.get((outer, node.id), []) if one in own]
+            return found if len(found) == len(made) else []
+        inner = Call(outer, self._body.levels[members[0]][call.depth + 1].file, span_of(node))
+        within = [one for one in self._body.calls.get(inner, ()) if one in members]
+        return self._paths(inner, node, None, within, made)
+
+    def _function_in(self, outer: Outer, number: int) -> Function | None:
+        """The function that the frames around an equation lead to, where they are these."""
+        levels = self._body.levels[number]
+        if len(levels) <= len(outer) or outer_of(levels[: len(outer)]) != outer:
+            return None
+        level = levels[len(outer)]
+        return self._body.source(level.file).function_at(level.code_line, level.function)
+
+    def _of(self, outer: Outer, number: int, tree: str) -> Leaves:
+        """The leaves of a tree in the frame that these frames lead to: its own, its caller's, or a function's around it."""
+        root = re.split(r"[\[.]", tree, maxsplit=1)[0]
+        path = tree.removeprefix(root)
+        found = self._leaves.get((outer, tree)) or [
+            (own.removeprefix(path), variable)
+            for own, variable in self._leaves.get((outer, root), [])
+            if own.startswith((f"{path}[", f"{path}."))
+        ]
+        function = self._function_in(outer, number) if outer else None
+        if found or function is None:
+            return found
+        given = _given(function, self._body.source(outer[-1][0]).expressions.get(Span(*outer[-1][1])))
+        if root in given:
+            return self._of(outer[:-1], number, ast.unparse(given[root]) + path)
+        assigned = {name for one in function.statements for target in one.targets for name in texts_of(target)}
+        around = function.name.rpartition(".<locals>.")[0]
+        depth = next((d for d in reversed(range(len(outer))) if self._is_function(outer[:d], number, around)), None)
+        is_own = depth is None or root in assigned or root in function.arguments
+        return [] if is_own else self._of(outer[:depth], number, tree)
+
+    def _is_function(self, outer: Outer, number: int, name: str) -> bool:
+        function = self._function_in(outer, number)
+        return function is not None and function.name == name
 
 
-def _plain(target: Target) -> Iterator[str]:
+def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:
+    """What is made leaf by leaf, in their order, with their paths."""
+    in_order = sorted(made, key=lambda one: one[1:])
+    return [(path, one) for (path, _), one in zip(leaves, in_order, strict=True)] if len(leaves) == len(made) else []
+
+
+def _given(function: Function, call: ast.expr | None) -> dict[str, ast.expr]:
+    """What a call gives to each argument of a function; `jax.grad(f)(x)` what `f(x)` would."""
+    if not isinstance(call, ast.Call) or any(isinstance(one, ast.Starred) for one in call.args):
+        return {}
+    names = function.arguments[function.arguments[:1] == ("self",) :]
+    return {**dict(zip(names, call.args, strict=False)), **{one.arg: one.value for one in call.keywords if one.arg}}
+
+
+def _plain(target: Target, part: int | None = None) -> Iterator[tuple[str, int | None]]:
+    """The names of a target, each with the part of what is assigned that it takes."""
     if target.is_plain:
-        yield target.text
-    for part in target.parts:
-        yield from _plain(part)
+        yield target.text, part
+    for number, one in enumerate(target.parts):
+        yield from _plain(one, number if part is None else -1)

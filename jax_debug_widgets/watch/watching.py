@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 
+_MOST, _LATE = 2**20, 2**50
+"""Orders of one body, and where those of gradients begin; JavaScript counts to 2^53."""
+
+
 class Watching:
     """What watches the programs of this process.
 
@@ -44,6 +49,7 @@ class Watching:
         self._capture = capture
         self._lock = threading.Lock()
         self._seen: dict[Watch, Seen] = {}
+        self._bodies = itertools.count()
         self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
         capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
@@ -54,14 +60,21 @@ class Watching:
             return self._seen.setdefault(watch, Seen())
 
     def _watcher(self, _name: str, watch: Any) -> ProgramWatcher:
-        return ProgramWatcher(self._capture, watch, self.seen(watch), self.prepared)
+        return ProgramWatcher(self._capture, watch, self.seen(watch), self._bodies, self.prepared)
 
 
 class ProgramWatcher:
     """Watches one program: see `_jax.watching.Watcher`."""
 
-    def __init__(self, capture: Capture, watch: Watch, seen: Seen, prepared: Callable[[str, float], None]) -> None:
-        self._tell_prepared = prepared
+    def __init__(
+        self,
+        capture: Capture,
+        watch: Watch,
+        seen: Seen,
+        bodies: Iterator[int],
+        prepared: Callable[[str, float], None],
+    ) -> None:
+        self._tell_prepared, self._bodies = prepared, bodies
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
         self._added = [Pattern(name, capture.sites.name_file) for name in watch.added]
@@ -71,7 +84,6 @@ class ProgramWatcher:
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._count: dict[object, int] = {}
-        self._order = 0
         self._work = Work()
 
     def prepared(self, program: str, seconds: float) -> None:
@@ -124,7 +136,8 @@ class ProgramWatcher:
         if not chosen:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
-        taps = [self._tap(one, place, around, lanes) for one, lanes in zip(chosen, axes, strict=True)]
+        orders = _orders(chosen, next(self._bodies), is_transposed=around.forward is not None)
+        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
@@ -174,7 +187,7 @@ class ProgramWatcher:
     def _wants_file(self, file: str) -> bool:
         return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
 
-    def _tap(self, one: Named, place: Place, around: Around, axes: Axes) -> Tap:
+    def _tap(self, one: Named, axes: Axes, order: int, place: Place, around: Around) -> Tap:
         aval = one.variable.aval
         statistics = names_of(aval)
         if self._watch.histograms and aval.size > 1:
@@ -187,7 +200,7 @@ class ProgramWatcher:
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
         sizes = tuple(aval.shape[axis] for axis in axes)
-        site = self._site(one, (*statistics, "value") if is_whole else statistics, sizes, is_whole=is_whole)
+        site = self._site(one, (*statistics, "value") if is_whole else statistics, sizes, order, is_whole=is_whole)
         return Tap(
             site=site,
             lanes=(),
@@ -212,16 +225,17 @@ class ProgramWatcher:
             render=partial(_render, site),
         )
 
-    def _site(self, one: Named, values: tuple[str, ...], sizes: tuple[int, ...], *, is_whole: bool) -> CallSite:
+    def _site(
+        self, one: Named, values: tuple[str, ...], sizes: tuple[int, ...], order: int, *, is_whole: bool
+    ) -> CallSite:
         aval = one.variable.aval
         watched = Watched(
             one.name, one.role, tuple(aval.shape), aval.dtype.name, one.primitive, scope_of(one.stack), is_whole, sizes
         )
         place = (watched, one.file, one.span, one.function, one.stack, values)
         number = self._count[place] = self._count.get(place, -1) + 1
-        self._order += 1
         return self._capture.sites.site_for(
-            ("watch", place, number), partial(self._make_site, one, watched, values, self._order)
+            ("watch", place, number), partial(self._make_site, one, watched, values, order)
         )
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
@@ -249,6 +263,17 @@ class ProgramWatcher:
             keywords=(),
             watch=watched,
         )
+
+
+def _orders(chosen: Sequence[Named], body: int, *, is_transposed: bool) -> list[int]:
+    """The order of the sites of body number `body`: that of its values and then its gradients.
+
+    Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
+    so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
+    """
+    gradients = _LATE + body * _MOST if is_transposed else _LATE - body * _MOST
+    first = {"value": body * _MOST, "gradient": gradients}
+    return [first[one.role] + position for position, one in enumerate(chosen)]
 
 
 def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

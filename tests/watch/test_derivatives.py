@@ -276,6 +276,58 @@ def test_parts_of_an_array_have_the_gradients_that_are_joined_again(watched, agr
     assert "grad/_rest" not in run.values
 
 
+@pytest.mark.parametrize("function", [lambda x: jnp.sin(x) * 2, jnp.tanh, jnp.mean])
+def test_the_leaves_that_a_function_is_mapped_over_have_their_gradients(function, watched, agrees):
+    def loss_of(xs):
+        a, b = jax.tree.map(function, xs)
+        c = jax.tree.map(function, {"a": a, "b": b})
+        return a, b * 3 + (c["a"] * c["b"]).sum()
+
+    def with_added(added, xs):
+        a, b = (function(x) + one for x, one in zip(xs, added["ab"], strict=True))
+        c = {"a": function(a) + added["c"]["a"], "b": function(b) + added["c"]["b"]}
+        return a.sum() + (b * 3 + (c["a"] * c["b"]).sum()).sum()
+
+    xs = [jnp.arange(4.0), jnp.arange(1.0, 5.0)]
+    run = watched(jax.jit(jax.value_and_grad(lambda xs: sum(one.sum() for one in loss_of(xs)))), xs)
+    a, b = map(function, xs)
+    c = {"a": function(a), "b": function(b)}
+    wanted = jax.grad(with_added)(jax.tree.map(jnp.zeros_like, {"ab": [a, b], "c": c}), xs)
+    for name, value, gradient in [
+        ("a", a, wanted["ab"][0]),
+        ("b", b, wanted["ab"][1]),
+        ("c['a']", c["a"], wanted["c"]["a"]),
+        ("c['b']", c["b"], wanted["c"]["b"]),
+    ]:
+        agrees(run[name], value)
+        agrees(run[name].gradient, gradient)
+
+
+def test_what_a_vmapped_function_gives_beside_other_things_has_its_gradient(watched, agrees):
+    def energy(x):
+        h = jnp.sin(x)
+        return h.sum(), {"kinetic": h * 2}
+
+    def loss_of(xs, added):
+        e, parts = jax.vmap(energy)(xs)
+        return ((e + added[0]) ** 2).sum() + (parts["kinetic"] + added[1]).prod()
+
+    xs, added = jnp.arange(1.0, 7.0).reshape(2, 3), (jnp.zeros(2), jnp.zeros((2, 3)))
+
+    @jax.jit
+    @jax.grad
+    def loss(xs):
+        e, parts = jax.vmap(energy)(xs)
+        return (e**2).sum() + parts["kinetic"].prod()
+
+    run = watched(loss, xs)
+    wanted = jax.grad(loss_of, argnums=1)(xs, added)
+    agrees(run["e"], jnp.sin(xs).sum(1))
+    agrees(run["parts['kinetic']"], jnp.sin(xs) * 2)
+    agrees(run["grad/e"], wanted[0])
+    agrees(run["grad/parts['kinetic']"], wanted[1])
+
+
 def test_gradients_of_a_loop_that_is_differentiated_un_jitted(watched, agrees):
     w, xs = jnp.linspace(-2.0, 2.0, 5), jnp.arange(1.0, 5.0)
 
@@ -442,6 +494,64 @@ def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(deriv
     agrees(run["a"], jnp.sin(X))
     agrees(run["b"], jnp.sin(X) * jnp.cos(X))
     assert not [name for name in run.values if "[" in name]
+
+
+def test_a_line_that_several_loops_and_programs_run_has_each_gradient_with_its_value(watched):
+    def energy(x):
+        r = jnp.sin(x) * 2
+        return (r**2).sum()
+
+    @jax.jit
+    def descend(x):
+        def step(x, _):
+            return x - jax.value_and_grad(energy)(x)[1] / 10, None
+
+        value, slope = jax.value_and_grad(energy)(x)
+        near, _ = lax.scan(step, x - slope, None, length=3)
+        far, _ = lax.scan(step, near * 2, None, length=2)
+        return far, value
+
+    @jax.jit
+    def again(x):
+        return jax.value_and_grad(energy)(x * 3)
+
+    run = watched(lambda x: (descend(x), again(x)), X)
+    values = [value for name, value in run.values.items() if name.startswith("r@")]
+    assert sorted(len(value["mean"]) for value in values) == [1, 1, 2, 3]
+    for value in values:
+        np.testing.assert_allclose(value.gradient["mean"], 2 * value["mean"], rtol=1e-5)
+
+
+def test_a_value_and_its_tangent_have_their_names_and_no_gradient_of_one_for_the_other(watched, agrees):
+    x, tangent = jnp.arange(1.0, 4.0), jnp.arange(3.0)
+
+    def energy(x):
+        return (jnp.sin(x) * x).sum()
+
+    def curvature(x):
+        slope, bend = jax.jvp(jax.grad(energy), (x,), (tangent,))
+        return slope * bend
+
+    def residual(w):
+        def net(z):
+            q = jnp.tanh(z * w)
+            return q
+
+        u, ux = jax.jvp(net, (x,), (tangent,))
+        r = ux - u
+        return (r**2).mean()
+
+    run = watched(jax.jit(curvature), x)
+    slope, bend = jax.jvp(jax.grad(energy), (x,), (tangent,))
+    agrees(run["slope"], slope)
+    agrees(run["bend"], bend)
+    run = watched(jax.jit(jax.value_and_grad(residual)), x)
+    q = jnp.tanh(x * x)
+    ux = (1 - q**2) * x * tangent
+    agrees(run["q"], q)
+    agrees(run["ux"], ux)
+    agrees(run["grad/r"], 2 * (ux - q) / 3)
+    assert "grad/q" not in run.values
 
 
 def test_a_sum_has_not_the_gradient_of_an_operand_with_a_use_that_is_left_out_of_the_forward_pass(watched, agrees):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import inspect
 from typing import NamedTuple
@@ -10,7 +11,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from flax import struct
 from jax import lax
 
 from jax_debug_widgets.watch.told import SEVERAL, named_places
@@ -86,8 +89,8 @@ def test_fields_by_position_items_by_keyword_and_what_is_in_each_other(watched, 
     x = jnp.arange(3.0)
     run = watched(f, x)
     expected = {
-        "pair[0]": x + 1,
-        "pair[1]": x * 2,
+        "pair.at": x + 1,
+        "pair.speed": x * 2,
         "items['up']": x + 2,
         "items['down']": x * 2 - 1,
         "nested['own'].at": (x + 2) * 2,
@@ -96,6 +99,59 @@ def test_fields_by_position_items_by_keyword_and_what_is_in_each_other(watched, 
     }
     for name, value in expected.items():
         agrees(run[name], value)
+
+
+Pair = collections.namedtuple("Pair", "left right")  # noqa: PYI024 - it is what is tested
+
+
+@struct.dataclass
+class Walker:
+    at: jax.Array
+    seen: int = struct.field(pytree_node=False)
+    speed: jax.Array
+
+
+class Swapped(collections.namedtuple("Swapped", "low high")):  # noqa: PYI024
+    """Is given its fields in another order."""
+
+    __slots__ = ()
+
+    def __new__(cls, up, down):
+        return super().__new__(cls, down, up)
+
+
+def test_what_a_class_is_given_by_position_are_its_fields(watched, agrees):
+    @jax.jit
+    def f(x):
+        pair = Pair(x + 1, right=x * 2)
+        walker = Walker(pair.left * 3, 7, speed=pair.right - 1)
+        state = optax.TraceState({"w": walker.at - x})
+        swapped = Swapped(x * 5, x * 7)
+        return walker, state, {"last": Energy(x.sum(), walker.speed * 2)}, swapped.low + swapped.high
+
+    x = jnp.arange(3.0)
+    run = watched(f, x)
+    expected = {
+        "pair.left": x + 1,
+        "pair.right": x * 2,
+        "walker.at": (x + 1) * 3,
+        "walker.speed": x * 2 - 1,
+        "state.trace['w']": (x + 1) * 3 - x,
+    }
+    for name, value in expected.items():
+        agrees(run[name], value)
+    assert not {"swapped.low", "swapped.high", "swapped.up", "swapped.down"} & set(run.values)
+
+
+def test_a_class_that_is_defined_anew_has_its_new_fields(watched, agrees, monkeypatch):
+    def f(x):
+        pair = Pair(x + 1, x * 2)
+        return pair
+
+    x = jnp.arange(3.0)
+    agrees(watched(jax.jit(f), x)["pair.left"], x + 1)
+    monkeypatch.setitem(globals(), "Pair", collections.namedtuple("Pair", "right left"))  # noqa: PYI024
+    agrees(watched(jax.jit(f), jnp.arange(3))["pair.left"], x * 2)
 
 
 class Shifted(eqx.Module):

@@ -109,3 +109,26 @@ def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):
     run = watched(lambda: jax.value_and_grad(loss)(W, XS), watch="y,z")
     agrees(run["y"], model(W, XS))
     assert not any("[" in name for name in run.values)
+
+
+@since_9
+def test_the_leaves_of_a_gradient_in_shard_map_have_their_paths(watched, agrees):
+    mesh = mesh_of()
+
+    def loss_of(params, xs):
+        return lax.pmean(((jnp.tanh(xs @ params["w"]) * params["b"][None]) ** 2).mean(), "d")
+
+    @jax.jit
+    def f(params, xs):
+        def per_device(params, xs):
+            loss, g = jax.value_and_grad(loss_of)(params, xs)
+            return loss, g
+
+        return jax.shard_map(per_device, mesh=mesh, in_specs=(P(), P("d")), out_specs=(P(), P()))(params, xs)
+
+    params = {"b": jnp.arange(3.0), "w": W}
+    run = watched(f, params, XS)
+    _, wanted = f(params, XS)
+    for name, leaf in wanted.items():
+        for device in range(4):
+            agrees(run[f"g['{name}']"], leaf, device)

@@ -294,3 +294,134 @@ def test_a_starred_target_has_the_parts_of_a_literal(watched, agrees):
     wanted = {"first": jnp.sin(X), "rest[0]": jnp.cos(X), "rest[1]": jnp.tanh(X), "last": jnp.exp(X)}
     for name, value in wanted.items():
         agrees(run[name], value)
+
+
+def loss_of_layer(params, x):
+    return (jnp.tanh(x @ params["w"] + params["b"]) ** 2).mean()
+
+
+def scaled(tree, by):
+    return jax.tree.map(lambda leaf: leaf * by, tree)
+
+
+def derived(params, x):
+    loss, grads = jax.value_and_grad(loss_of_layer)(params, x)
+    return loss, grads
+
+
+class Trainer:
+    def step(self, params, x):
+        def gradient():
+            value, own = derived(params, x)
+            return own, value
+
+        g, loss = gradient()
+        halved = scaled(g, by=0.5)
+        new = jax.tree.map(lambda p, g: p - g, params, halved)
+        return new, loss
+
+
+LAYER = {"b": jnp.arange(3.0) / 5, "w": jnp.arange(12.0).reshape(4, 3) / 7}
+
+
+def test_trees_that_inlined_functions_are_given_and_return_have_their_paths(watched, agrees):
+    @jax.jit
+    def train(params, x):
+        once, _ = Trainer().step(params, x)
+        twice, _ = Trainer().step(once, x)
+        return twice, loss_of_layer(twice, x)  # Uses "w" before "b".
+
+    run = watched(train, LAYER, X)
+    params = [LAYER]
+    for execution in (1, 2):
+        grads = jax.grad(loss_of_layer)(params[-1], X)
+        params.append(jax.tree.map(lambda p, g: p - g / 2, params[-1], grads))
+        for key in ("b", "w"):
+            for name, tree in {"g": grads, "own": grads, "new": params[-1], "halved": scaled(grads, 0.5)}.items():
+                (found,) = (n for n in run.values if n.startswith(f"{name}['{key}']@") and n.endswith(f"#{execution}"))
+                agrees(run[found], tree[key])
+            agrees(run[f"{('once', 'twice')[execution - 1]}['{key}']"], params[-1][key])
+
+
+def test_what_jitted_functions_and_loops_return_has_the_paths_that_jax_tells(watched, agrees):
+    jitted = jax.jit(derived)
+
+    @jax.jit
+    def f(params, x):
+        _, grads = jitted(params, x)
+        turned = lax.fori_loop(0, 2, lambda _, tree: jax.tree.map(jnp.sin, tree), grads)
+        (last, end), seen = lax.scan(lambda c, _: ((scaled(c[0], 2), c[1] + 1), c[0]), (turned, 0), None, length=2)
+        return scaled(last, 3), end, scaled(seen, 2)
+
+    run = watched(f, LAYER, X)
+    grads = jax.grad(loss_of_layer)(LAYER, X)
+    turned = jax.tree.map(lambda leaf: jnp.sin(jnp.sin(leaf)), grads)
+    for key in ("b", "w"):
+        agrees(run[f"turned['{key}']"], turned[key])
+        agrees(run[f"last['{key}']"], turned[key] * 4)
+        agrees(run[f"seen['{key}']"], jnp.stack([turned[key], turned[key] * 2]))
+        (name,) = (
+            n for n, v in run.values.items() if n.startswith(f"grads['{key}']") and v.site.function.endswith("f")
+        )
+        agrees(run[name], grads[key])
+
+
+def weighed(tree):
+    return tree["c"].sum() * 3 + tree["b"].sum() * 2 + tree["a"].sum()
+
+
+TAKEN = {
+    "by a loop": lambda tree: lax.fori_loop(0, 2, lambda _, own: jax.tree.map(jnp.sin, own), tree),
+    "by a jitted function": jax.jit(weighed),
+    "in turn": lambda tree: sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(tree)),
+    "by jax.tree.map": lambda tree: jax.tree.map(jnp.sin, tree),
+    "one by one": weighed,
+}
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+def test_leaves_of_one_type_are_told_apart_by_what_goes_through_them_or_not_at_all(taken, watched, agrees):
+    def loss_of(params):
+        return ((params["a"] * X) * jnp.sin(params["b"] * X) * params["c"]).sum()
+
+    @jax.jit
+    def f(params):
+        grads = jax.grad(loss_of)(params)
+        return TAKEN[taken](grads)
+
+    params = {"a": X / 5, "b": X / 3, "c": X / 2}
+    run = watched(f, params)
+    for name, gradient in jax.grad(loss_of)(params).items():
+        if taken != "one by one":
+            agrees(run[f"grads['{name}']"], gradient)
+        else:
+            assert f"grads['{name}']" not in run.values
+
+
+def test_what_is_mapped_has_the_paths_of_its_leaves_where_others_take_them_in_another_order(watched, agrees):
+    @jax.jit
+    def f(params):
+        moved = jax.tree.map(lambda leaf: leaf - 1, params)
+        return weighed(moved)
+
+    params = {"a": X / 5, "b": X[:2] / 3, "c": X / 2}
+    run = watched(f, params)
+    for name, leaf in params.items():
+        agrees(run[f"moved['{name}']"], leaf - 1)
+
+
+def test_a_function_is_not_called_what_it_holds(watched, agrees):
+    def sampler(scale):
+        root = jnp.sqrt(scale)
+        return lambda x: x * root
+
+    @jax.jit
+    def f(scale, x):
+        step = sampler(scale)
+        scale = scale + 1
+        return step(x) * scale
+
+    run = watched(f, jnp.float32(4), X)
+    agrees(run["root"], 2)
+    agrees(run["x * root"], X * 2)
+    assert "step" not in run.values
