@@ -220,6 +220,37 @@ def test_a_pause_stops_at_the_next_event_and_goes_on(page, program):
     assert is_well()
 
 
+@pytest.mark.behaviour("B4")
+@pytest.mark.parametrize("watch", [None, "y"])
+def test_steps_that_tell_among_their_results_are_paused_and_ended_at_one_of_them(page, watch):
+    @jax.jit
+    def step(x):
+        y = jnp.tanh(x @ x)
+        if watch is None:
+            jax.debug.print("{}", y[0, 0])
+        return y
+
+    def train(x):
+        for _ in range(100_000):
+            x = step(x)
+        return x
+
+    stops = []
+
+    def user():
+        when_it_runs(page.run)
+        page.ask("pause")
+        stops.append(page.stop())
+        page.go_on(stops[0])
+        page.ask("halt")
+
+    error = ended_by(user, page, train, jnp.ones((100, 100), jnp.float32), watch=watch)
+    assert isinstance(error, jdw.Stopped)
+    assert stops[0]["reason"].startswith("paused at test_ending.py:")
+    assert {event.call for event in page.run.events} == set(range(len(page.run.events)))
+    assert is_well()
+
+
 def test_a_program_that_fires_on_one_device_for_all_is_ended_before_its_next_call(page):
     x = jax.device_put(np.ones((DEVICES * 8, 8), np.float32), NamedSharding(mesh(), P("d")))
 
