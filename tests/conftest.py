@@ -15,6 +15,8 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jax_debug_widgets._jax import backlog
+
 DEVICES = 4
 
 # A shell starts what it runs in the background with interrupts ignored, and so Python would leave them.
@@ -242,3 +244,12 @@ def same_bits() -> Callable[[Any, Any], bool]:
         return [structure, *((x.dtype, x.shape, np.asarray(x).tobytes()) for x in map(jnp.asarray, leaves))]
 
     return lambda one, other: bits(one) == bits(other)
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """How many calls have handed something over."""
+    calls = []
+    add = backlog.Backlog.add
+    monkeypatch.setattr(backlog.Backlog, "add", lambda self, one: (calls.append(one), add(self, one)))
+    return calls

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
 from collections import deque
@@ -115,7 +114,8 @@ class Backlog:
         """
         with self._lock:
             self._take_in()
-            before = list(itertools.takewhile(lambda one: one is not last, self._waiting))
+            place = self._waiting.index(last) if last in self._waiting else 0  # Another thread may have told it.
+            before = self._waiting[:place]
         for handed in before:
             with contextlib.suppress(Exception):  # Who waits for that one is told.
                 handed.wait()

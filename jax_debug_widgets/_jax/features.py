@@ -100,6 +100,7 @@ _NEEDED = {
         "jax._src.pjit._pjit_call_impl_python",
         "jax._src.interpreters.pxla.lower_sharding_computation",
         "jax._src.interpreters.pxla.MeshExecutable.unsafe_call",
+        "jax._src.interpreters.pxla.MeshExecutable.build_unsafe_call",
         "jax._src.dispatch.RuntimeTokenSet.set_output_runtime_token",
         "jax._src.sharding_impls.UnspecifiedValue",
         "jax._src.util.weakref_lru_cache",

@@ -105,9 +105,11 @@ class HandoverHooks(Replacing):
                 lowered = theirs(
                     told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
                 )
+            # Watched values are read by functions for one device.
+            is_whole = told.watches is None or len(lowered._device_list) == 1
         except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
             return as_ever()
-        if told.watches and len(lowered._device_list) > 1:  # Its values are read by functions for one device.
+        if not is_whole:
             return as_ever()
         lowered.compile = partial(self._compile, lowered.compile, told)
         return lowered

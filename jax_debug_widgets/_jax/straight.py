@@ -155,11 +155,7 @@ def _rewrite(
 
 def without_unused(program: ClosedJaxpr) -> ClosedJaxpr:
     """The program without what nothing needs, as JAX leaves it out later; all its arguments stay."""
-    jaxpr = program.jaxpr
-    used = [True] * len(jaxpr.outvars)
-    if jaxpr.constvars:  # JAX has made arguments of what is large.
-        return program
-    needed, _ = pe.dce_jaxpr(jaxpr, used, instantiate=True)
+    needed, _ = pe.dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
     return program.replace(jaxpr=needed)
 
 

@@ -53,9 +53,9 @@ class Record:
     def over_ns(self, over_ns: int | None) -> None:
         self._over_ns = over_ns
 
-    def hand(self, handed: Handed | None, origin_ns: int) -> None:
+    def hand(self, handed: Handed, origin_ns: int) -> None:
         """What it says is told when it is over; times of the call are since `origin_ns`."""
-        self._handed = None if handed is None else (handed, origin_ns)
+        self._handed = handed, origin_ns
 
     def take_print(self, traced: Traced) -> None:
         """What its function printed while it was traced."""

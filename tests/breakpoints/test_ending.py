@@ -137,20 +137,20 @@ def test_a_program_is_ended_at_its_next_event(page, program):
     assert is_well()
 
 
+def pause_and_halt(page, stops):
+    when_it_runs(page.run)
+    page.ask("pause")
+    stops.append(page.stop())
+    page.go_on(stops[0])
+    page.ask("halt")
+
+
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("program", WATCHED)
 def test_a_program_that_is_only_watched_is_paused_and_ended(page, program):
     f, x = WATCHED[program]()
     stops = []
-
-    def user():
-        when_it_runs(page.run)
-        page.ask("pause")
-        stops.append(page.stop())
-        page.go_on(stops[0])
-        page.ask("halt")
-
-    error = ended_by(user, page, f, x, watch="new")
+    error = ended_by(functools.partial(pause_and_halt, page, stops), page, f, x, watch="new")
     assert isinstance(error, jdw.Stopped) and str(error).startswith("stopped at test_ending.py:")
     assert stops[0]["reason"].startswith("paused at test_ending.py:")
     assert 0 < len(page.run.events) < STEPS * DEVICES
@@ -236,15 +236,9 @@ def test_steps_that_tell_among_their_results_are_paused_and_ended_at_one_of_them
         return x
 
     stops = []
-
-    def user():
-        when_it_runs(page.run)
-        page.ask("pause")
-        stops.append(page.stop())
-        page.go_on(stops[0])
-        page.ask("halt")
-
-    error = ended_by(user, page, train, jnp.ones((100, 100), jnp.float32), watch=watch)
+    error = ended_by(
+        functools.partial(pause_and_halt, page, stops), page, train, jnp.ones((100, 100), jnp.float32), watch=watch
+    )
     assert isinstance(error, jdw.Stopped)
     assert stops[0]["reason"].startswith("paused at test_ending.py:")
     assert {event.call for event in page.run.events} == set(range(len(page.run.events)))

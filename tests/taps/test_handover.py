@@ -104,15 +104,6 @@ CALLING = {
 }
 
 
-@pytest.fixture
-def handed(monkeypatch):
-    """How many calls have handed something over."""
-    calls = []
-    add = backlog.Backlog.add
-    monkeypatch.setattr(backlog.Backlog, "add", lambda self, one: (calls.append(one), add(self, one)))
-    return calls
-
-
 def told(run):
     return [(event.text, event.lane, event.phase, event.call, event.site) for event in run.events]
 
