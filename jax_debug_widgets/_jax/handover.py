@@ -1,19 +1,21 @@
 """Programs that give what they say among their results: compiled so while a capture is on, and seen when they are called.
 
 Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
-makes it. JAX knows nothing of the further results: they are taken off where it would count them.
+makes it. JAX knows nothing of the further results: they are taken off where it would count them. From its second call on
+JAX's C++ dispatches such a program, as any that has no effects, and asks us when it puts the results together.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 import jax
-from jax._src import config, dispatch, pjit, sharding_impls
+from jax._src import config, dispatch, pjit, sharding_impls, tree_util
 from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import features
@@ -63,6 +65,8 @@ class HandoverHooks(Replacing):
         self._offer = offer
         self._watch_hooks = watch_hooks
         self._is_held = is_held
+        self._is_fast = False
+        """Whether C++ may know of programs of ours."""
         self.backlog = Backlog()
         self.observe: Observe = lambda _name, _ordered, _recorders, execute: execute()
 
@@ -70,6 +74,7 @@ class HandoverHooks(Replacing):
         if features.available(features.HANDOVER):
             replace.attribute(pjit, "_pjit_call_impl_python", self._call)
             replace.attribute(pxla, "lower_sharding_computation", self._lower)
+            replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: HandingSettings | None = captured_settings()
@@ -78,6 +83,35 @@ class HandoverHooks(Replacing):
             return theirs(*args, jaxpr=jaxpr, **params)
         with capturing(handing):
             return theirs(*args, jaxpr=jaxpr, **params)
+
+    def _fast_path(
+        self, theirs: Any, executable: Any, out_tree: Any, arguments: Any, outputs: Any, effects: Any, *others: Any
+    ) -> Any:
+        call = getattr(executable, "unsafe_call", None)
+        if not isinstance(call, HandingOver):
+            return theirs(executable, out_tree, arguments, outputs, effects, *others)
+        said = call.take_latest()
+        if said is None or call.takes or self._is_held():
+            return None
+        self._is_fast = True
+        plain = copy(executable)
+        plain._unsafe_call = call.program
+        whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), said)
+        return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), (), *others)
+
+    def hold(self) -> None:
+        """Somebody wants to hold programs: they are to come by here from their next call on. From any thread."""
+        if self._is_fast:
+            self._is_fast = False
+            pjit._cpp_pjit_cache_fun_only.clear()
+            pjit._cpp_pjit_cache_explicit_attributes.clear()
+
+    def dispatched(self, call: HandingOver, said: Sequence[Any]) -> None:
+        """JAX's C++ has dispatched a program, which will have said this."""
+        self.observe(call.program.name, False, call.recorders, partial(call.hand_over, said))
+        if self._is_held():  # It was closed while C++ learned of the program.
+            self._is_fast = True
+            self.hold()
 
     def _lower(
         self,
@@ -111,7 +145,7 @@ class HandoverHooks(Replacing):
             return as_ever()
         if not is_whole:
             return as_ever()
-        lowered.compile = partial(self._compile, lowered.compile, told)
+        lowered.compile = partial(self._compile, lowered.compile, told, any(donated))
         return lowered
 
     def _told(self, program: Any, name: str, options: Any) -> Told | None:
@@ -128,52 +162,92 @@ class HandoverHooks(Replacing):
             return None
         return told if told is None or settings.watch is None else replace(told, watches=needed)
 
-    def _compile(self, theirs: Any, told: Told, *args: Any, **options: Any) -> Any:
+    def _compile(self, theirs: Any, told: Told, takes: bool, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
         # JAX keeps the executable, and asks for it at each call.
         if not isinstance(executable.build_unsafe_call, _Build):
-            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told)
+            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told, takes)
         return executable
 
 
 class _Build:
     """What makes of an executable the function that runs it."""
 
-    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told) -> None:
-        self._theirs, self._hooks, self._told = theirs, hooks, told
+    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told, takes: bool) -> None:
+        self._theirs, self._others = theirs, (hooks, told, takes)
 
     def __call__(self) -> HandingOver:
-        return HandingOver(self._theirs(), self._hooks, self._told)
+        return HandingOver(self._theirs(), *self._others)
 
 
 class HandingOver:
-    """An `ExecuteReplicated` that hands over what its program says: its last results."""
+    """An `ExecuteReplicated` that hands over what its program says: its last results.
 
-    def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
-        self._program, self._hooks = program, hooks
+    Attributes:
+      takes: whether arguments are given away to it. Of one that is gone C++ says something else than Python.
+    """
+
+    def __init__(self, program: Any, hooks: HandoverHooks, told: Told, takes: bool) -> None:
+        self.program, self.hooks, self.takes = program, hooks, takes
+        self.recorders = Recorders(teller for teller, _ in told.tellers)
         self._tellers, self._count = told.tellers, told.count
-        self._recorders = Recorders(teller for teller, _ in told.tellers)
         self._devices = program._local_devices
+        self._latest: Sequence[Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._program, name)
+        return getattr(self.program, name)
 
     def __call__(self, *args: Any) -> Any:
         """Its results, without the last ones."""
-        outputs = self._hooks.observe(self._program.name, False, self._recorders, partial(self._execute, *args))
+        outputs = self.hooks.observe(self.program.name, False, self.recorders, partial(self._execute, *args))
+        self._latest = outputs[-self._count :]
         return outputs[: -self._count]
 
+    def take_latest(self) -> Sequence[Any] | None:
+        """What the latest call says, if nobody has asked since."""
+        latest, self._latest = self._latest, None
+        return latest
+
     def _execute(self, *args: Any) -> Any:
-        outputs = self._program(*args)
-        said = outputs[-self._count :]
+        outputs = self.program(*args)
+        self.hand_over(outputs[-self._count :])
+        return outputs
+
+    def hand_over(self, said: Sequence[Any]) -> Sequence[Any]:
+        """Add what a call says to the backlog."""
         if self._devices[0].platform != "cpu":
             for one in said:
                 one.copy_to_host_async()
-        handed = Handed(self._hooks.backlog, self, self._tellers, said)
-        self._hooks.backlog.add(handed)
+        handed = Handed(self.hooks.backlog, self, self._tellers, said)
+        self.hooks.backlog.add(handed)
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
-        return outputs
+        return said
+
+
+class _Outputs:
+    """All that a program of ours gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
+
+    def __init__(self, call: HandingOver, results: Any, said: Sequence[Any]) -> None:
+        self.call, self.results, self.said = call, results, said
+
+    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], HandingOver]:
+        return (self.results, self.said), self.call
+
+    @classmethod
+    def put_together(cls, call: HandingOver, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
+        return cls(call, *parts)
+
+    @staticmethod
+    def dispatched(call: HandingOver, parts: tuple[Any, Sequence[Any]]) -> Any:
+        results, said = parts
+        call.hooks.dispatched(call, said)
+        return results
+
+
+if features.available(features.HANDOVER):
+    tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
+    tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
 
 
 def _may_hand_over(program: Any, settings: HandingSettings) -> bool:

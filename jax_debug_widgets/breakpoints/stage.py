@@ -44,7 +44,7 @@ class Stage:
         """Close the gate if each firing is to be looked at, else open it. To be called with the lock."""
         policy = self.policy
         busy = self.stop is not None or self.opening
-        self._gate.closed = bool(policy.conditions) or policy.pausing or policy.halted is not None or busy
+        self._gate.close(bool(policy.conditions) or policy.pausing or policy.halted is not None or busy)
 
     def touch(self) -> None:
         """Something of the stop has changed: it is to be told again."""

@@ -76,6 +76,14 @@ class Nesting:
         """How many iterations each firing hands over."""
         return len(self.loops) if self.counted else 0
 
+    @property
+    def leap(self) -> int:
+        """In every how manieth iteration of the outermost loop it fires at least; those between are left out on purpose."""
+        if self.conditional and self.loops:
+            return self.loops[0] or 1
+        inner = math.prod(length or 1 for length in self.loops[1:])
+        return max(self.every // inner, 1 if self.strided else self.stride)
+
     def step(self, ordinal: int) -> tuple[int, ...]:
         """The iteration of each loop when it fires for the `ordinal`-th time (from 0) in a call, on one device.
 

@@ -97,6 +97,15 @@ def _of_watching(run: Run) -> Iterator[str]:
     has_failed = run.life.state(run.call_log, run.policy) == "failed"
     if run.life.has_returned and (run.watched or not has_failed):  # What fails while it is traced says why.
         yield from seen.notes(watch, run.watched)
+    is_over = run.life.has_returned and not has_failed and not run.call_log.pending()
+    if (
+        watch.when
+        and is_over
+        and seen.conditional
+        and run.watched
+        and not any(site.watch for site in run.store.sites())
+    ):
+        yield f"Nothing is taken: `{watch.when}` has held in none of the executions."
 
 
 def _nonfinite_in_streams(run: Run) -> NonFinite | None:

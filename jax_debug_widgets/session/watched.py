@@ -51,8 +51,14 @@ class WatchedValue(Mapping[str, np.ndarray]):
 
     @property
     def steps(self) -> np.ndarray:
-        """int64[n]: which execution of its place each row is of."""
-        return self._run.store.series(self.site.id, 0)[1]
+        """Where each row stands on the axis of a plot: int64[n], or float64[n] where inner loops make fractions of a step.
+
+        The step of the outermost loop around it, counting on from one call to the next; outside loops, and where the step is
+        not known (a branch, say), how often it had been computed on that device.
+        """
+        at = self._run.store.places(self.site.id)[0]
+        whole = at.astype(np.int64)
+        return whole if np.array_equal(at, whole) else at
 
     @property
     def gradient(self) -> WatchedValue:
@@ -106,12 +112,10 @@ class WatchedValue(Mapping[str, np.ndarray]):
         import pandas as pd
 
         columns = {name: self[name] for name in self if self[name].ndim == 1}
-        at, _, devices = self._run.store.places(self.site.id)
-        steps = self.steps
+        devices = self._run.store.places(self.site.id)[2]
         if len(np.unique(devices)) > 1:
             columns = {"device": [self._run.store.devices[number] for number in devices.tolist()], **columns}
-            steps = at
-        return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
+        return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
 
     def __repr__(self) -> str:
         watch = self.site.watch
@@ -165,6 +169,12 @@ class WatchedValues(Mapping[str, WatchedValue]):
                 return first
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
+        if waiting := {
+            site.where: site for site in self._run.watched if name in (site.label, f"{site.label}@{site.where}")
+        }:
+            watch = self._run.options.watch
+            why = f"`{watch.when}` has not held there" if watch and watch.when else "it has not been computed"
+            raise KeyError(f"{name!r} ({', '.join(waiting)}) is watched and has no values: {why}")
         near = difflib.get_close_matches(name, sites, n=3) or list(sites)
         is_captured = any(name in choice.names for choice in self._run.choices())
         hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""

@@ -13,6 +13,7 @@ def along_steps(
     inner: np.ndarray,
     loops: Sequence[int | None],
     reverse: Sequence[bool],
+    leap: int,
     call: np.ndarray,
     device: np.ndarray,
     occurrence: np.ndarray,
@@ -24,6 +25,7 @@ def along_steps(
     Args:
       step, inner, call, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
       loops, reverse: of the loops around it, outermost first, how many iterations they have and which run from the end.
+      leap: every how manieth iteration of the outermost it fires in.
     """
     x = occurrence.astype(np.float64)
     for number in np.unique(device).tolist():
@@ -32,7 +34,9 @@ def along_steps(
         if len(told):
             outer, flat = step[told], np.maximum(inner[told], 0)
             at = outer + flat / math.prod(length or 1 for length in loops[1:])
-            x[told] = _counted_on(at, _turns(outer, flat, loops, reverse) if any(reverse) else at, call[told])
+            x[told] = _counted_on(
+                at, _turns(outer, flat, loops, reverse) if any(reverse) else at, call[told], loops, leap
+            )
         others = np.flatnonzero(mine & (step < 0))
         if number >= 0 and len(others):
             x[others] = np.unique(occurrence[others], return_inverse=True)[1]
@@ -49,7 +53,11 @@ def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], rev
     return turn / count + (-outer if reverse[0] else outer)
 
 
-def _counted_on(at: np.ndarray, turns: np.ndarray, call: np.ndarray) -> np.ndarray:
+def _counted_on(
+    at: np.ndarray, turns: np.ndarray, call: np.ndarray, loops: Sequence[int | None], leap: int
+) -> np.ndarray:
     begins = np.concatenate([[True], (np.diff(call) != 0) | (np.diff(turns) < 0)])
     lengths = np.floor(np.maximum.reduceat(at, np.flatnonzero(begins))) + 1
+    if loops[0] is not None:  # Those after the last that fired are of the call, too.
+        lengths[(lengths < loops[0]) & (loops[0] < lengths + leap)] = loops[0]
     return (np.cumsum(lengths) - lengths)[np.cumsum(begins) - 1] + at

@@ -276,14 +276,14 @@ class Store:
         pieces = self.columns(0, self._count)
         with self._lock:
             tap = self._taps.get(site_id)
-        loops, reverse = (tap.nesting.loops, tap.nesting.reverse) if tap else ((), ())
+        loops, reverse, leap = (tap.nesting.loops, tap.nesting.reverse, tap.nesting.leap) if tap else ((), (), 1)
         mine = [(piece.site == site_id) & ~piece.phantom for piece in pieces]
         none = np.zeros(0, np.int64)
         step, inner, call, device, occurrence, lane = (
             np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
             for name in ("step", "inner", "call", "device", "occurrence", "lane")
         )
-        return along_steps(step, inner, loops, reverse, call, device, occurrence), lane, device
+        return along_steps(step, inner, loops, reverse, leap, call, device, occurrence), lane, device
 
     def nonfinite(self) -> dict[int, NonFinite]:
         """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""

@@ -103,6 +103,7 @@ class Capture:
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
+        self.gate.when_closed = self.handover.hold
         self._replacing = (
             self._hooks,
             self._callback_hooks,

@@ -25,19 +25,27 @@ class Gate:
     same place of their program only if it is known how far each has come.
 
     Attributes:
-      closed: whether firings must ask `may_pass`.
+      closed: whether firings must ask `may_pass`; see `close`.
+      when_closed: called when it is no longer open.
       may_pass: returns when the program may go on.
     """
 
-    __slots__ = ("_counting", "_passed", "_reached", "closed", "may_pass")
+    __slots__ = ("_counting", "_passed", "_reached", "closed", "may_pass", "when_closed")
 
     def __init__(self) -> None:
         self.closed = False
         self.may_pass: Pass = lambda _tap, _arrays: None
+        self.when_closed: Callable[[], None] = lambda: None
         self._passed: dict[Tap | Bundle, list[np.ndarray]] = {}
         """Coordinates of what has passed and has not been counted, one array an axis."""
         self._reached: dict[Tap | Bundle, Counter[tuple[int, ...]]] = {}
         self._counting = threading.Lock()
+
+    def close(self, is_wanted: bool) -> None:
+        """Close it, or open it."""
+        was_open, self.closed = not self.closed, is_wanted
+        if is_wanted and was_open:
+            self.when_closed()
 
     def passage(self, tap: Tap | Bundle) -> Callable[[Iterable[np.ndarray]], None]:
         """What a firing of this tap calls with its mesh coordinates, before it asks `may_pass`."""

@@ -154,6 +154,7 @@ def site_message(tap: Tap) -> wire.SiteMessage:
         "order": site.order,
         "loops": list(tap.nesting.loops),
         "reverse": list(tap.nesting.reverse),
+        "leap": tap.nesting.leap,
         "name_stack": site.name_stack,
         "transforms": list(site.transforms),
         "callers": list(site.callers),

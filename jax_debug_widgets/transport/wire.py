@@ -125,7 +125,8 @@ class SiteMessage(TypedDict):
 
     `shapes` and `dtypes` are those of each value when it last changed, `order` its place in its program's order,
     `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
-    from the end (none where it is empty). `callers` are places, too.
+    from the end (none where it is empty), `leap` every how manieth iteration of the outermost it fires in.
+    `callers` are places, too.
     Of a `watch` site `values` names the statistics of the watched value, or is `["value"]` where that is one number; its
     events have no text.
     """
@@ -149,6 +150,7 @@ class SiteMessage(TypedDict):
     order: int
     loops: list[int | None]
     reverse: list[bool]
+    leap: int
     name_stack: str
     transforms: list[str]
     callers: list[str]

@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -254,12 +255,109 @@ def test_a_nan_that_is_only_said_is_no_error(handed):
         return jnp.nan_to_num(x)
 
     x = np.array([np.nan, 1], np.float32)
-    with jdw.capture() as run:
+    with jdw.capture() as run, jax.debug_nans(True):
+        program(x)
+    assert not handed
+    with jdw.capture() as later:
         program(x)
         with jax.debug_nans(True):
             program(x)
-    assert [event.text for event in run.events] == ["nan", "nan"]
-    assert len(handed) == 1
+    assert [event.text for event in (*run.events, *later.events)] == ["nan"] * 3
+
+
+def test_a_nan_that_a_later_call_gives_is_the_error_that_it_is_without_us():
+    program = jax.jit(lambda x: jnp.log(said(x)))
+
+    def error():
+        program(X + 1)
+        with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+            program(X - 1)
+        return str(raised.value)
+
+    plain = error()
+    with jdw.capture() as run:
+        assert error() == plain
+    assert run.events[0].values[0].tolist() == (X + 1).tolist()
+
+
+@pytest.fixture
+def by_python(monkeypatch):
+    """The calls that Python dispatches; others are dispatched by C++."""
+    calls = []
+    call = handover.HandingOver.__call__
+    monkeypatch.setattr(
+        handover.HandingOver, "__call__", lambda self, *args: (calls.append(args), call(self, *args))[1]
+    )
+    return calls
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class State:
+    x: jax.Array
+    key: jax.Array
+    nothing: None = None
+
+
+@pytest.mark.behaviour("P1")
+def test_from_its_second_call_on_a_program_is_dispatched_as_one_without_effects(handed, by_python, same_bits):
+    @jax.jit
+    def step(state):
+        key, own = jax.random.split(state.key)
+        return State(said(state.x + jax.random.normal(own, state.x.shape)), key), {"sum": state.x.sum()}
+
+    def steps():
+        state, sums = State(jnp.asarray(X), jax.random.key(0)), []
+        for _ in range(5):
+            state, aux = step(state)
+            sums.append(aux)
+        return state.x, jax.random.key_data(state.key), sums
+
+    plain = steps()
+    for dispatched in (1, 1):
+        with jdw.capture() as run:
+            assert same_bits(steps(), plain)
+        assert len(by_python) == dispatched
+        assert [event.call for event in run.events] == list(range(5))
+        assert [call.state for call in run.calls] == ["drained"] * 5
+    assert len(handed) == 10
+
+
+def test_who_wants_to_hold_a_program_is_asked_from_its_next_call_on(handed):
+    program = jax.jit(said)
+    gate, asked = current_session().capture.gate, []
+    may_pass = gate.may_pass
+    with jdw.capture() as run:
+        program(X)
+        program(X)
+        gate.may_pass = lambda tap, _arrays: asked.append(tap)
+        gate.close(True)
+        try:
+            program(X)
+            jax.effects_barrier()
+        finally:
+            gate.close(False)
+            gate.may_pass = may_pass
+        assert (len(handed), len(asked)) == (2, 1)
+        program(X)
+        program(X)
+    assert (len(handed), len(run.events)) == (4, 5)
+
+
+def test_what_was_given_away_is_refused_as_without_us():
+    program = jax.jit(lambda x: said(x) + 1, donate_argnums=0)
+
+    def refused():
+        x = jnp.asarray(X)
+        program(program(x))
+        with pytest.raises((RuntimeError, ValueError)) as raised:
+            program(x)
+        return type(raised.value), str(raised.value)
+
+    plain = refused()
+    with jdw.capture() as run:
+        assert refused() == plain
+    assert len(run.events) == 2
 
 
 @pytest.mark.parametrize("function", [lambda x: said(x).sum(), lambda x: said(x) + 1, lambda x: said(x.sum()) + x])

@@ -59,6 +59,25 @@ def test_conditions_are_python_over_names_of_the_source(watched, when, holds):
     assert [event.step[0] for event in run.events] == wanted.tolist()
 
 
+def test_a_condition_that_never_holds_is_told(watched):
+    run = watched(walk, X, watch="size", when="size > 1e9")
+    (note,) = run.status().notes
+    assert note == "Nothing is taken: `size > 1e9` has held in none of the executions."
+    with pytest.raises(KeyError, match=r"'size' \(test_conditions.py:\d+\) is watched and has no values: `size > 1e9`"):
+        run["size"]
+    assert not watched(walk, X, watch="size", when="size > 0").status().notes
+
+
+def test_rows_stand_at_their_steps_in_every_call():
+    moved = np.linalg.norm(np.cumsum(np.asarray(X), 0), axis=1)
+    limit = float(np.sort(moved)[-3])
+    with jdw.capture(watch="size", when=f"size > {limit}") as run:
+        walk(X)
+        walk(X)
+    wanted = np.flatnonzero(moved > limit)
+    assert run["size"].steps.tolist() == [*wanted, *(wanted + len(X))]
+
+
 def test_gradients_and_items_in_a_condition(watched):
     def loss(params, x):
         h = jnp.tanh(x @ params["w"])

@@ -218,3 +218,44 @@ def test_of_a_function_each_nth_call_of_a_capture_is_watched_and_numbered_as_it_
             for _ in range(5):
                 program(X)
         assert [(event.call, event.occurrence) for event in run.events] == [(0, 0), (3, 3)]
+
+
+def nested(x):
+    def outer(c, t):
+        c, _ = lax.scan(lambda c, u: (advance(c, t + u), None), c, jnp.arange(4.0))
+        return c, None
+
+    return lax.scan(outer, x, jnp.arange(5.0))[0]
+
+
+def counting(x):
+    return lax.while_loop(lambda c: c[0] < 8, lambda c: (c[0] + 1, advance(c[1], c[0])), (0, x))[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "every", "steps"),
+    [
+        (lambda x: scan(x)[0], EVERY, [0, 3, 6, 9, 10, 13, 16, 19]),
+        (lambda x: scan(x)[0], 4, [0, 4, 8, 10, 14, 18]),
+        (lambda x: scan(x, reverse=True)[0], 4, [0, 4, 8, 10, 14, 18]),
+        (counting, 4, [0, 4, 5, 9]),
+        (nested, 2, [base + i + j / 4 for base in (0, 5) for i in (0, 2, 4) for j in range(4)]),
+    ],
+    ids=["a scan", "with a rest", "reversed", "while", "nested"],
+)
+def test_rows_stand_at_the_steps_of_their_loop(program, every, steps):
+    compiled = jax.jit(program)
+    with jdw.capture(watch="y", every=every) as run:
+        compiled(X)
+        compiled(X)
+    assert run["y"].steps.tolist() == steps
+    assert list(run["y"].to_pandas().index) == steps
+    np.testing.assert_array_equal(np.unique(run.plot("y.mean").lines[0].get_xdata()), np.unique(steps))
+
+
+def test_rows_of_several_calls_outside_loops_are_counted():
+    program = jax.jit(lambda x: advance(x, 1.0))
+    with jdw.capture(watch="y", every=EVERY) as run:
+        for _ in range(7):
+            program(X)
+    assert run["y"].steps.tolist() == [0, 3, 6]

@@ -75,6 +75,7 @@ def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -
         "order": number - 1,
         "loops": [],
         "reverse": [],
+        "leap": 1,
         "name_stack": "jit(step)",
         "transforms": ["jit"],
         "callers": [],

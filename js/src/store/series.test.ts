@@ -32,14 +32,14 @@ const backwards = { loops: [3], reverse: [true] };
 function pushed(
   steps: number[],
   calls: number[],
-  about: { loops: number[]; reverse: boolean[] },
+  about: { loops: number[]; reverse: boolean[]; leap?: number },
   inner = steps.map(() => -1),
 ): Series {
   const series = new Series(1, 0);
   const lane = new Int32Array(steps.length).fill(-1);
   const time = Float64Array.from(steps, (_, i) => i);
   const events = { step: steps, call: calls, inner, lane, device: lane, time, occurrence: time } as never;
-  for (const i of steps.keys()) series.push({ events }, i, 0, 10 * i, new Loops(about));
+  for (const i of steps.keys()) series.push({ events }, i, 0, 10 * i, new Loops({ leap: 1, ...about }));
   return series;
 }
 
@@ -48,6 +48,13 @@ it("puts a loop that runs from its end at its true steps, and counts on from cal
   expect([...(first as Line).x.view()]).toEqual([0, 1, 2, 3, 4, 5]);
   expect([...(first as Line).y.view()]).toEqual([20, 10, 0, 50, 40, 30]);
   expect(first?.risesInTime).toBe(false);
+});
+
+it("counts the steps that a call leaves out after the last that fired", () => {
+  const { first } = pushed([0, 3, 6, 0, 3, 6], [0, 0, 0, 1, 1, 1], { loops: [8], reverse: [false], leap: 3 });
+  expect([...(first as Line).x.view()]).toEqual([0, 3, 6, 8, 11, 14]);
+  const shorter = pushed([0, 1, 0], [0, 0, 1], { loops: [8], reverse: [false], leap: 3 });
+  expect([...(shorter.first as Line).x.view()]).toEqual([0, 1, 2]);
 });
 
 it("tells what stands last on the axis, and what came last", () => {

@@ -15,7 +15,7 @@ export const MOST_LINES = 3;
 const MOST_POINTS = 131_072;
 const MOST_MARKS = 4096;
 const LANES = 0x1_0000;
-export const NO_LOOPS = new Loops({ loops: [], reverse: [] });
+export const NO_LOOPS = new Loops({ loops: [], reverse: [], leap: 1 });
 
 export class Line {
   readonly x = new Growable<Float64Array>(Float64Array, 64);
@@ -182,7 +182,7 @@ export class Series {
     if (step >= 0) {
       const inner = events.inner[row] as number;
       const turn = loops.turn(step, inner);
-      if (call !== cursor.call || turn < cursor.turn) cursor.base = Math.floor(cursor.last) + 1;
+      if (call !== cursor.call || turn < cursor.turn) cursor.base += loops.stepsOfCall(cursor.last - cursor.base);
       cursor.call = call;
       cursor.turn = turn;
       cursor.x = cursor.base + loops.at(step, inner);

@@ -9,12 +9,22 @@ export class Loops {
   /** How often the innermost runs for each iteration of the outermost. */
   private readonly count: number;
   private readonly runsBack: boolean;
+  private readonly length: number;
+  private readonly leap: number;
 
-  constructor({ loops, reverse }: Pick<SiteMessage, "loops" | "reverse">) {
+  constructor({ loops, reverse, leap }: Pick<SiteMessage, "loops" | "reverse" | "leap">) {
     const all = loops.map((length, i) => ({ length: length || 1, isReversed: reverse[i] ?? false }));
     this.inside = all.slice(1).reverse();
     this.count = this.inside.reduce((product, { length }) => product * length, 1);
     this.runsBack = all[0]?.isReversed ?? false;
+    this.length = loops[0] ?? 0;
+    this.leap = leap;
+  }
+
+  /** How many steps a call has had that came so far: those after the last that fired are of it, too. */
+  stepsOfCall(last: number): number {
+    const seen = Math.floor(last) + 1;
+    return seen < this.length && this.length < seen + this.leap ? this.length : seen;
   }
 
   /** The step of the outermost loop, inner loops as its fractions. */

@@ -49,6 +49,8 @@ export interface SiteMessage {
   /** How often each loop around it runs, outermost first; null where only run time tells. */
   loops: (number | null)[];
   reverse: boolean[];
+  /** Every how manieth iteration of the outermost it fires in. */
+  leap: number;
   name_stack: string;
   transforms: string[];
   /** The calls that lead to it, innermost first. */
@@ -474,7 +476,17 @@ const UNTOLD_STATUS = {
   captured: true,
   commands: "",
 };
-const UNTOLD = { shapes: [], dtypes: [], order: -1, loops: [], reverse: [], end_line: 0, end_column: -1, callers: [] };
+const UNTOLD = {
+  shapes: [],
+  dtypes: [],
+  order: -1,
+  loops: [],
+  reverse: [],
+  leap: 1,
+  end_line: 0,
+  end_column: -1,
+  callers: [],
+};
 const UNTOLD_WATCH = { lanes: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */
