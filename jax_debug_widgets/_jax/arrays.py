@@ -1,4 +1,4 @@
-"""NumPy arrays from XLA -> the `jax.Array`s that a user's callback expects, without waiting for XLA.
+"""NumPy arrays from XLA -> the `jax.Array`s that a user's callback expects, without waiting for XLA; and back.
 
 `jax.device_put` of more than 100 KiB is queued on the thread pool that a blocked callback may be holding: with two
 devices plain `jax.debug.callback` hangs there. A host array aligned to 64 bytes is handed over as it is, without a
@@ -8,6 +8,7 @@ copy and without the pool (jaxlib's `HostBufferSemantics.ZERO_COPY`), for every 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -44,6 +45,13 @@ def shown(array: np.ndarray) -> Any:
     """The same for what has been recorded: to read it is no transfer of the user's program, which a guard may refuse."""
     with jax.transfer_guard_host_to_device("allow"):
         return on_cpu(array)
+
+
+def read(arrays: Sequence[Any]) -> list[np.ndarray]:
+    """What programs have computed for us, from any device: that, too, no guard is to refuse."""
+    is_guarded = config.transfer_guard_device_to_host.value not in (None, "allow")
+    with jax.transfer_guard_device_to_host("allow") if is_guarded else _NO_GUARD:
+        return list(map(np.asarray, arrays))
 
 
 _aval = functools.lru_cache(maxsize=4096)(core.ShapedArray)

@@ -6,17 +6,21 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
-import numpy as np
+from jax_debug_widgets._jax.arrays import read
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.straight import Teller
+    from jax_debug_widgets._jax.straight import Line
 
 MANY = 256
 """Calls; with more in the backlog the next one looks which of them are over."""
+
+SOME = 32
+"""Calls that are over and that nobody has looked at: then they are told, since together it takes a tenth of the time."""
+
+Heard = Callable[[Exception | None], None]
 
 
 class Handed:
@@ -24,55 +28,76 @@ class Handed:
 
     Attributes:
       program: whose call it is; its calls are over in the order in which they were made.
-      ended_ns: since when it is over and told, `perf_counter_ns()`; None until then. No event of it is later.
+      lines: what it says.
+      over_ns: when it was seen to be over, `perf_counter_ns()`; None until then.
+      ended_ns: the same where it has been told; no event of it is later.
     """
 
-    __slots__ = ("_arrays", "_backlog", "_thread", "ended_ns", "program", "tellers")
+    __slots__ = ("_arrays", "_backlog", "_error", "_heard", "_thread", "ended_ns", "lines", "over_ns", "program")
 
-    def __init__(
-        self, backlog: Backlog, program: object, tellers: Sequence[tuple[Teller, int]], arrays: Sequence[Any]
-    ) -> None:
-        self.program, self.tellers = program, tellers
+    def __init__(self, backlog: Backlog, program: object, lines: Sequence[Line], arrays: Sequence[Any]) -> None:
+        self.program, self.lines = program, lines
+        # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
+        self.over_ns: int | None = time.perf_counter_ns() if arrays[-1].is_ready() else None
         self.ended_ns: int | None = None
         self._backlog, self._thread = backlog, threading.get_ident()
         self._arrays: Sequence[Any] = arrays
+        self._error: Exception | None = None
+        self._heard: deque[Heard] = deque()
 
     def is_ready(self) -> bool:
         """Whether the call is over; its results are there together."""
-        return self.ended_ns is not None or self._arrays[-1].is_ready()
+        return self.over_ns is not None or self._arrays[-1].is_ready()
 
     def block_until_ready(self) -> None:
-        """Wait until it is over and told, as the calls before it.
+        """Wait until it is over, and the calls before it.
 
         Raises:
           Exception: what the program raised.
         """
-        if self.ended_ns is None:
+        if self.over_ns is None:
             self._backlog.wait_for(self)
 
     def wait(self) -> None:
         """Wait until the call is over."""
         arrays = self._arrays
-        if arrays:
-            arrays[-1].block_until_ready()
-
-    def tell(self, now: int) -> None:
-        """Tell what it says, with times that end `now`: in the order of the program."""
-        arrays, self._arrays = self._arrays, ()
-        time_ns = now - len(self.tellers)
         try:
-            with jax.transfer_guard("allow"):
-                values = list(map(np.asarray, arrays))
-        except Exception:  # noqa: BLE001 - the program has failed: whoever waits for its outputs is told.
-            values = None
-        self.ended_ns = now
-        if values is None:
-            return
-        first = 0
-        for teller, count in self.tellers:
-            time_ns += 1
-            teller(time_ns, self._thread, *values[first : first + count])
-            first += count
+            if arrays:
+                arrays[-1].block_until_ready()
+        finally:
+            self.over_ns = self.over_ns or time.perf_counter_ns()
+
+    def settle(self) -> None:
+        """The same, whatever becomes of it."""
+        with contextlib.suppress(Exception):  # Who waits for its outputs is told.
+            self.wait()
+
+    def then(self, heard: Heard) -> None:
+        """Call this with the program's error, or None, when it has been told: in whichever thread tells it, or at once."""
+        self._heard.append(heard)
+        if self.ended_ns is not None:
+            self._call_who_heard()
+
+    def tell(self, ended_ns: int) -> None:
+        """Tell what it says, with times that end then: in the order of the program."""
+        arrays, self._arrays = self._arrays, ()
+        try:
+            values = read(arrays)
+        except Exception as error:  # noqa: BLE001 - the program has failed: whoever waits for its outputs is told.
+            self._error = error
+        else:
+            first, time_ns = 0, ended_ns - len(self.lines)
+            for line in self.lines:
+                time_ns += 1
+                line.tell(time_ns, self._thread, values[first : first + line.count])
+                first += line.count
+        self.ended_ns = ended_ns
+        self._call_who_heard()
+
+    def _call_who_heard(self) -> None:
+        # Another thread may tell while this one asks to be called: who takes it off calls.
+        with contextlib.suppress(IndexError):
+            self._heard.popleft()(self._error)
 
 
 class Backlog:
@@ -83,7 +108,7 @@ class Backlog:
         self._added: deque[Handed] = deque()
         """The program does not wait for who holds the lock."""
         self._waiting: list[Handed] = []
-        self._told_ns = 0
+        self._told_ns = self._over = 0
 
     def add(self, handed: Handed) -> None:
         """A call has been made."""
@@ -91,9 +116,18 @@ class Backlog:
         if len(self._added) > MANY:
             self.tell()
 
+    def over(self, *, is_awaited: bool) -> bool:
+        """One more call has been seen to be over; whether what they say has been told: if it is awaited, or they are some."""
+        self._over += 1
+        if not is_awaited and self._over < SOME:
+            return False
+        self.tell()
+        return True
+
     def tell(self) -> None:
         """Tell what the calls say that are over, but for those after one of the same program that is not."""
         with self._lock:
+            self._over = 0
             self._take_in()
             waiting, self._waiting = self._waiting, []
             going_on: set[object] = set()
@@ -103,11 +137,12 @@ class Backlog:
                     self._waiting.append(handed)
                 else:
                     # Two calls have no time in common: by its time each event finds its call.
-                    self._told_ns = max(time.perf_counter_ns(), self._told_ns + 1 + len(handed.tellers))
+                    over_ns = handed.over_ns or time.perf_counter_ns()
+                    self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.lines))
                     handed.tell(self._told_ns)
 
     def wait_for(self, last: Handed) -> None:
-        """Wait until this call and those before it are over, and tell what they say.
+        """Wait until this call and those before it are over.
 
         Raises:
           Exception: what its program raised.
@@ -115,14 +150,10 @@ class Backlog:
         with self._lock:
             self._take_in()
             place = self._waiting.index(last) if last in self._waiting else 0  # Another thread may have told it.
-            before = self._waiting[:place]
+            before = [handed for handed in self._waiting[:place] if handed.over_ns is None]
         for handed in before:
-            with contextlib.suppress(Exception):  # Who waits for that one is told.
-                handed.wait()
-        try:
-            last.wait()
-        finally:
-            self.tell()
+            handed.settle()
+        last.wait()
 
     def _take_in(self) -> None:
         while self._added:

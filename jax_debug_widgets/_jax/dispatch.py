@@ -52,7 +52,7 @@ class Execution:
 
     @property
     def handed(self) -> Handed | None:
-        """What it says, where that is among its results and not there yet."""
+        """What it says, where that is among its results."""
         return next((one for one in self.effects if isinstance(one, Handed)), None)
 
 
@@ -121,11 +121,19 @@ class Watch:
         # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
         effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
         # A program's outputs are ready together, when it has run to its end.
-        if outputs and _is_ready(outputs[-1]):
+        said = any(isinstance(one, Handed) for one in effects)
+        if outputs and not said and _is_ready(outputs[-1]):
             executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
         else:
             executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
         return outputs
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """Report a program that C++ has dispatched, and that hands over what it says."""
+        executed = self._observer.executing(name, False, recorders) if self._is_on else None
+        handed = hand_over()
+        if executed is not None:
+            executed(Execution(finished=False, effects=(handed,)))
 
     def stop(self) -> None:
         """Report no more; JAX has its own method back."""

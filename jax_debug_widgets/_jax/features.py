@@ -19,6 +19,7 @@ _NEEDED = {
         "jax._src.shard_map.eager_rules",
         "jax._src.config.explicit_device_put_scope",
         "jax._src.config.transfer_guard_host_to_device",
+        "jax._src.config.transfer_guard_device_to_host",
         "jax._src.ffi.build_ffi_lowering_function",
         "jax._src.source_info_util.user_frames",
         "jax._src.source_info_util._source_info_context",

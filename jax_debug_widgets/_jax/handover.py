@@ -26,8 +26,6 @@ from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.straight import Teller, Told, is_quick, is_straight, with_results, without_unused
 from jax_debug_widgets._jax.watching import WatchHooks
 
-Observe = Callable[[str, bool, Recorders | None, Callable[[], Any]], Any]
-
 
 class HandingSettings(Protocol):
     """What is asked of the settings of a capture.
@@ -43,12 +41,34 @@ class HandingSettings(Protocol):
     watch: Any
 
 
+class Watching(Protocol):
+    """Who reports calls, see `dispatch.Watch`."""
+
+    def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
+        """Call `execute`, and report it."""
+        ...
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """Call `hand_over`, and report what was dispatched before that."""
+        ...
+
+
+class _Unwatched:
+    def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
+        del name, ordered, recorders
+        return execute()
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        del name, recorders
+        hand_over()
+
+
 class HandoverHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap.
 
     Attributes:
       backlog: what has been handed over and not told.
-      observe: how a call is made, see `dispatch.Watch.observe`.
+      watch: who reports the calls, see `dispatch.Watch`.
     """
 
     def __init__(
@@ -68,7 +88,7 @@ class HandoverHooks(Replacing):
         self._is_fast = False
         """Whether C++ may know of programs of ours."""
         self.backlog = Backlog()
-        self.observe: Observe = lambda _name, _ordered, _recorders, execute: execute()
+        self.watch: Watching = _Unwatched()
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.HANDOVER):
@@ -108,7 +128,7 @@ class HandoverHooks(Replacing):
 
     def dispatched(self, call: HandingOver, said: Sequence[Any]) -> None:
         """JAX's C++ has dispatched a program, which will have said this."""
-        self.observe(call.program.name, False, call.recorders, partial(call.hand_over, said))
+        self.watch.dispatched(call.program.name, call.recorders, partial(call.hand_over, said))
         if self._is_held():  # It was closed while C++ learned of the program.
             self._is_fast = True
             self.hold()
@@ -189,8 +209,8 @@ class HandingOver:
 
     def __init__(self, program: Any, hooks: HandoverHooks, told: Told, takes: bool) -> None:
         self.program, self.hooks, self.takes = program, hooks, takes
-        self.recorders = Recorders(teller for teller, _ in told.tellers)
-        self._tellers, self._count = told.tellers, told.count
+        self.recorders = Recorders(line.teller for line in told.lines)
+        self._lines, self._count = told.lines, told.count
         self._devices = program._local_devices
         self._latest: Sequence[Any] | None = None
 
@@ -199,7 +219,7 @@ class HandingOver:
 
     def __call__(self, *args: Any) -> Any:
         """Its results, without the last ones."""
-        outputs = self.hooks.observe(self.program.name, False, self.recorders, partial(self._execute, *args))
+        outputs = self.hooks.watch.observe(self.program.name, False, self.recorders, partial(self._execute, *args))
         self._latest = outputs[-self._count :]
         return outputs[: -self._count]
 
@@ -213,16 +233,16 @@ class HandingOver:
         self.hand_over(outputs[-self._count :])
         return outputs
 
-    def hand_over(self, said: Sequence[Any]) -> Sequence[Any]:
+    def hand_over(self, said: Sequence[Any]) -> Handed:
         """Add what a call says to the backlog."""
         if self._devices[0].platform != "cpu":
             for one in said:
                 one.copy_to_host_async()
-        handed = Handed(self.hooks.backlog, self, self._tellers, said)
+        handed = Handed(self.hooks.backlog, self, self._lines, said)
         self.hooks.backlog.add(handed)
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
-        return said
+        return handed
 
 
 class _Outputs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -45,6 +45,29 @@ class Teller(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Line:
+    """One thing that a program says.
+
+    Attributes:
+      teller: told of it.
+      constants: for each operand what it is in every call; None where it is a result of the program.
+      count: how many are.
+    """
+
+    teller: Teller
+    constants: tuple[np.ndarray | None, ...]
+    count: int
+
+    def tell(self, time_ns: int, thread: int, results: Sequence[np.ndarray]) -> None:
+        """Tell it; see `Teller`."""
+        if self.count == len(self.constants):
+            self.teller(time_ns, thread, *results)
+            return
+        rest = iter(results)
+        self.teller(time_ns, thread, *(next(rest) if constant is None else constant for constant in self.constants))
+
+
 Offer = Callable[[Equation], Teller | None]
 """Asked for each print; None where it must be a call of the host."""
 
@@ -55,18 +78,18 @@ class Told:
 
     Attributes:
       program: with `count` results more.
-      tellers: of its prints, in their order, and how many results each has.
+      lines: what it says, in the order of the program.
       watches: where it is given more than prints, the program without that, which must live as long; else None.
     """
 
     program: ClosedJaxpr
-    tellers: tuple[tuple[Teller, int], ...]
+    lines: tuple[Line, ...]
     watches: Any = None
 
     @property
     def count(self) -> int:
         """How many of its results are what it says."""
-        return sum(count for _, count in self.tellers)
+        return sum(line.count for line in self.lines)
 
 
 @jax_util.weakref_lru_cache
@@ -99,7 +122,7 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
       program: for which `is_straight`.
       name: of its module, `jit(f)`.
     """
-    tellers: list[tuple[Teller, int]] = []
+    lines: list[Line] = []
     numbers = itertools.count()
 
     def teller_of(equation: Equation) -> Teller:
@@ -109,14 +132,14 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
         return teller
 
     try:
-        changed, said = _rewrite(program.jaxpr, outermost(name), teller_of, tellers)
+        changed, said = _rewrite(program.jaxpr, outermost(name), teller_of, lines)
     except _RefusedError:
         return None
     # The names of its arguments stay: they are in what JAX says of arguments that do not fit.
     changed = changed.replace(
         outvars=[*changed.outvars, *said], debug_info=program.jaxpr.debug_info._replace(result_paths=None)
     )
-    return Told(program.replace(jaxpr=changed), tuple(tellers))
+    return Told(program.replace(jaxpr=changed), tuple(lines))
 
 
 class _RefusedError(Exception):
@@ -124,24 +147,27 @@ class _RefusedError(Exception):
 
 
 def _rewrite(
-    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], Teller], tellers: list[tuple[Teller, int]]
+    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], Teller], lines: list[Line]
 ) -> tuple[core.Jaxpr, list[Any]]:
-    """The program without its prints, and what they say: variables and literals of it; their tellers are added."""
+    """The program without its prints, and the variables of it that they say; a line is added for each of them."""
     equations: list[core.JaxprEqn] = []
     said: list[Any] = []
+
+    def add(teller: Teller, operands: Sequence[Any]) -> None:
+        variables = [operand for operand in operands if isinstance(operand, core.Var)]
+        lines.append(Line(teller, tuple(map(_constant, operands)), len(variables)))
+        said.extend(variables)
+
     for equation in jaxpr.eqns:
         if _is_print(equation):
             bare, guard = without_guard(as_tap(equation), place)
-            operands = [*bare.invars, *([guard.operand] if guard else ())]
-            tellers.append((teller_of(describe(bare, guard, place)), len(operands)))
-            said += operands
+            add(teller_of(describe(bare, guard, place)), [*bare.invars, *([guard.operand] if guard else ())])
         elif equation.primitive is watch_tap_p:
-            tellers.append((equation.params["record"].teller, len(equation.invars)))
-            said += equation.invars
+            add(equation.params["record"].teller, equation.invars)
         elif _is_jit(equation) and has_debugging(equation.params["jaxpr"].jaxpr):
             program = equation.params["jaxpr"]
             inside = place.inside(equation, "jaxpr", program.jaxpr)
-            inner, from_inside = _rewrite(program.jaxpr, inside, teller_of, tellers)
+            inner, from_inside = _rewrite(program.jaxpr, inside, teller_of, lines)
             inner = inner.replace(
                 outvars=[*inner.outvars, *from_inside], debug_info=inner.debug_info.with_unknown_names()
             )
@@ -151,6 +177,11 @@ def _rewrite(
         else:
             equations.append(equation)
     return jaxpr.replace(eqns=equations, effects=jaxpr.effects - {debugging.debug_effect}), said
+
+
+def _constant(operand: Any) -> np.ndarray | None:
+    aval: Any = operand.aval
+    return np.asarray(operand.val, aval.dtype) if isinstance(operand, core.Literal) else None
 
 
 def without_unused(program: ClosedJaxpr) -> ClosedJaxpr:

@@ -24,6 +24,7 @@ from jax_debug_widgets.session.record import Record
 from jax_debug_widgets.session.spans import WAIT_SITES, SpanLog
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.backlog import Backlog, Handed
     from jax_debug_widgets._jax.dispatch import Execution, Stage
     from jax_debug_widgets._jax.waits import Wait
     from jax_debug_widgets.breakpoints import Policy
@@ -41,10 +42,11 @@ class CallLog:
     dispatches is news, which whoever looks at the calls takes in first.
     """
 
-    def __init__(self, origin_ns: int, waiter: Waiter, policy: Policy) -> None:
+    def __init__(self, origin_ns: int, waiter: Waiter, backlog: Backlog, policy: Policy) -> None:
         self._origin_ns = origin_ns
         self.spans = SpanLog()
         self._waiter = waiter
+        self._backlog = backlog
         self._policy = policy
         self._changed = threading.Condition()
         self._waiting = 0
@@ -158,7 +160,8 @@ class CallLog:
         def executed(execution: Execution) -> None:
             self._news.append(partial(self._dispatched, record, execution, self._now()))
             if execution.handed is not None:  # The program waits for no lock.
-                self._waiter.when_ready((execution.handed,), partial(self._told, record))
+                execution.handed.then(lambda error: self._news.append(partial(self._told, record, error)))
+                self._waiter.when_ready((), partial(self._over, execution.handed))
             elif self._waiting or not execution.finished or execution.error is not None:
                 self._catch_up()
 
@@ -219,6 +222,8 @@ class CallLog:
         """Block until no call is pending, at most `timeout` seconds; whether that came to be."""
         with self._changed:
             self._waiting += 1
+        self._backlog.tell()
+        with self._changed:
             try:
                 return self._changed.wait_for(self._has_drained, timeout)
             finally:
@@ -334,14 +339,19 @@ class CallLog:
             self._drained.append(record)
         self._touch(record)
 
+    def _over(self, handed: Handed, _error: Exception | None) -> None:
+        """When a call is over that says something among its results. Who looks at the run tells that, or waits for it."""
+        handed.settle()
+        if self._backlog.over(is_awaited=self._waiting > 0):
+            self._catch_up()
+
     def _told(self, record: Record, error: Exception | None) -> None:
-        """What the call says is among its results: it is over, and all of that has been told."""
-        with self._up_to_date():
-            if error is not None:
-                self._fail(record, error)
-            at_ns = record.over_ns or self._now()
-            record.ready_ns = record.ready_ns or at_ns
-            self._drain(record, at_ns)
+        """All that such a call says has been told."""
+        if error is not None:
+            self._fail(record, error)
+        at_ns = max(record.over_ns or self._now(), record.dispatched_ns or 0)
+        record.ready_ns = record.ready_ns or at_ns
+        self._drain(record, at_ns)
 
     def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
         def ready(error: Exception | None) -> None:

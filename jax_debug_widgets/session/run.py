@@ -97,7 +97,7 @@ class Run:
         self._session = session
         self.life = Life(options)
         self.store = Store(options.budget, self.life.origin_ns)
-        self.call_log = CallLog(self.life.origin_ns, session.waiter, self.policy)
+        self.call_log = CallLog(self.life.origin_ns, session.waiter, session.capture.handover.backlog, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box
         self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)

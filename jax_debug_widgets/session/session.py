@@ -73,7 +73,7 @@ class Session:
         self.waiter = Waiter()
         self.contexts = Contexts()
         self._watch = dispatch.Watch(self.observer)
-        self.capture.handover.observe = self._watch.observe
+        self.capture.handover.watch = self._watch
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
         self._lock = threading.RLock()

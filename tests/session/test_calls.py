@@ -16,6 +16,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import watching
+from jax_debug_widgets._jax.backlog import Backlog
 from jax_debug_widgets._jax.dispatch import Execution
 from jax_debug_widgets.breakpoints import Policy
 from jax_debug_widgets.session import current_session
@@ -306,7 +307,7 @@ def test_two_threads_can_capture_at_once():
 
 @pytest.fixture
 def log():
-    return CallLog(0, Waiter(), Policy())
+    return CallLog(0, Waiter(), Backlog(), Policy())
 
 
 def test_a_dispatch_waits_for_nobody_who_looks_at_the_calls(log):

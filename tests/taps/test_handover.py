@@ -18,6 +18,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import backlog, handover
+from jax_debug_widgets._jax.straight import Line
 from jax_debug_widgets.session import current_session
 from tests.conftest import mesh
 from tests.waiting import PATIENCE, until
@@ -230,7 +231,7 @@ def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
         heard.append(value)
 
     for _ in range(backlog.MANY + 1):
-        kept.add(backlog.Handed(kept, None, ((tell, 1),), [one]))
+        kept.add(backlog.Handed(kept, None, [Line(tell, (None,), 1)], [one]))
     assert len(heard) == backlog.MANY + 1
 
 
