@@ -38,12 +38,12 @@ class Handed:
     def __init__(self, backlog: Backlog, program: object, lines: Sequence[Line], arrays: Sequence[Any]) -> None:
         self.program, self.lines = program, lines
         # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
-        self.over_ns: int | None = time.perf_counter_ns() if arrays[-1].is_ready() else None
+        self.over_ns: int | None = time.perf_counter_ns() + len(lines) if arrays[-1].is_ready() else None
         self.ended_ns: int | None = None
         self._backlog, self._thread = backlog, threading.get_ident()
         self._arrays: Sequence[Any] = arrays
         self._error: Exception | None = None
-        self._heard: deque[Heard] = deque()
+        self._heard: list[Heard] = []
 
     def is_ready(self) -> bool:
         """Whether the call is over; its results are there together."""
@@ -97,7 +97,7 @@ class Handed:
     def _call_who_heard(self) -> None:
         # Another thread may tell while this one asks to be called: who takes it off calls.
         with contextlib.suppress(IndexError):
-            self._heard.popleft()(self._error)
+            self._heard.pop()(self._error)
 
 
 class Backlog:

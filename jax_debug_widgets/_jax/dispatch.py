@@ -67,6 +67,10 @@ class Observer(Protocol):
         """
         ...
 
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """A program was dispatched that says something among its results; `hand_over` must be called, but see above."""
+        ...
+
     def failed(self, error: BaseException) -> BaseException:
         """A program has raised this; the answer is what its caller is to see."""
         ...
@@ -130,10 +134,10 @@ class Watch:
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
         """Report a program that C++ has dispatched, and that hands over what it says."""
-        executed = self._observer.executing(name, False, recorders) if self._is_on else None
-        handed = hand_over()
-        if executed is not None:
-            executed(Execution(finished=False, effects=(handed,)))
+        if self._is_on:
+            self._observer.dispatched(name, recorders, hand_over)
+        else:
+            hand_over()
 
     def stop(self) -> None:
         """Report no more; JAX has its own method back."""

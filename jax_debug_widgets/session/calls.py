@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.dispatch import execution_of, is_of_effects
+from jax_debug_widgets._jax.dispatch import Execution, execution_of, is_of_effects
 from jax_debug_widgets._jax.names import function_of, unwrapped
 from jax_debug_widgets.events import Call, Lot, Origin, Tap
 from jax_debug_widgets.events.errors import error_line
@@ -25,7 +25,7 @@ from jax_debug_widgets.session.spans import WAIT_SITES, SpanLog
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.backlog import Backlog, Handed
-    from jax_debug_widgets._jax.dispatch import Execution, Stage
+    from jax_debug_widgets._jax.dispatch import Stage
     from jax_debug_widgets._jax.waits import Wait
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.session.trace_prints import Traced
@@ -160,12 +160,23 @@ class CallLog:
         def executed(execution: Execution) -> None:
             self._news.append(partial(self._dispatched, record, execution, self._now()))
             if execution.handed is not None:  # The program waits for no lock.
-                execution.handed.then(lambda error: self._news.append(partial(self._told, record, error)))
                 self._waiter.when_ready((), partial(self._over, execution.handed))
             elif self._waiting or not execution.finished or execution.error is not None:
                 self._catch_up()
 
         return executed
+
+    def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], Handed]) -> None:
+        """The same of a program that has been dispatched already, and says something among its results."""
+        if self._opened():
+            executed = self.executing(program, False, taps)
+            executed(Execution(finished=False, effects=(hand_over(),)))
+            return
+        # Before `hand_over`: a call begins before what it says.
+        seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
+        handed = hand_over()
+        self._news.append(partial(self._dispatched_elsewhere, *seen, taps, handed))
+        self._waiter.when_ready((), partial(self._over, handed))
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
         """Remember how long a stage took until the call that it was for is known."""
@@ -287,6 +298,16 @@ class CallLog:
         self._in_flight.add(record)
         self._touch(record)
 
+    def _dispatched_elsewhere(
+        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: Handed
+    ) -> None:
+        """A program that was called inside a library, or in a loop of the cell's."""
+        record = Record(function, function, "library", at_ns, thread, ident)
+        record.executed = True
+        self._add(record)
+        self._dispatching(record, function, False, taps)
+        self._dispatched(record, Execution(finished=False, effects=(handed,)), at_ns)
+
     def _dispatched(self, record: Record, execution: Execution, at_ns: int) -> None:
         record.dispatched_ns = at_ns
         if not execution.finished:
@@ -294,6 +315,7 @@ class CallLog:
                 self._wait_for(record, execution.outputs, execution.effects)
             else:
                 record.hand(execution.handed, self._origin_ns)
+                execution.handed.then(lambda error: self._news.append(partial(self._told, record, error)))
             self._touch(record)
             return
         record.over_ns = record.ready_ns = at_ns

@@ -10,6 +10,7 @@ from jax_debug_widgets._jax.hooks import is_capturing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jax_debug_widgets._jax.backlog import Handed
     from jax_debug_widgets._jax.dispatch import Execution, Stage
     from jax_debug_widgets._jax.equation import Recorders
     from jax_debug_widgets._jax.waits import Wait
@@ -59,6 +60,17 @@ class Observer:
             executed(execution)
 
         return left
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """See `_jax.dispatch.Observer`. A training step waits for this: what can be done later is."""
+        run = self._session.active
+        if run is None or self._session.capture.is_explaining():
+            hand_over()
+            return
+        self._session.debugger.ending.before_call()
+        run.dispatching(recorders)
+        run.is_on_many_devices |= recorders.on_many_devices
+        run.call_log.dispatched(name, recorders.taps, hand_over)
 
     def failed(self, error: BaseException) -> BaseException:
         """See `_jax.dispatch.Observer`."""
