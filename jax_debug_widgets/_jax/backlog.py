@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.arrays import read
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from jax_debug_widgets._jax.straight import Line
 
 MANY = 256
@@ -69,8 +71,10 @@ class Handed:
 
     def settle(self) -> None:
         """The same, whatever becomes of it."""
-        with contextlib.suppress(Exception):  # Who waits for its outputs is told.
+        try:  # noqa: SIM105 - it would be three functions more.
             self.wait()
+        except Exception:  # noqa: BLE001, S110 - who waits for its outputs is told.
+            pass
 
     def then(self, heard: Heard) -> None:
         """Call this with the program's error, or None, when it has been told: in whichever thread tells it, or at once."""
@@ -82,17 +86,24 @@ class Handed:
         """Tell what it says, with times that end then: in the order of the program."""
         arrays, self._arrays = self._arrays, ()
         try:
-            values = read(arrays)
+            self._tell(self._read(arrays), ended_ns - len(self.lines))
+        finally:
+            self.ended_ns = ended_ns
+            self._call_who_heard()
+
+    def _read(self, arrays: Sequence[Any]) -> Sequence[np.ndarray]:
+        try:
+            return read(arrays)
         except Exception as error:  # noqa: BLE001 - the program has failed: whoever waits for its outputs is told.
             self._error = error
-        else:
-            first, time_ns = 0, ended_ns - len(self.lines)
-            for line in self.lines:
-                time_ns += 1
-                line.tell(time_ns, self._thread, values[first : first + line.count])
-                first += line.count
-        self.ended_ns = ended_ns
-        self._call_who_heard()
+            return ()
+
+    def _tell(self, values: Sequence[np.ndarray], time_ns: int) -> None:
+        first = 0
+        for line in () if self._error else self.lines:
+            time_ns += 1
+            line.tell(time_ns, self._thread, values[first : first + line.count])
+            first += line.count
 
     def _call_who_heard(self) -> None:
         # Another thread may tell while this one asks to be called: who takes it off calls.
@@ -129,13 +140,12 @@ class Backlog:
         with self._lock:
             self._over = 0
             self._take_in()
-            waiting, self._waiting = self._waiting, []
             going_on: set[object] = set()
-            for handed in waiting:
+            for handed in self._waiting.copy():
                 if handed.program in going_on or not handed.is_ready():
                     going_on.add(handed.program)
-                    self._waiting.append(handed)
                 else:
+                    self._waiting.remove(handed)  # Now: an interrupt may come while it is told.
                     # Two calls have no time in common: by its time each event finds its call.
                     over_ns = handed.over_ns or time.perf_counter_ns()
                     self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.lines))

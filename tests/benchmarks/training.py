@@ -22,10 +22,10 @@ from jax_debug_widgets._jax.cost import tap
 from tests.benchmarks.events import nothing
 from tests.benchmarks.timing import Program, median, rotated, seconds, stdout_to_null, table, wall_and_processor
 
-SIZES = {384: 60, 1024: 10}
+SIZES = {384: 60, 1024: 8}
 """Width of the hidden layers -> steps of one measurement."""
 
-ROUNDS = 21
+ROUNDS = 15
 
 WITHOUT, EMPTY, TEN = "without", "XLA calls one empty function, no capture", "XLA calls ten, no capture"
 CAPTURED, PLAIN = "ten scalars, captured", "ten scalars, plain"

@@ -437,3 +437,23 @@ def test_a_program_in_a_capture_that_stops_calls_the_host(handed):
         program(X)
     assert len(handed) == 1
     assert len(run.events) == 1
+
+
+def test_an_interrupt_while_something_is_told_loses_no_later_call():
+    kept, heard, one = backlog.Backlog(), [], jnp.float32(1)
+
+    def interrupted(_time, _thread, _value):
+        raise KeyboardInterrupt
+
+    def tell(_time, _thread, value):
+        heard.append(value)
+
+    calls = [backlog.Handed(kept, None, [Line(teller, (None,), 1)], [one]) for teller in (interrupted, tell)]
+    ended = []
+    for call in calls:
+        kept.add(call)
+        call.then(ended.append)
+    with pytest.raises(KeyboardInterrupt):
+        kept.tell()
+    kept.tell()
+    assert (heard, ended) == ([1], [None, None])
