@@ -44,6 +44,17 @@ def _sums(x: Any, start: int, count: int) -> Any:
     return total, squares
 
 
+@njit(fastmath=_REORDERED)
+def _deviations(x: Any, start: int, count: int, middle: Any) -> Any:
+    """The sum of a block's distances from a number, and of their squares."""
+    total = squares = np.float32(0)
+    for i in range(count):
+        value = x[np.uint64(start) + np.uint64(i)] - middle
+        total += value
+        squares += value * value
+    return total, squares
+
+
 def _address_as_pointer(_typing: Any, _address: Any) -> Any:
     def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
@@ -83,14 +94,18 @@ def _ends(bits: Any, start: int, count: int, low: Any, high: Any) -> Any:
 
 
 _LOW, _HIGH, _ZEROS = 0, 1, 2
-_TOTAL, _SQUARES = 0, 1
+_TOTAL, _SQUARES, _APART, _COUNT, _SUMS = 0, 1, 2, 3, 4
 
 
 @njit
 def _begin(ends: Any, sums: Any) -> None:
-    """Nothing was seen. `ends` int64[3]: least and greatest key, zeros; `sums` float64[2]: of elements and of their squares."""
+    """Nothing was seen.
+
+    `ends` int64[3]: least and greatest key, zeros; `sums` float64[4]: of elements, of their squares, of those of their
+    distances from the mean, and how many elements there were.
+    """
     ends[_LOW], ends[_HIGH], ends[_ZEROS] = _MAGNITUDE, ~_MAGNITUDE, 0
-    sums[_TOTAL] = sums[_SQUARES] = 0.0
+    sums[:] = 0.0
 
 
 @njit
@@ -100,8 +115,18 @@ def _see(x: Any, bits: Any, start: int, count: int, ends: Any, sums: Any) -> Non
     low, high, zeros = _ends(bits, start, count, np.int32(ends[_LOW]), np.int32(ends[_HIGH]))
     ends[_LOW], ends[_HIGH] = low, high
     ends[_ZEROS] += zeros
-    sums[_TOTAL] += total
+    # The squares of elements far from zero say nothing of how they are spread: those of their distances from the block's
+    # mean do, while the block is in the first cache; the means of blocks are apart in float64.
+    middle = np.float32(total / np.float32(count))
+    aside, spread = _deviations(x, start, count, middle)
+    exact = np.float64(middle) * count + aside
+    spread = np.float64(spread) - np.float64(aside) * aside / count
+    seen = sums[_COUNT]
+    apart = exact / count - sums[_TOTAL] / seen if seen else 0.0
+    sums[_APART] += spread + apart * apart * seen * count / (seen + count)
+    sums[_TOTAL] += exact
     sums[_SQUARES] += squares
+    sums[_COUNT] = seen + count
 
 
 @njit
@@ -112,7 +137,7 @@ def _write_plain(out: Any, size: int, ends: Any, sums: Any) -> bool:
     is_finite = ends[_LOW] > _key(np.int32(~_MAGNITUDE | _INFINITY)) and ends[_HIGH] < _INFINITY
     if not (is_finite and math.isfinite(sums[_SQUARES]) and (largest > SMALL or largest == 0)):
         return False
-    _write(out, least, greatest, sums[_TOTAL], sums[_SQUARES], size, math.sqrt(sums[_SQUARES]), ends[_ZEROS])
+    _write(out, least, greatest, sums[_TOTAL], sums[_APART], size, math.sqrt(sums[_SQUARES]), ends[_ZEROS])
     return True
 
 
@@ -148,7 +173,8 @@ def _see_odd(x: Any, count: int, seen: Any) -> None:
 @njit
 def _write_odd(out: Any, seen: Any) -> None:
     norm = math.nan if seen[6] else math.inf if seen[7] or seen[8] else math.sqrt(seen[3])
-    _write(out, seen[0], seen[1], seen[2], seen[3], max(seen[4], 1.0), norm, seen[5])
+    count = max(seen[4], 1.0)
+    _write(out, seen[0], seen[1], seen[2], seen[3] - seen[2] * seen[2] / count, count, norm, seen[5])
     if not seen[4]:
         out[:4] = math.nan
     out[6], out[7], out[8] = seen[6], seen[7], seen[8]
@@ -156,11 +182,10 @@ def _write_odd(out: Any, seen: Any) -> None:
 
 @njit
 def _write(
-    out: Any, low: float, high: float, total: float, squares: float, count: float, norm: float, zeros: float
+    out: Any, low: float, high: float, total: float, spread: float, count: float, norm: float, zeros: float
 ) -> None:
-    mean = total / count
-    out[0], out[1], out[2] = low, high, mean
-    out[3] = math.sqrt(max(squares / count - mean * mean, 0.0))
+    out[0], out[1], out[2] = low, high, total / count
+    out[3] = math.sqrt(max(spread / count, 0.0))
     out[4], out[5] = norm, zeros
     out[6] = out[7] = out[8] = 0
 
@@ -169,7 +194,7 @@ def _write(
 def write_statistics(x: Any, out: Any) -> None:
     """Write the statistics of float32[n] into float32[9]."""
     size, bits = x.size, carray(_pointer(np.uint64(x.ctypes.data)), (x.size,), np.int32)
-    ends, sums = np.empty(3, np.int64), np.empty(2)
+    ends, sums = np.empty(3, np.int64), np.empty(_SUMS)
     _begin(ends, sums)
     for start in range(0, size, _BLOCK):
         _see(x, bits, start, min(size - start, _BLOCK), ends, sums)
@@ -315,7 +340,7 @@ def _run(code: Any, operands: Any, size: int, registers: Any, is_odd: Any, ends:
 def _run_chain(code: Any, operands: Any, size: Any, out: Any) -> None:
     """The statistics float32[n, 9] of the watched results of a chain: in a second run of those that were found to be odd."""
     watched, registers = len(out), 0
-    ends, sums, seen = np.empty((watched, 3), np.int64), np.empty((watched, 2)), np.empty((watched, _ODD))
+    ends, sums, seen = np.empty((watched, 3), np.int64), np.empty((watched, _SUMS)), np.empty((watched, _ODD))
     is_odd = np.empty(watched, np.int64)
     for row in range(watched):
         _begin(ends[row], sums[row])

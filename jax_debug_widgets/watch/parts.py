@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.frames import is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.literals import leaves_of
@@ -227,9 +228,10 @@ def _result_paths(equation: Any) -> list[str]:
     told = equation.params[key].jaxpr.debug_info.result_paths if key else None
     if not told or len(told) != len(equation.outvars):
         return []
-    carry = "" if not _is_counted(equation) else "[0][1]" if name == "scan" else "[2]"
+    own = "" if not _is_counted(equation) else "[0][1]" if name == "scan" else "[2]"
+    own = "[1]" if name == "scan" and is_mapping(equation.params[key].jaxpr.debug_info) else own
     paths = [path.removeprefix("result") for path in told]
-    return [path.removeprefix(carry) if path.startswith(carry) else _COUNTER for path in paths]
+    return [path.removeprefix(own) if path.startswith(own) else _COUNTER for path in paths]
 
 
 def _is_counted(equation: Any) -> bool:

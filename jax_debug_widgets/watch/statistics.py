@@ -267,6 +267,9 @@ def _sizes(arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def _moments(total: jax.Array, squares: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
-    """Mean and standard deviation; the latter is good to a thousandth of the mean: more would take a second pass."""
+    """Mean and standard deviation; the latter is good to a thousandth of the mean: more would take a second pass.
+
+    `native` takes it, block by block.
+    """
     mean = total / count
     return mean, jnp.sqrt(jnp.maximum(squares / count - mean * mean, 0))

@@ -195,6 +195,25 @@ def test_what_a_function_returns_and_nothing_uses_is_left_out_where_it_is_differ
     assert "r" not in run.values
 
 
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_what_map_stacks_is_what_it_is_called_and_no_element_of_it(batch_size, watched, agrees):
+    @jax.jit
+    def f(x):
+        plain = lax.map(jnp.sin, x, batch_size=batch_size)
+        both = lax.map(lambda one: (one * 2, {"w": one + 1}), x, batch_size=batch_size)
+        a, b = lax.map(lambda one: (one * 3, {"w": one + 2}), x, batch_size=batch_size)
+        return plain, both, a, b
+
+    run = watched(f, X)
+    agrees(run["plain"], jnp.sin(X))
+    agrees(run["both[0]"], X * 2)
+    agrees(run["a"], X * 3)
+    if batch_size is None:
+        agrees(run["both[1]['w']"], X + 1)
+        agrees(run["b['w']"], X + 2)
+    assert not {"plain[1]", "both[1][0]"} & {site.label for site in run.sites}
+
+
 def moments(x):
     return x.mean(), (x.std(), x.max())
 

@@ -243,6 +243,18 @@ def test_what_has_no_finite_element_has_no_least_and_no_mean(odd_one):
         assert (told["nan"], told["posinf"]) in {(6, 0), (0, 6), (3, 0), (0, 3)}
 
 
+@pytest.mark.parametrize("size", [100, 5_000, 100_000])
+@pytest.mark.parametrize("first", [0.0, 1e3, 1e6])
+def test_how_numbers_far_from_zero_are_spread(size, first):
+    array = (300 + 0.1 * np.random.default_rng(0).standard_normal(size)).astype(np.float32)
+    array[0] = first
+    for each in (array, array[1:]):
+        told = dict(zip(STATISTICS, np.asarray(jax.jit(lambda x: stacked([x]))(each))[0].tolist(), strict=True))
+        exact = each.astype(np.float64)
+        wanted = {"mean": exact.mean(), "std": exact.std(), "l2": np.linalg.norm(exact)}
+        assert {name: told[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
+
+
 def test_odd_values_in_long_arrays_are_found_each_way(way, agrees):
     generator = np.random.default_rng(0)
     arrays = [generator.normal(size=n).astype(np.float32) for n in (5, 1500, 70_000)]
