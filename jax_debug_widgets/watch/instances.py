@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import dis
+import functools
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
+from types import CodeType
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call
@@ -34,6 +37,7 @@ def instances(
     )
     elements = max((statement.elements for statement in statements), default=1)
     signatures = [_signature(body, number) for number in members]
+    once = _coming_once(body, call, members, signatures) if executions is None and elements == 1 else set()
     parts: list[list[int]] = []
     first: Any = None
     left = 0
@@ -47,8 +51,50 @@ def instances(
             parts.append([])
             first = signature
             left = elements if executions is None else _alike(signatures, position, executions)
+            if executions is None and body.levels[number][call.depth].maps:
+                left = _alike(signatures, position, 0)
+            elif once and first not in once:
+                left = _before_any(signatures, position, once)
         parts[-1].append(number)
     return parts
+
+
+def _coming_once(body: Body, call: Call, members: list[int], signatures: Sequence[Any]) -> set[Any]:
+    """Of equations that begin with what is repeated in what the statement calls, those that an execution has once.
+
+    `promote_dtype` casts each of its arguments in one line: that it is there again does not mean that the statement is.
+    """
+    if all(one != other for one, other in pairwise(signatures)):
+        return set()
+    looped = {one for one, number in zip(signatures, members, strict=True) if _is_looped(body, call, number)}
+    return set(signatures) - looped
+
+
+def _before_any(signatures: Sequence[Any], position: int, once: set[Any]) -> int:
+    """How often the equation at `position` comes until one that an execution has once."""
+    before = list(takewhile(lambda one: one not in once, signatures[position:]))
+    return before.count(signatures[position])
+
+
+def _is_looped(body: Body, call: Call, number: int) -> bool:
+    """Whether an equation is made in a loop of a function that the statement calls, JAX's own included."""
+    own = body.levels[number][call.depth]
+    codes, offsets = body.equations[number].source_info.traceback.raw_frames()
+    for code, offset in zip(codes, list(offsets), strict=True):
+        line = code.co_firstlineno
+        if (code.co_filename, line) == (own.file, own.code_line):
+            return False
+        is_here = code.co_filename == call.file and call.span.line <= line <= call.span.end_line
+        if not is_here and _is_in_loop(code, offset):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_in_loop(code: CodeType, offset: int) -> bool:
+    """Whether an instruction is in a loop or comprehension of its function."""
+    jumps = (one for one in dis.get_instructions(code) if one.opname.startswith("JUMP_BACKWARD"))
+    return any(one.argval <= offset <= one.offset for one in jumps)
 
 
 def has_twins(body: Body, members: Sequence[int]) -> bool:

@@ -447,3 +447,50 @@ def test_a_function_is_not_called_what_it_holds(watched, agrees):
     agrees(run["root"], 2)
     agrees(run["x * root"], X * 2)
     assert "step" not in run.values
+
+
+def cast(*arrays):
+    return tuple(one.astype(jnp.bfloat16) for one in arrays)
+
+
+def project(x, w):
+    x, w = cast(x, w)
+    return x * w
+
+
+def attend(x, w):
+    return project(x, w) + project(x, w * 2)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_called_in_a_loop_and_repeats_its_first_operation_is_one_value_each_time(count, watched, agrees):
+    def loss(x):
+        for _ in range(count):
+            a = attend(x, x + 1)
+            x = x + a.astype(x.dtype)
+        return (x * x).sum()
+
+    for run in (watched(jax.jit(loss), X), watched(jax.jit(jax.grad(loss)), X)):
+        values = [value for value in run.values.values() if value.site.label == "a"]
+        assert len(values) == count
+        x = X
+        for value in values:
+            a = attend(x, x + 1)
+            agrees(value, a)
+            x = x + a.astype(x.dtype)
+
+
+def test_what_is_mapped_over_a_tree_in_a_loop_is_a_tree_each_time(watched, agrees):
+    @jax.jit
+    def f(x):
+        for _ in range(2):
+            pair = jax.tree.map(lambda one: one * 2, (x, x + 1))
+            x = jnp.tanh(pair[0] + pair[1])
+        return x
+
+    run, x = watched(f, X), X
+    for number in (1, 2):
+        for part, wanted in enumerate((x * 2, (x + 1) * 2)):
+            (value,) = (v for n, v in run.values.items() if n.startswith(f"pair[{part}]@") and n.endswith(f"#{number}"))
+            agrees(value, wanted)
+        x = jnp.tanh(x * 2 + (x + 1) * 2)
