@@ -5,11 +5,25 @@ from __future__ import annotations
 from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite
 
 
-def nonfinite(site: CallSite, found: NonFinite, first: Event | None) -> Finding:
-    """The finding for a site; `first` is its first event with such a value, None where that is no longer kept."""
-    step = f", step {', '.join(map(str, first.step))}" if first is not None and first.step else ""
-    message = f"{site.where} ({site.label}): {counted(found)} among its values, first in event {found.first}{step}."
+def nonfinite(site: CallSite, found: NonFinite, first: Event | None, *, calls: int) -> Finding:
+    """The finding for a site.
+
+    Args:
+      first: its first event with such a value, None where that is no longer kept.
+      calls: how many calls the run has made.
+    """
+    place = f"event {found.first}{when(first, calls=calls)}"
+    message = f"{site.where} ({site.label}): {counted(found)} among its values, first in {place}."
     return Finding("nonfinite", site, 0, found.nan + found.inf, 0, message)
+
+
+def when(event: Event | None, *, calls: int) -> str:
+    """`, call 96, step 3`: where several calls were made, and in loops."""
+    if event is None:
+        return ""
+    call = f", call {event.call}" if calls > 1 and event.call >= 0 else ""
+    step = f", step {', '.join(map(str, event.step))}" if event.step else ""
+    return call + step
 
 
 def counted(found: NonFinite) -> str:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.expectations import phantoms_in
-from jax_debug_widgets.session.nonfinite import nonfinite
+from jax_debug_widgets.session.nonfinite import nonfinite, when
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jax_debug_widgets.events import Event
     from jax_debug_widgets.session.run import Run
     from jax_debug_widgets.session.session import Session
 
@@ -34,9 +35,23 @@ def nonfinite_findings(run: Run) -> list[Finding]:
     sites = {site.id: site for site in run.store.sites()}
     told = []
     for number, found in sorted(run.store.nonfinite().items(), key=lambda item: item[1].first):
-        first = run.store.range(found.first, found.first + 1)
-        told.append(nonfinite(sites[number], found, first[0] if first else None))
+        told.append(nonfinite(sites[number], found, _event_at(run, found.first), calls=run.call_log.newest + 1))
     return told
+
+
+def first_nonfinite(run: Run) -> str:
+    """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
+    found = run.store.nonfinite()
+    if not found:
+        return ""
+    number = min(found, key=lambda one: found[one].first)
+    site = next(site for site in run.store.sites() if site.id == number)
+    return f"{site.where}  {site.label}{when(_event_at(run, found[number].first), calls=run.call_log.newest + 1)}"
+
+
+def _event_at(run: Run, position: int) -> Event | None:
+    kept = run.store.range(position, position + 1)
+    return kept[0] if kept else None
 
 
 def status(run: Run, session: Session) -> Status:

@@ -9,6 +9,7 @@ import numpy as np
 from jax_debug_widgets.events import told_apart
 from jax_debug_widgets.session.feed import shown
 from jax_debug_widgets.session.nonfinite import counted
+from jax_debug_widgets.session.report import first_nonfinite
 from jax_debug_widgets.widgets import Line, Series, Snapshot
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def snapshot_of(run: Run) -> Snapshot:
         series=_series(run),
         nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
         calls=[call for call in run.call_log.calls()[0] if shown(call)],
+        dropped_calls=run.call_log.dropped,
+        first_nonfinite=first_nonfinite(run),
     )
 
 

@@ -46,7 +46,9 @@ class Snapshot:
 
     Attributes:
       counts: site id -> events.
+      dropped_calls: how many calls, the oldest, are no longer among them.
       nonfinite: site id -> how many NaN and infinities its values had, in words.
+      first_nonfinite: the place, call and step of the first of all, in words.
     """
 
     status: Status
@@ -57,6 +59,8 @@ class Snapshot:
     series: Sequence[Series]
     calls: Sequence[Call]
     nonfinite: Mapping[int, str] = field(default_factory=dict)
+    first_nonfinite: str = ""
+    dropped_calls: int = 0
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream."""

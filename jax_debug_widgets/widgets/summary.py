@@ -23,6 +23,8 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     """The run in a screenful: how it is doing, its sites, its calls, its newest lines."""
     parts = [headline(snapshot.status)]
     parts += [f"  ! {note}" for note in snapshot.status.notes]
+    if snapshot.first_nonfinite:
+        parts.append(f"  first NaN or infinite: {snapshot.first_nonfinite}")
     callers = told_apart(snapshot.sites)
     for site in snapshot.sites[:_SITES]:
         stream = "ordered" if site.ordered else "unordered"
@@ -38,6 +40,8 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     if len(snapshot.sites) > _SITES:
         parts.append(f"  … and {plural(len(snapshot.sites) - _SITES, 'more site')}: `run.sites` has all")
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
+    if snapshot.dropped_calls:
+        parts.append(f"  … and {plural(snapshot.dropped_calls, 'earlier call')}, of which only the number is kept")
     parts += [f"  while tracing: {line}" for line in [one for call in snapshot.calls for one in call.prints][:_LINES]]
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
         if lines and stream:

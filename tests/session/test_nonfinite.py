@@ -90,3 +90,35 @@ def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
     assert ("later", told[0][1]) == told[0] and "3 NaN among" in told[0][1], told
     assert "1 NaN, 1 infinite among" in told[1][1], told
     assert "1 NaN" in repr(run.findings) and "CallSite" not in repr(run.findings)
+
+
+def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
+    @jax.jit
+    def f(x):
+        def step(x, _):
+            y = jnp.log(x)
+            z = y * 2
+            return x - 1, z
+
+        return jax.lax.scan(step, x, length=2)
+
+    with jdw.capture(watch="y,z") as run:
+        x = jnp.float32(5)
+        for _ in range(4):
+            x, _zs = f(x)
+    first = next(line for line in summary(snapshot_of(run)).splitlines() if line.startswith("  first NaN or infinite"))
+    assert first.endswith("y, call 2, step 1")  # log(0)
+    assert run.findings[0].message.endswith(", call 2, step 1.")
+    with jdw.capture(watch="y,z") as run:
+        f(jnp.float32(5))
+    assert "first NaN" not in summary(snapshot_of(run))
+
+
+def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
+    monkeypatch.setattr("jax_debug_widgets.session.calls.MAX_CALLS", 3)
+    f = jax.jit(lambda x: (jax.debug.print("x {}", x), x + 1)[1])
+    with jdw.capture() as run:
+        for _ in range(5):
+            f(1.0)
+            assert run.barrier()  # What is pending is kept.
+    assert "… and 2 earlier calls, of which only the number is kept" in summary(snapshot_of(run))
