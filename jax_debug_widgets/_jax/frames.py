@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -125,6 +125,7 @@ class Level:
     Attributes:
       code_line: the line at which the code object of its function begins.
       differentiates: which function of JAX's differentiates what is called from here; empty where none does.
+      derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
       maps: whether it is called for each leaf of a tree.
       through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
     """
@@ -136,6 +137,7 @@ class Level:
     differentiates: str = ""
     maps: bool = False
     through: int = 0
+    derivatives: int = 0
 
 
 def levels_around_program() -> tuple[Level, ...]:
@@ -169,12 +171,14 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
     codes, offsets = traceback.raw_frames()
     levels: list[Level] = []
     differentiates, maps = "", False
+    asked: list[str] = []
     through: list[tuple[int, int]] = []
     for code, offset in zip(codes, offsets, strict=True):
         file = code.co_filename
         if not source_info_util.is_user_filename(file):
             if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
                 differentiates = code.co_name
+                asked.append(differentiates)
             maps = maps or file.endswith("tree_util.py")
             through.append((id(code), offset))
             continue
@@ -182,10 +186,18 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
             frame = source_info_util.raw_frame_to_frame(code, offset)
             span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
             way = hash(tuple(through)) if levels else 0
-            levels.append(Level(file, span, frame.function_name, code.co_firstlineno, differentiates, maps, way))
+            line, count = code.co_firstlineno, _derivatives(asked)
+            levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count))
         differentiates, maps = "", False
+        asked.clear()
         through.clear()
     return tuple(reversed(levels))
+
+
+def _derivatives(asked: Sequence[str]) -> int:
+    """How many derivatives these functions take: each in reverse is several of them, not all of which are on each stack."""
+    reverse = max(asked.count(name) for name in ("value_and_grad_f", "_vjp", "vjp", "linearize"))
+    return max(reverse + asked.count(PUSHING), int(bool(asked)))
 
 
 def is_pushed_forward(traceback: Any) -> bool:

@@ -94,9 +94,13 @@ class WatchedValue(Mapping[str, np.ndarray]):
           KeyError: they were not asked for, or it has none.
         """
         if LANES not in self.site.values:
-            raise KeyError(
-                f"{self.site.label} is not told by lane: ask for it with watch='lanes/{self.site.label}' or --lanes"
+            watch = self._run.options.watch
+            why = (
+                "no axis of it is known to be a vmap's, as of arguments and of what is not mapped"
+                if watch and watch.lanes
+                else f"ask for it with watch='lanes/{self.site.label}' or --lanes"
             )
+            raise KeyError(f"{self.site.label} is not told by lane: {why}")
         assert self.site.watch is not None
         table, sizes = self[LANES], self.site.watch.lanes
         names = self.site.values if table.shape[2] > 1 else ("value",)

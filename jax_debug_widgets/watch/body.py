@@ -143,7 +143,7 @@ class Body:
         if not self.uses.transposed[number]:
             return False
         derived = self.uses.derived[number]
-        asked_from_here = sum(bool(level.differentiates) for level in self.levels[number][depth:])
+        asked_from_here = sum(level.derivatives for level in self.levels[number][depth:])
         return any(derived[: max(len(derived) - asked_from_here, 0)])
 
     def is_pushed(self, number: int) -> bool:
@@ -276,7 +276,7 @@ class Body:
             function = source.function_at(level.code_line, level.function)
             for around, first in source.comprehensions.get(function, ()):
                 if around.contains(Span(*level.span)) and not first.contains(Span(*level.span)):
-                    yield replace(level, span=tuple(around), differentiates="", maps=False, through=0)
+                    yield replace(level, span=tuple(around), differentiates="", derivatives=0, maps=False, through=0)
                     level = replace(level, function=f"{level.function}.<locals>.<comprehension>", code_line=around.line)
         yield level
 

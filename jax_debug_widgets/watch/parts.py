@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from jax.extend import core as jax_core
+
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
@@ -123,7 +125,7 @@ def _taken_apart(
             return found
         forward, backward = (
             _in_order_of_use(
-                body, [one for one in escaping if bool(body.uses.transposed[one[1]]) is is_backward], inside
+                body, [one for one in escaping if _is_of_gradient(body, one[1], call.depth) is is_backward], inside
             )
             for is_backward in (False, True)
         )
@@ -135,6 +137,14 @@ def _taken_apart(
         return [[one] for one in escaping]
     parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []
     return [_in_order_of_use(body, part, inside) for part in parts]
+
+
+def _is_of_gradient(body: Body, number: int, depth: int) -> bool:
+    """Whether a statement that differentiates makes this for its gradient: transposed, or zeros where it hangs on nothing."""
+    own, *inner = body.levels[number][depth:]
+    equation = body.equations[number]
+    is_constant = equation.primitive.name == "broadcast_in_dim" and isinstance(equation.invars[0], jax_core.Literal)
+    return bool(body.uses.transposed[number]) or (bool(own.differentiates) and not inner and is_constant)
 
 
 def _is_of_one_expression(body: Body, statement: Statement, escaping: Sequence[Made]) -> bool:

@@ -580,3 +580,38 @@ def test_a_sum_has_not_the_gradient_of_an_operand_with_a_use_that_is_left_out_of
             with pytest.raises(KeyError):
                 run[name]
     agrees(watched(jax.jit(jax.grad(plain)), X)["grad/h"], 1 + 2 * (jnp.sin(X) + 1))
+
+
+def network(p, x):
+    return (jnp.tanh(x * p["w"] + p["b"]) * p["v"]).sum() + p["c"][0]
+
+
+HIGHER = {
+    "second": jax.grad(jax.grad(network, 1), 1),
+    "third": jax.grad(jax.grad(jax.grad(network, 1), 1), 1),
+    "curvature": jax.hessian(network, 1),
+}
+
+
+@pytest.mark.parametrize("name", HIGHER)
+def test_derivatives_of_derivatives_are_told_and_so_is_the_gradient_of_a_loss_of_them(name, watched, agrees):
+    def residual(p, x):
+        second = jax.grad(jax.grad(network, 1), 1)(p, x)
+        third = jax.grad(jax.grad(jax.grad(network, 1), 1), 1)(p, x)
+        curvature = jax.hessian(network, 1)(p, x)
+        return jnp.sin(x) + {"second": second, "third": third, "curvature": curvature}[name]
+
+    def loss(p, xs):
+        return (jax.vmap(lambda x: residual(p, x))(xs) ** 2).mean()
+
+    def step(p, xs):
+        cost, grads = jax.value_and_grad(loss)(p, xs)
+        return jax.tree.map(lambda a, b: a - b, p, grads), cost
+
+    p = {"w": jnp.arange(1.0, 4.0), "b": jnp.full(3, 0.1), "v": jnp.full(3, 0.3), "c": jnp.zeros(1)}
+    xs = jnp.linspace(0.0, 1.0, 5)
+    for run in (watched(jax.jit(loss), p, xs), watched(jax.jit(step), p, xs)):
+        agrees(run[name], jax.vmap(lambda x: HIGHER[name](p, x))(xs))
+    agrees(run["cost"], loss(p, xs))
+    for leaf, gradient in jax.grad(loss)(p, xs).items():  # That of `c`, on which nothing hangs, is JAX's own zeros.
+        agrees(run[f"grads['{leaf}']"], gradient)

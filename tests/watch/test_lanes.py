@@ -166,6 +166,9 @@ def test_what_has_no_lanes_says_so(watched):
     assert any(note.startswith("Not by lane: w. ") for note in run.status().notes)
     with pytest.raises(KeyError, match="is not told by lane: ask for it with watch='lanes/w'"):
         _ = run["w"].lanes
+    run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="w", lanes=True)
+    with pytest.raises(KeyError, match="is not told by lane: no axis of it is known to be a vmap's"):
+        _ = run["w"].lanes
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/hh")
     assert any("'lanes/hh'" in note and "Did you mean 'h'" in note for note in run.status().notes)
 
