@@ -100,6 +100,16 @@ describe("watched values", () => {
     expect(run.store.watched.firstBad.nan?.site).toBe(LOGITS);
   });
 
+  it("of one time, a gradient came before a value that is computed of it", () => {
+    const { events, points } = goldenBatch("watch");
+    const bad = [2, 3].map((row) => points.row.lastIndexOf(row) - 2);
+    const run = watched({
+      events: { ...events, site: new Uint32Array([1, 2, GRADIENT, LOGITS, 2, 3]), time: new Float64Array(6) },
+      points: { ...points, y: points.y.map((y, i) => (bad.includes(i) ? 1 : y)) },
+    });
+    expect(run.store.watched.firstBad.nan?.site).toBe(GRADIENT);
+  });
+
   it("of a number, are not finite when it is not", () => {
     const { points } = goldenBatch("watch");
     const run = watched({ points: { ...points, y: points.y.map((y) => (y === 2.25 ? Number.NEGATIVE_INFINITY : y)) } });

@@ -274,13 +274,21 @@ export class Watched {
     });
   }
 
-  /** The first is the earliest in time, and of one time the earliest in the program. */
+  /**
+   * The first is the earliest in time, and of one time the earliest in the program: gradients have an order of their own, so
+   * whether one or a value came first their events tell.
+   */
   private noteBad(kind: "nan" | "inf", bad: BadValue): void {
     if (this.bad.length === 0 || this.bad.at(-1) < bad.event) this.bad.push(bad.event);
     const first = this.firstBad[kind];
-    const order = ({ site, event }: BadValue) => this.sites.get(site)?.order ?? event;
-    if (!first || bad.time < first.time || (bad.time === first.time && order(bad) < order(first))) {
+    if (!first || bad.time < first.time || (bad.time === first.time && this.isEarlier(bad, first))) {
       this.firstBad[kind] = bad;
     }
+  }
+
+  private isEarlier(one: BadValue, other: BadValue): boolean {
+    const [about, beside] = [this.sites.get(one.site), this.sites.get(other.site)];
+    const alike = about && beside && about.watch?.role === beside.watch?.role;
+    return alike ? about.order < beside.order : one.event < other.event;
   }
 }
