@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,18 +18,27 @@ import jax
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, outer_of
 from jax_debug_widgets.watch.classes import Fields
-from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of, replaced_in
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _STEP = re.compile(r"\[(\d+|'[^']*')\]|\.\w+")
 
 
 class Load(NamedTuple):
-    """A use of a name: the range of `info.energy`, its text, and whether the name alone is used."""
+    """A use of a name: the range of `info.energy`, its text, and whether the name alone is used.
+
+    Attributes:
+      replaced: the fields that it has not from there any more, `.energy`: it is what `info.replace(energy=...)` gives.
+    """
 
     span: Span
     text: str
     is_bare: bool
+    replaced: tuple[str, ...] = ()
+
+    def has(self, path: str) -> bool:
+        """Whether a part of it is that part of what the name was assigned."""
+        return not any(path == field or path.startswith((f"{field}.", f"{field}[")) for field in self.replaced)
 
 
 class Taken(NamedTuple):
@@ -102,14 +112,22 @@ def _fields(loads: Sequence[Load], takers: Sequence[Taken]) -> set[str]:
     found: set[str] | None = None
     for taken in takers:
         here = [one for one in loads if taken.span is not None and taken.span.contains(one.span)]
-        if any(one.is_bare for one in here) and taken.path and len(here) == 1:
+        if taken.path and [one.span for one in here] == [taken.span]:
+            if not here[0].has(taken.path):
+                continue
             texts = {here[0].text + taken.path}
         elif not here or any(one.is_bare for one in here):
             continue  # It may be any.
         else:
             texts = {one.text for one in here}
-        found = texts if found is None else found & texts
+        found = texts if found is None else _both(found, texts)
     return found or set()
+
+
+def _both(some: set[str], others: set[str]) -> set[str]:
+    """What both say of a variable: of `state.params` and `state.params['w']` the latter, which is a part of the former."""
+    pairs = [sorted(pair, key=len) for pair in itertools.product(some, others)]
+    return {part for whole, part in pairs if whole == part or part.startswith((f"{whole}.", f"{whole}["))}
 
 
 def is_called(statement: Statement, name: str) -> bool:
@@ -155,9 +173,11 @@ def _returned_at(body: Body, call: Call, position: int) -> Taken:
         return Taken(None)
     node, count = function.returns[0].value, len(body.jaxpr.outvars)
     path = body.result_path(position)
-    if path is not None and body.jaxpr.debug_info.traced_for != "fori_loop":
+    if path is not None:
         node, path = _at_path(node, path, body.source(body.origin[0]).fields)
         return Taken(span_of(node), path)
+    if body.jaxpr.debug_info.traced_for == "fori_loop":
+        return Taken(None)
     equation: Any = body.around.equation
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
         _, carried = versions.scan_counts(equation.params)
@@ -182,15 +202,25 @@ def _at_path(node: ast.expr, path: str, fields: Fields) -> tuple[ast.expr, str]:
 
 
 def _loads(function: Function, statement: Statement, name: str) -> list[Load]:
-    """The uses of a name between its assignment and the next one."""
+    """The uses of a name between its assignment and the next one, and those of what `name.replace(...)` gives there."""
     after = tuple(statement.span[2:])
     until = _reassigned(function, statement, name)
-    return [
+    found = [
         one
         for one in _all_loads(function)
         if (one.text == name or one.text.startswith((f"{name}.", f"{name}[")))
         and (statement.repeats or after <= tuple(one.span[:2]) <= until)
     ]
+    for other in function.statements if not statement.repeats else ():
+        fields = replaced_in(other.value, name) if after <= tuple(other.span[:2]) <= until else ()
+        if not fields or other.repeats or len(other.targets) != 1:
+            continue
+        root = other.targets[0].text
+        for one in _loads(function, other, root):
+            path, replaced = one.text.removeprefix(root), (*fields, *one.replaced)
+            if one._replace(replaced=replaced).has(path):
+                found.append(Load(one.span, name + path, one.is_bare, replaced))
+    return found
 
 
 def _reassigned(function: Function, statement: Statement, name: str) -> tuple[int, int]:

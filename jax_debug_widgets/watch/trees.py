@@ -107,17 +107,17 @@ class Trees:
         if function is None or len(function.returns) != 1:
             return []
         node = function.returns[0].value
-        if part is not None:
-            if not isinstance(node, ast.Tuple) or not 0 <= part < len(node.elts):
+        if part is not None and isinstance(node, ast.Tuple):
+            if not 0 <= part < len(node.elts):
                 return []
-            node = node.elts[part]
-        if isinstance(node, ast.Name):
+            node, part = node.elts[part], None
+        if part is None and isinstance(node, ast.Name):
             own = {one[0]: one for one in made}
             found = [(path, own[one]) for path, one in self._leaves.get((outer, node.id), []) if one in own]
             return found if len(found) == len(made) else []
         inner = Call(outer, self._body.levels[members[0]][call.depth + 1].file, span_of(node))
         within = [one for one in self._body.calls.get(inner, ()) if one in members]
-        return self._paths(inner, node, None, within, made)
+        return self._paths(inner, node, part, within, made)
 
     def _function_in(self, outer: Outer, number: int) -> Function | None:
         """The function that the frames around an equation lead to, where they are these."""
