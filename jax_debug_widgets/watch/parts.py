@@ -12,7 +12,8 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use, texts_of
+from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use
+from jax_debug_widgets.watch.mentions import texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})

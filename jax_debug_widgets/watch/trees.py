@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import texts_of
+from jax_debug_widgets.watch.mentions import texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
@@ -161,10 +162,11 @@ def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:
 
 def _given(function: Function, call: ast.expr | None) -> dict[str, ast.expr]:
     """What a call gives to each argument of a function; `jax.grad(f)(x)` what `f(x)` would."""
-    if not isinstance(call, ast.Call) or any(isinstance(one, ast.Starred) for one in call.args):
+    if not isinstance(call, ast.Call):
         return {}
     names = function.arguments[function.arguments[:1] == ("self",) :]
-    return {**dict(zip(names, call.args, strict=False)), **{one.arg: one.value for one in call.keywords if one.arg}}
+    by_position = takewhile(lambda one: not isinstance(one, ast.Starred), call.args)
+    return {**dict(zip(names, by_position, strict=False)), **{one.arg: one.value for one in call.keywords if one.arg}}
 
 
 def _plain(target: Target, part: int | None = None) -> Iterator[tuple[str, int | None]]:
