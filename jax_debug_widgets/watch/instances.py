@@ -97,6 +97,13 @@ def _is_interrupted(body: Body, call: Call, before: int, number: int, *, compreh
 def _signature(body: Body, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, in different executions."""
     equation = body.equations[number]
+    params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
+    return (*operation_of(body, number), repr(sorted(params.items(), key=lambda item: item[0])))
+
+
+def operation_of(body: Body, number: int) -> Any:
+    """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
+    equation = body.equations[number]
     traceback = equation.source_info.traceback
     frames: Any = ()
     if traceback is not None:
@@ -106,5 +113,4 @@ def _signature(body: Body, number: int) -> Any:
             for code, offset in zip(codes, list(offsets), strict=True)
             if not _OPERATORS.search(code.co_filename)
         )
-    params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
-    return (equation.primitive.name, frames, repr(sorted(params.items(), key=lambda item: item[0])))
+    return equation.primitive.name, frames

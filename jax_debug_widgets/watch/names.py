@@ -9,14 +9,13 @@ tells the value from what differentiation computes beside it: only the backward 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jax_debug_widgets.watch.arguments import Argument, arguments
-from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances
-from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.source import Span, is_library
 from jax_debug_widgets.watch.trees import Trees
 
@@ -83,19 +82,27 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
 
 def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:
     trees = Trees(body, taken, body.around.given.parameters if body.around.given else ())
-    found: list[tuple[int, Assignment]] = []
-    for order, (call, members, forward) in sorted(enumerate(_calls(body, wanted)), key=_end):
+    found: list[Assignment] = []
+    executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
+    for call, members, forward in _calls(body, wanted):
         for statement in body.source(call.file).statements_at(call.span):
             if statement.whole and Call(call.outer, call.file, statement.whole) in body.calls:
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)
-            made = [(part, assigned(body, call, statement, part)) for part in parts]
-            values = [one for part, own in made for one in trees.named(call, statement, part, own)]
+            values: list[tuple[str, Made]] = []
             function = body.levels[members[0]][call.depth].function
-            found.append((order, Assignment(body, call, statement, values, function, len(parts), repeats)))
-    found.sort(key=lambda one: one[0])
-    return [one for _, one in found]
+            found.append(Assignment(body, call, statement, values, function, len(parts), repeats))
+            executions += [(part, found[-1], values) for part in parts]
+    for part, one, values in sorted(executions, key=_end):
+        values.extend(trees.assigned(one.call, one.statement, part))
+    return [_with_paths(one, trees) for one in found]
+
+
+def _with_paths(one: Assignment, trees: Trees) -> Assignment:
+    """With the paths of leaves that became known after it."""
+    values = [(trees.path_told(one.call.outer, name, made[0]) or name, made) for name, made in one.values]
+    return replace(one, values=values)
 
 
 _Called = tuple[Call, list[int], list[int]]
@@ -108,10 +115,10 @@ def _calls(body: Body, wanted: Callable[[str], bool]) -> Iterator[_Called]:
             yield call, members, [one for one in members if not body.is_backward(one, call.depth)]
 
 
-def _end(called: tuple[int, _Called]) -> tuple[int, int]:
+def _end(execution: tuple[list[int], Assignment, Any]) -> tuple[int, int]:
     """Where an execution ends: that of what is called before that of the caller."""
-    _, (call, _, forward) = called
-    return max(forward, default=-1), -call.depth
+    part, one, _ = execution
+    return max(part), -one.call.depth
 
 
 def every_value(body: Body, named: Sequence[Named]) -> list[Named]:

@@ -16,14 +16,13 @@ from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.literals import leaves_of
+from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import texts_of
+from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
 _OPTAX = re.compile(r"[\\/]optax[\\/]")
-
-Leaves = list[tuple[str, Any]]
-"""Path and variable of each."""
 
 
 class Trees:
@@ -32,28 +31,81 @@ class Trees:
     def __init__(self, body: Body, arguments: Iterable[Argument], parameters: Container[str]) -> None:
         self._body = body
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
+        self._told: dict[tuple[Outer, str], dict[Any, str]] = {}
+        """What is known of the leaves of a tree since something went through it: by the frames around it and its name."""
         self._parameters = parameters
         """Which of the leaves of arguments flax.nnx differentiates for."""
+        self._numbered: set[tuple[Outer, str]] = set()
+        """Those whose leaves have numbers in place of paths."""
         for one in arguments:
             leaf = _LEAF.fullmatch(one.name)
             if leaf:
                 self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], one.variable))
+        if not body.argument_names:
+            self._numbered.update(name for name, leaves in self._leaves.items() if _is_numbered(leaves))
 
-    def named(
-        self, call: Call, statement: Statement, members: list[int], values: Iterable[tuple[str, Made]]
+    def assigned(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
+        """What one execution of a statement assigns, each name with what it is."""
+        values = self._mapped(call, statement, members) or list(assigned(self._body, call, statement, members))
+        return self._named(call, statement, members, values)
+
+    def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:
+        """What a leaf is called that had a number, `state[1]`, since its path is known."""
+        root, _, number = name.rpartition("[")
+        path = self._told.get((outer, root), {}).get(variable) if number.removesuffix("]").isdigit() else None
+        return None if path is None else root + path
+
+    def _mapped(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
+        """What `jax.tree.map` gives of trees of which the paths of one are known; the others are like it."""
+        trees = trees_of(statement.value)
+        if not trees or not all(self._body.levels[one][call.depth].maps for one in members):
+            return []
+        of = {ast.unparse(one): self._of(call.outer, members[0], ast.unparse(one)) for one in trees}
+        is_told = {tree: (call.outer, tree) not in self._numbered for tree in of}
+        known = [leaves for tree, leaves in of.items() if is_told[tree]] + [self._literal(call, one) for one in trees]
+        for leaves in known:
+            parts = by_leaf(self._body, members, leaves)
+            if not parts:
+                continue
+            paths = [path for path, _ in leaves]
+            for tree, others in of.items():
+                order = in_order_of(self._body, parts, others) if others and not is_told[tree] else []
+                self._told.setdefault((call.outer, tree), {}).update(zip(order, paths, strict=False))
+            given = given_at(self._body, call, parts, leaves)
+            return [
+                (name, one) for target in statement.targets for path, one in given if (name := name_at(target, path))
+            ]
+        return []
+
+    def _named(
+        self, call: Call, statement: Statement, members: list[int], values: list[tuple[str, Made]]
     ) -> list[tuple[str, Made]]:
-        """What one execution of a statement assigns, each name with what it is: with their paths, where they are known."""
-        values = list(values)
+        """The same with their paths, where they are known."""
         for target in statement.targets:
             for name, part in _plain(target):
                 own = [one for one in values if one[0] == name or one[0].startswith((f"{name}[", f"{name}."))]
-                if [one for one, _ in own] == [f"{name}[{number}]" for number in range(len(own))]:
+                if _is_numbered([(full.removeprefix(name), made) for full, made in own]):
                     paths = self._paths(call, statement.value, part, members, [made for _, made in own])
                     renamed = {made: f"{name}{path}" for path, made in paths}
                     values = [(renamed.get(made, old) if (old, made) in own else old, made) for old, made in values]
                     own = [(full, made) for made, full in renamed.items()] or own
-                self._leaves[call.outer, name] = [(full.removeprefix(name), made[0]) for full, made in own]
+                    self._numbered.discard((call.outer, name))
+                    if not paths:
+                        self._numbered.add((call.outer, name))
+                self._keep(call.outer, name, [(full.removeprefix(name), made[0]) for full, made in own])
         return values
+
+    def _keep(self, outer: Outer, name: str, leaves: Leaves) -> None:
+        """Note what a name stands for now, also as a part: `t[0]` of `t`."""
+        self._leaves[outer, name] = leaves
+        part = _LEAF.fullmatch(name)
+        if part:
+            root, path = part[1], part[2]
+            known = self._leaves.get((outer, root), [])
+            first = next((n for n, one in enumerate(known) if _is_in(one[0], path)), len(known))
+            rest = [one for one in known if not _is_in(one[0], path)]
+            own = [(path + inner, variable) for inner, variable in leaves]
+            self._leaves[outer, root] = [*rest[:first], *own, *rest[first:]]
 
     def _paths(
         self, call: Call, node: ast.expr, part: int | None, members: list[int], made: Sequence[Made]
@@ -135,7 +187,7 @@ class Trees:
         found = self._leaves.get((outer, tree)) or [
             (own.removeprefix(path), variable)
             for own, variable in self._leaves.get((outer, root), [])
-            if own.startswith((f"{path}[", f"{path}."))
+            if own != path and _is_in(own, path)
         ]
         function = self._function_in(outer, number) if outer else None
         if found or function is None:
@@ -152,6 +204,14 @@ class Trees:
     def _is_function(self, outer: Outer, number: int, name: str) -> bool:
         function = self._function_in(outer, number)
         return function is not None and function.name == name
+
+
+def _is_in(path: str, whole: str) -> bool:
+    return path == whole or path.startswith((f"{whole}[", f"{whole}."))
+
+
+def _is_numbered(leaves: Sequence[tuple[str, Any]]) -> bool:
+    return [path for path, _ in leaves] == [f"[{number}]" for number in range(len(leaves))]
 
 
 def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:
