@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call
-from jax_debug_widgets.watch.mentions import Load, loads_of, texts_of
+from jax_debug_widgets.watch.mentions import Load, is_part, loads_of, texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 from jax_debug_widgets.watch.takers import Taken, takers_of
 
@@ -93,7 +93,7 @@ def _fields(loads: Sequence[Load], takers: Sequence[Taken]) -> set[str]:
 def _both(some: set[str], others: set[str]) -> set[str]:
     """What both say of a variable: of `state.params` and `state.params['w']` the latter, which is a part of the former."""
     pairs = [sorted(pair, key=len) for pair in itertools.product(some, others)]
-    return {part for whole, part in pairs if whole == part or part.startswith((f"{whole}.", f"{whole}["))}
+    return {part for whole, part in pairs if is_part(part, whole)}
 
 
 def is_called(statement: Statement, name: str) -> bool:

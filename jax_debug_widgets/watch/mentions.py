@@ -13,6 +13,11 @@ from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, replaced_in
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 
+def is_part(name: str, whole: str) -> bool:
+    """Whether `name` is `whole` or a part of it, as `state.params['w']` is of `state.params`."""
+    return name == whole or name.startswith((f"{whole}.", f"{whole}["))
+
+
 class Load(NamedTuple):
     """A use of a name: the range of `info.energy`, its text, and whether the name alone is used.
 
@@ -27,7 +32,7 @@ class Load(NamedTuple):
 
     def has(self, path: str) -> bool:
         """Whether a part of it is that part of what the name was assigned."""
-        return not any(path == field or path.startswith((f"{field}.", f"{field}[")) for field in self.replaced)
+        return not any(is_part(path, field) for field in self.replaced)
 
 
 def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
@@ -37,8 +42,7 @@ def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
     found = [
         one
         for one in _all_loads(function)
-        if (one.text == name or one.text.startswith((f"{name}.", f"{name}[")))
-        and (statement.repeats or after <= tuple(one.span[:2]) <= until)
+        if is_part(one.text, name) and (statement.repeats or after <= tuple(one.span[:2]) <= until)
     ]
     for other in function.statements if not statement.repeats else ():
         fields = replaced_in(other.value, name) if after <= tuple(other.span[:2]) <= until else ()

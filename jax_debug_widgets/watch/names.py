@@ -17,6 +17,7 @@ from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances
 from jax_debug_widgets.watch.source import Span, is_library
+from jax_debug_widgets.watch.takers import place_in_return
 from jax_debug_widgets.watch.trees import Trees
 
 Role = Literal["value", "gradient"]
@@ -81,7 +82,8 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
 
 
 def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:
-    trees = Trees(body, taken, body.around.given.parameters if body.around.given else ())
+    parameters = body.around.given.parameters if body.around.given else ()
+    trees = Trees(body, taken, parameters, lambda number: _given_back(body, number, wanted))
     found: list[Assignment] = []
     executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
     for call, members, forward in _calls(body, wanted):
@@ -103,6 +105,22 @@ def _with_paths(one: Assignment, trees: Trees) -> Assignment:
     """With the paths of leaves that became known after it."""
     values = [(trees.path_told(one.call.outer, name, made[0]) or name, made) for name, made in one.values]
     return replace(one, values=values)
+
+
+def _given_back(body: Body, number: int, wanted: Callable[[str], bool]) -> dict[int, str]:
+    """Where each result of a `shard_map` is in what its function returns, as far as the names in there tell; JAX does not."""
+    equation = body.equations[number]
+    if equation.primitive.name != "shard_map":
+        return {}
+    program = equation.params["jaxpr"]
+    inner = Body(program, body.place.inside(equation, "jaxpr", program), body.uses.around(number, equation, "jaxpr"))
+    told = {
+        made[0]: path
+        for one in _assignments(inner, list(arguments(inner, wanted)), wanted)
+        for name, made in one.values
+        if (path := place_in_return(inner.source(one.call.file), one.call, one.statement, name)) is not None
+    }
+    return {position: told[atom] for position, atom in enumerate(program.outvars) if is_array(atom) and atom in told}
 
 
 _Called = tuple[Call, list[int], list[int]]

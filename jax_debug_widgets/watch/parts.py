@@ -13,7 +13,7 @@ from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_arra
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use
-from jax_debug_widgets.watch.mentions import texts_of
+from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
@@ -333,14 +333,10 @@ def made_by(
         members = members_of(call)
         if one and any(target.parts for target in one.targets):
             named = assigned(body, call, one, members) if members and not one.repeats else ()
-            escaping = [made for name, made in named if _is_of(name, ast.unparse(node))]
+            escaping = [made for name, made in named if is_part(name, ast.unparse(node))]
         else:
             made = [each for each in body.escaping(members, call.depth) if is_array(each[0])] if members else []
             escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
         if escaping:
             return escaping
     return []
-
-
-def _is_of(name: str, root: str) -> bool:
-    return name == root or name.startswith((f"{root}[", f"{root}."))

@@ -13,8 +13,8 @@ from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets.watch.body import Body, Call, outer_of
 from jax_debug_widgets.watch.classes import Fields
 from jax_debug_widgets.watch.literals import parts_of
-from jax_debug_widgets.watch.mentions import loads_of
-from jax_debug_widgets.watch.source import Function, SourceFile, Span, Target, span_of
+from jax_debug_widgets.watch.mentions import is_part, loads_of
+from jax_debug_widgets.watch.source import Function, SourceFile, Span, Statement, Target, span_of
 
 _STEP = re.compile(r"\[(\d+|'[^']*')\]|\.\w+")
 
@@ -125,6 +125,31 @@ def _returned_by_program(body: Body, position: int) -> tuple[Taken, bool]:
     if isinstance(node, ast.Tuple) and len(node.elts) == count:
         node = node.elts[position]
     return Taken(span_of(node)), False
+
+
+def place_in_return(source: SourceFile, call: Call, statement: Statement, name: str) -> str | None:
+    """Where a value of this name is in what its function returns, `[1]['w']` of `grads['w']`; None where that is not told."""
+    function = statement.function
+    if call.depth or function is None or len(function.returns) != 1:
+        return None
+    found = {
+        place + name.removeprefix(load.text)
+        for place, span in _parts_in(function.returns[0].value, source.fields)
+        for target in statement.targets
+        for text, _ in _places_in(target)
+        if is_part(name, text)
+        for load in loads_of(function, statement, text)
+        if load.span == span and is_part(name, load.text) and load.has(name.removeprefix(text))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _parts_in(node: ast.expr, fields: Fields, place: str = "") -> Iterator[tuple[str, Span]]:
+    parts = parts_of(node, fields)
+    for one in parts:
+        yield from _parts_in(one.value, fields, place + one.path)
+    if not parts:
+        yield place, span_of(node)
 
 
 def _at_path(node: ast.expr, path: str, fields: Fields) -> tuple[ast.expr, str]:

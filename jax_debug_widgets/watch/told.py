@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_library, source_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def without_values(name: str, seen: Seen) -> str:
 
 def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:
     """The value of that name, or its leaves, and whether each is watched."""
-    return {own: watched for own, watched in known.items() if own == name or own.startswith((f"{name}[", f"{name}."))}
+    return {own: watched for own, watched in known.items() if is_part(own, name)}
 
 
 def _root_of(name: str) -> str:

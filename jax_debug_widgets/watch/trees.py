@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -17,7 +17,7 @@ from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
-from jax_debug_widgets.watch.mentions import texts_of
+from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
@@ -28,8 +28,14 @@ _OPTAX = re.compile(r"[\\/]optax[\\/]")
 class Trees:
     """The trees that a body has come to so far, by the frames around it and their names."""
 
-    def __init__(self, body: Body, arguments: Iterable[Argument], parameters: Container[str]) -> None:
-        self._body = body
+    def __init__(
+        self,
+        body: Body,
+        arguments: Iterable[Argument],
+        parameters: Container[str],
+        given_back: Callable[[int], dict[int, str]],
+    ) -> None:
+        self._body, self._given_back = body, given_back
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
         self._told: dict[tuple[Outer, str], dict[Any, str]] = {}
         """What is known of the leaves of a tree since something went through it: by the frames around it and its name."""
@@ -83,7 +89,7 @@ class Trees:
         """The same with their paths, where they are known."""
         for target in statement.targets:
             for name, part in _plain(target):
-                own = [one for one in values if one[0] == name or one[0].startswith((f"{name}[", f"{name}."))]
+                own = [one for one in values if is_part(one[0], name)]
                 if _is_numbered([(full.removeprefix(name), made) for full, made in own]):
                     paths = self._paths(call, statement.value, part, members, [made for _, made in own])
                     renamed = {made: f"{name}{path}" for path, made in paths}
@@ -102,8 +108,8 @@ class Trees:
         if part:
             root, path = part[1], part[2]
             known = self._leaves.get((outer, root), [])
-            first = next((n for n, one in enumerate(known) if _is_in(one[0], path)), len(known))
-            rest = [one for one in known if not _is_in(one[0], path)]
+            first = next((n for n, one in enumerate(known) if is_part(one[0], path)), len(known))
+            rest = [one for one in known if not is_part(one[0], path)]
             own = [(path + inner, variable) for inner, variable in leaves]
             self._leaves[outer, root] = [*rest[:first], *own, *rest[first:]]
 
@@ -113,6 +119,9 @@ class Trees:
         """What a call gives, or part `part` of it, in the order of the tree, with its paths in the argument that it is like."""
         if not isinstance(node, ast.Call) or not members:
             return []
+        told = self._told_by_program(part, made)
+        if told:
+            return told
         own, *inner = self._body.levels[members[0]][call.depth :]
         is_alike = differentiating(self._body, members[0], call.depth) or (inner and _OPTAX.search(inner[0].file))
         for one in node.args if is_alike or own.maps else ():
@@ -128,6 +137,16 @@ class Trees:
             if paths:
                 return paths
         return [] if is_alike or own.maps else self._returned(call, part, members, made)
+
+    def _told_by_program(self, part: int | None, made: Sequence[Made]) -> list[tuple[str, Made]]:
+        """The paths of what one equation gives, or of part `part` of it, where the names inside its program tell."""
+        numbers = {number for _, number, _ in made}
+        told = self._given_back(*numbers) if len(numbers) == 1 else {}
+        within = "" if part is None else f"[{part}]"
+        paths = [told.get(position, "<unknown>") for _, _, position in made]
+        if not all(path.startswith(within) and path != "<unknown>" for path in paths):
+            return []
+        return [(path.removeprefix(within), one) for path, one in zip(paths, made, strict=True)]
 
     def _alike(self, leaves: Leaves, made: Sequence[Made], inside: set[int]) -> list[tuple[str, Made]]:
         """What has the types of these leaves, with their paths; of several of one type in their order, where that is told."""
@@ -187,7 +206,7 @@ class Trees:
         found = self._leaves.get((outer, tree)) or [
             (own.removeprefix(path), variable)
             for own, variable in self._leaves.get((outer, root), [])
-            if own != path and _is_in(own, path)
+            if own != path and is_part(own, path)
         ]
         function = self._function_in(outer, number) if outer else None
         if found or function is None:
@@ -204,10 +223,6 @@ class Trees:
     def _is_function(self, outer: Outer, number: int, name: str) -> bool:
         function = self._function_in(outer, number)
         return function is not None and function.name == name
-
-
-def _is_in(path: str, whole: str) -> bool:
-    return path == whole or path.startswith((f"{whole}[", f"{whole}."))
 
 
 def _is_numbered(leaves: Sequence[tuple[str, Any]]) -> bool:
