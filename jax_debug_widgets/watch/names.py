@@ -16,6 +16,7 @@ from jax_debug_widgets.watch.arguments import Argument, arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances
+from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Span, is_library
 from jax_debug_widgets.watch.takers import place_in_return
 from jax_debug_widgets.watch.trees import Trees
@@ -56,8 +57,16 @@ def label_of(name: str, role: Role) -> str:
     return f"grad/{name}" if role == "gradient" else name
 
 
-def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
-    """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made."""
+Ranges = set[tuple[str, Span]]
+"""Of files."""
+
+
+def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
+    """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made.
+
+    Args:
+      mingled: the ranges are added to it that compute values of which nothing tells which name they have.
+    """
     stack = str(body.place.stack)
     taken = list(arguments(body, wanted))
     found: list[Named] = [
@@ -67,6 +76,7 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
         for one in taken
     ]
     own = _assignments(body, taken, wanted)
+    mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         found += [_named(body, made[0], made[1], name, "value", one) for name, made in one.values]
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
@@ -99,6 +109,16 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
     for part, one, values in sorted(executions, key=_end):
         values.extend(trees.assigned(one.call, one.statement, part))
     return [_with_paths(one, trees) for one in found]
+
+
+def _is_mingled(one: Assignment) -> bool:
+    """Whether a name of several has no value, and several values have no name."""
+    names = [text for target in one.statement.targets if target.parts for text in texts_of(target)][1:]
+    if not one.executions or all(any(is_part(name, text) for name, _ in one.values) for text in names):
+        return False
+    body, depth, known = one.body, one.call.depth, {made[0] for _, made in one.values}
+    members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
+    return sum(is_array(made[0]) and made[0] not in known for made in body.escaping(members, depth)) > 1
 
 
 def _with_paths(one: Assignment, trees: Trees) -> Assignment:

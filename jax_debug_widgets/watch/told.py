@@ -22,6 +22,7 @@ IS_KEY = "a PRNG key: there are no numbers in it"
 NOT_NEEDED = (
     "no operation is known to compute it: it is no array, nothing uses it, or JAX says that it is computed elsewhere"
 )
+MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
 SEVERAL = "several values: each is told where it is computed"
 RETURNED = "told where it is assigned"
 RULE = "in a rule for derivatives: JAX says that it is computed where the function is called"
@@ -138,7 +139,12 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return SEVERAL
     if statement.is_return and _is_alias(statement.value):
         return RETURNED
-    return _why_not_computed(statement.value, is_part=any(target.parts for target in statement.targets))
+    is_mingled = (file, statement.span) in seen.mingled
+    return (
+        MINGLED
+        if is_mingled
+        else _why_not_computed(statement.value, is_part=any(target.parts for target in statement.targets))
+    )
 
 
 def _why_not_computed(value: ast.expr, *, is_part: bool) -> str:

@@ -19,6 +19,7 @@ from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.parts import assigned
+from jax_debug_widgets.watch.pushed import pushed
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
@@ -52,7 +53,8 @@ class Trees:
 
     def assigned(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
         """What one execution of a statement assigns, each name with what it is."""
-        values = self._mapped(call, statement, members) or list(assigned(self._body, call, statement, members))
+        found = self._mapped(call, statement, members) or pushed(self._body, call, statement, members)
+        values = found or list(assigned(self._body, call, statement, members))
         return self._named(call, statement, members, values)
 
     def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:
