@@ -41,11 +41,14 @@ def by_leaf(body: Body, members: Sequence[int], leaves: Leaves) -> list[list[int
 
 
 def in_order_of(body: Body, parts: Sequence[list[int]], leaves: Leaves) -> list[Any]:
-    """The leaves of another tree that the map goes through, in its order; none where that cannot be told."""
+    """For each leaf the one of these that the map takes there, None for none; nothing where that cannot be told."""
     known = {variable for _, variable in leaves}
     taken = [known & _taken_by(body, part) for part in parts]
-    is_told = all(len(own) == 1 for own in taken) and len(set[Any]().union(*taken)) == len(parts) == len(leaves)
-    return [own.pop() for own in taken] if is_told else []
+    order = [next(iter(own), None) for own in taken]
+    is_told = all(len(own) <= 1 for own in taken) and len(parts) - order.count(None) == len(known) == len(
+        {*order} - {None}
+    )
+    return order if is_told else []
 
 
 def given_at(body: Body, call: Call, parts: Sequence[list[int]], leaves: Leaves) -> list[tuple[str, Made]]:

@@ -77,8 +77,9 @@ def _called_by(body: Body, own: Level, inner: Level) -> Function | None:
 
 def _in_what_is_called(source: SourceFile, call: Span, taken: Taken) -> str | None:
     """Where a part of what a function returns is in what a call has given, `[1]['w']`; None where that cannot be told."""
-    if taken.span == call:
-        return taken.path
+    if taken.span and taken.span.contains(call):
+        place = _place_after(source.expressions.get(taken.span), call)
+        return None if place is None else place + taken.path
     found = {
         place + load.text.removeprefix(text) + taken.path
         for statement in source.statements_at(call)
@@ -90,6 +91,19 @@ def _in_what_is_called(source: SourceFile, call: Span, taken: Taken) -> str | No
         if load.span == taken.span and load.has(taken.path)
     }
     return found.pop() if len(found) == 1 else None
+
+
+def _place_after(node: ast.expr | None, call: Span) -> str | None:
+    """Which part of what a call gives an expression is: `[0]` for `f(x)[0]`; None where it is none."""
+    place = ""
+    while node is not None and span_of(node) != call:
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return None
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            return None
+        place = ast.unparse(node).removeprefix(ast.unparse(node.value)) + place
+        node = node.value
+    return None if node is None else place
 
 
 def _places_in(target: Target, place: str = "") -> Iterator[tuple[str, str]]:

@@ -53,9 +53,13 @@ class Trees:
 
     def assigned(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
         """What one execution of a statement assigns, each name with what it is."""
-        found = self._mapped(call, statement, members) or pushed(self._body, call, statement, members)
-        values = found or list(assigned(self._body, call, statement, members))
-        return self._named(call, statement, members, values)
+        mapped = self._mapped(call, statement, members)
+        values = mapped or pushed(self._body, call, statement, members)
+        values = values or list(assigned(self._body, call, statement, members))
+        values = self._named(call, statement, members, values)
+        if not mapped:
+            self._tell_arguments(call, statement, members, values)
+        return values
 
     def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:
         """What a leaf is called that had a number, `state[1]`, since its path is known."""
@@ -68,22 +72,41 @@ class Trees:
         trees = trees_of(statement.value)
         if not trees or not all(self._body.levels[one][call.depth].maps for one in members):
             return []
-        of = {ast.unparse(one): self._of(call.outer, members[0], ast.unparse(one)) for one in trees}
-        is_told = {tree: (call.outer, tree) not in self._numbered for tree in of}
-        known = [leaves for tree, leaves in of.items() if is_told[tree]] + [self._literal(call, one) for one in trees]
-        for leaves in known:
+        named = [ast.unparse(one) for one in trees]
+        known = [self._of(call.outer, members[0], one) for one in named if (call.outer, one) not in self._numbered]
+        for leaves in [*known, *(self._literal(call, one) for one in trees)]:
             parts = by_leaf(self._body, members, leaves)
             if not parts:
                 continue
-            paths = [path for path, _ in leaves]
-            for tree, others in of.items():
-                order = in_order_of(self._body, parts, others) if others and not is_told[tree] else []
-                self._told.setdefault((call.outer, tree), {}).update(zip(order, paths, strict=False))
+            self._tell(call, members, named, parts, [path for path, _ in leaves])
             given = given_at(self._body, call, parts, leaves)
             return [
                 (name, one) for target in statement.targets for path, one in given if (name := name_at(target, path))
             ]
         return []
+
+    def _tell_arguments(
+        self, call: Call, statement: Statement, members: list[int], values: list[tuple[str, Made]]
+    ) -> None:
+        """What `jax.tree.map` goes through has the paths of what it gives, where these are known."""
+        trees = [ast.unparse(one) for one in trees_of(statement.value)]
+        texts = [target.text for target in statement.targets if target.is_plain]
+        if not trees or len(texts) != 1 or (call.outer, texts[0]) in self._numbered:
+            return
+        in_order = sorted(values, key=lambda one: one[1][1])
+        paths = [name.removeprefix(texts[0]) for name, _ in in_order]
+        parts = by_leaf(self._body, members, [(path, None) for path in paths])
+        if all(made[1] in part for (_, made), part in zip(in_order, parts, strict=False)):
+            self._tell(call, members, trees, parts, paths)
+
+    def _tell(self, call: Call, members: list[int], trees: list[str], parts: list[list[int]], paths: list[str]) -> None:
+        """Note the paths of the leaves of these trees, where they had numbers: each part takes one of them."""
+        for tree in trees:
+            leaves = self._of(call.outer, members[0], tree) if (call.outer, tree) in self._numbered else []
+            order = in_order_of(self._body, parts, leaves) if leaves else []
+            self._told.setdefault((call.outer, tree), {}).update(
+                (variable, path) for variable, path in zip(order, paths, strict=False) if variable is not None
+            )
 
     def _named(
         self, call: Call, statement: Statement, members: list[int], values: list[tuple[str, Made]]
