@@ -16,10 +16,18 @@ from flax.training.train_state import TrainState
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch import named_places
 from jax_debug_widgets.watch.told import MINGLED
 from tests.watch.unjitted import assigned_un_jitted
 
+
+def since_9(reason):
+    return pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason=f"{reason} on jax 0.8")
+
+
+no_paths = since_9("what a loop returns has no paths (ARCHITECTURE.md, Limits)")
+of_first_caller = since_9("what `jnp.where` computes inside says that it comes from where that was first called")
 X = jax.random.normal(jax.random.key(0), (4, 3))
 Y = jax.random.normal(jax.random.key(1), (4, 1))
 
@@ -35,6 +43,7 @@ def quickly_compiled():
 def assert_named(program, root, *, every=True):
     """That each leaf that lines assign to `root` has its path, and the value that it has un-jitted, each time."""
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        jax.clear_caches()  # Before 0.9 JAX says of what was traced before that it comes from where that was called.
         with jdw.capture(watch="*") as run:
             jax.block_until_ready(program())
         expected = assigned_un_jitted(program, __file__, range(1, 10_000))
@@ -181,10 +190,10 @@ def mapped_with_what_is_given(before):
         in_part,
         by_a_helper,
         by_a_helper_in_a_loop,
-        counted,
-        counted_by_a_lambda,
-        mapped_after,
-        mapped_with_what_is_given,
+        pytest.param(counted, marks=no_paths),
+        pytest.param(counted_by_a_lambda, marks=no_paths),
+        pytest.param(mapped_after, marks=of_first_caller),
+        pytest.param(mapped_with_what_is_given, marks=of_first_caller),
     ],
     ids=lambda one: one.__name__,
 )
@@ -356,6 +365,7 @@ def test_parts_that_cannot_be_told_apart_say_so(watched):
     assert all(why[name] in ("", MINGLED) for name in ("v", "d", "tv", "td"))
 
 
+@since_9("gradients in shard_map are missing (ARCHITECTURE.md, Limits)")
 def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, agrees):
     from jax.sharding import AxisType
     from jax.sharding import PartitionSpec as P
