@@ -129,6 +129,14 @@ class Level:
     maps: bool = False
     through: int = 0
 
+    @property
+    def calls_directly(self) -> bool:
+        """Whether the next frame is called from here without JAX in between."""
+        return self.through == _DIRECTLY
+
+
+_DIRECTLY = hash(())
+
 
 def levels_around_program() -> tuple[Level, ...]:
     """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""
