@@ -6,6 +6,7 @@ for `debug.callback`. Our recorders want neither, so the custom call invokes the
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.rings import Ring, emit_write, ring_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +39,14 @@ def emit_recorder_call(
         debugging.debug_callback_lowering(ctx, *operands, effect=effect, partitioned=partitioned, callback=callback)
         return []
     if not ordered:
-        _custom_call(ctx, record, operands, partitioned, _unordered_sharding(axis_context, ctx.avals_out))
+        sharding = _unordered_sharding(axis_context, ctx.avals_out)
+        ring = None if partitioned or _platform(ctx) != "cpu" else ring_for(ctx, record)
+        if ring is None:
+            _custom_call(ctx, record, operands, partitioned, sharding)
+        else:
+            relieved = partial(_relieve_and_record, ring, record)
+            ring.is_written_as_long_as(relieved)
+            emit_write(ctx, ring, operands, lambda: _custom_call(ctx, relieved, operands, partitioned, sharding))
         return []
     token = ctx.tokens_in.get(effect)
 
@@ -49,6 +58,11 @@ def emit_recorder_call(
     (token,) = _custom_call(token_ctx, record_with_token, [token, *operands], partitioned, None)
     ctx.set_tokens_out(ctx.tokens_in.update_tokens(mlir.TokenSet({effect: token})))
     return []
+
+
+def _relieve_and_record(ring: Ring, record: Recorder, *arrays: np.ndarray) -> tuple[()]:
+    ring.relieve()
+    return record(*arrays)
 
 
 def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:

@@ -217,6 +217,11 @@ def record_every(record: Recorder) -> int | None:
     return getattr(record, "every", None)
 
 
+def parts_of(record: Any) -> Sequence[tuple[Any, slice]]:
+    """The recorders that one calls in turn, each with which of the operands are its own; of others the one with all."""
+    return getattr(record, "parts", ((record, slice(None)),))
+
+
 class Recorders:
     """The recorders of one compiled program, in the order of its equations.
 

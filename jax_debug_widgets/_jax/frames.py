@@ -139,6 +139,14 @@ class Level:
     through: int = 0
     derivatives: int = 0
 
+    @property
+    def calls_directly(self) -> bool:
+        """Whether the next frame is called from here without JAX in between."""
+        return self.through == _DIRECTLY
+
+
+_DIRECTLY = hash(())
+
 
 def levels_around_program() -> tuple[Level, ...]:
     """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""

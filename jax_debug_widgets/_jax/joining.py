@@ -86,4 +86,6 @@ def _in_turn(recorders: Sequence[Recorder], parts: Sequence[slice]) -> Recorder:
             one(*arrays[part])
         return ()
 
-    return record
+    joined: Any = record
+    joined.parts = each
+    return joined

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,21 @@ COUNTED = 4096
 """Bytes; taps of less are not counted: a device hands over some 50 MB of such values until the inbox is emptied again."""
 
 _UNBOUNDED = 1 << 62
+
+
+class Source(Protocol):
+    """Where a tap puts its firings in another way, small ones."""
+
+    def take(self, until_ns: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None:
+        """Those until then, taken out: times, int64[n], threads, int64[n], and columns; None if there are none."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is empty for ever."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 class Inbox:
@@ -43,6 +58,7 @@ class Inbox:
         self.stamps = Stamps()
         self.limit = limit
         self._trays: dict[Tap | Bundle, list[Any]] = {}
+        self._sources: dict[Tap | Bundle, list[Source]] = {}
         self._large: deque[tuple[int, Tap | Bundle, list[Any]]] = deque()
         self._held = 0
         """Bytes in `_large`. Two threads may add to it at once and one addition be lost; each `take` sets it right."""
@@ -50,15 +66,18 @@ class Inbox:
     def putter(self, tap: Tap | Bundle) -> Callable[[Firing], None]:
         """The function that puts in a firing of `tap`; safe from any thread."""
         flat = self._trays.setdefault(tap, [])
-        return partial(self._put_large, tap, flat) if _is_large(tap) else flat.extend
+        return functools.partial(self._put_large, tap, flat) if _is_large(tap) else flat.extend
+
+    def draw_from(self, tap: Tap | Bundle, source: Source) -> None:
+        """Take firings of `tap`, of less than `COUNTED` bytes, out of this as well."""
+        self._trays.setdefault(tap, [])
+        self._sources.setdefault(tap, []).append(source)
 
     def take(self) -> Lot:
         """Take out what is in it, in the order of time; for one thread at a time."""
         # The trays are emptied one after the other. What fires meanwhile stays, or it might come before what led to it.
         now = time.perf_counter_ns()
-        lot = Lot.of(
-            [share for tap, flat in list(self._trays.items()) if flat for share in self._taken(tap, flat, now)]
-        )
+        lot = Lot.of([share for tap, flat in list(self._trays.items()) for share in self._all_taken(tap, flat, now)])
         while self._large and self._large[0][0] <= now:
             self._large.popleft()
         self._held = sum(tap.nbytes for _, tap, _ in self._large.copy())
@@ -67,10 +86,14 @@ class Inbox:
     @property
     def waiting(self) -> int:
         """How many stamps and arrays are in it."""
-        return sum(map(len, list(self._trays.values())))
+        written = sum(len(source) * (1 + tap.width) for tap, source in self._all_sources())
+        return written + sum(map(len, list(self._trays.values())))
 
     def __bool__(self) -> bool:
-        return any(list(self._trays.values()))
+        return any(list(self._trays.values())) or any(len(source) for _, source in self._all_sources())
+
+    def _all_sources(self) -> Iterator[tuple[Tap | Bundle, Source]]:
+        return ((tap, source) for tap, sources in list(self._sources.items()) for source in sources)
 
     def _put_large(self, tap: Tap | Bundle, flat: list[Any], firing: Firing) -> None:
         stamp, *arrays = firing
@@ -85,8 +108,20 @@ class Inbox:
             emptied[oldest.dispensable] = [None] * len(emptied[oldest.dispensable])
             self._held -= oldest.nbytes
 
-    def _taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[Share]:
-        """Take what has fired until `now` out of a tray."""
+    def _all_taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[Share]:
+        """Take what has fired until `now` out of a tray, and out of what else there is for its tap."""
+        taken = [self._taken(tap, flat, now)] if flat else []
+        sources = self._sources.get(tap, [])
+        for source in sources.copy():
+            if source.is_over:
+                sources.remove(source)
+            elif found := source.take(now):
+                times, threads, columns = found
+                taken.append(Share(tap, times, threads if self.stamps.tells else np.zeros_like(threads), columns, None))
+        shares = [share for share in taken if share is not None]
+        return functools.reduce(Share.beside, shares).by_tap() if shares else []
+
+    def _taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Share | None:
         stride = 2 if _is_large(tap) else 1 + tap.width
         taken = flat[:]
         stamps = np.array(taken[::stride], np.int64)
@@ -96,16 +131,16 @@ class Inbox:
             del taken[len(times) * stride :]
         del flat[: len(taken)]
         if not taken:
-            return []
+            return None
         threads = self.stamps.threads_of(stamps[: len(times)])
         if not _is_large(tap):
             columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
-            return Share(tap, times, threads, columns, None).by_tap()
+            return Share(tap, times, threads, columns, None)
         # A copy of each, of which nothing is let go of any more.
         rows = [tuple(arrays) for arrays in taken[1::stride]]
         lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
         columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]
-        return Share(tap, times, threads, columns, lost if lost.any() else None).by_tap()
+        return Share(tap, times, threads, columns, lost if lost.any() else None)
 
 
 def _is_large(tap: Tap | Bundle) -> bool:

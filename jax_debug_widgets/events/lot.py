@@ -33,6 +33,14 @@ class Share:
     columns: Sequence[Column]
     lost: np.ndarray | None
 
+    def beside(self, other: Share) -> Share:
+        """This and other firings of the same tap, of which nothing was let go of."""
+        columns = [
+            np.concatenate([joined(one), joined(two)]) for one, two in zip(self.columns, other.columns, strict=True)
+        ]
+        times, threads = ([self.times_ns, other.times_ns], [self.threads, other.threads])
+        return Share(self.tap, np.concatenate(times), np.concatenate(threads), columns, None)
+
     def by_tap(self) -> list[Share]:
         """The same in the order of time, a share a tap."""
         if (self.times_ns[1:] < self.times_ns[:-1]).any():  # The threads of several devices put in one tray.

@@ -21,6 +21,7 @@ class Stamps:
     """Stamps of the firings of one capture.
 
     Attributes:
+      tells: whether they tell the thread.
       now: gives the stamp of this moment. It tells the thread only where that was asked for: it takes three times as long.
     """
 
@@ -32,12 +33,12 @@ class Stamps:
         if not wanted:
             self._numbers: dict[int, int] = {}
             self._unused = itertools.count(1)
-        self._tells = wanted
+        self.tells = wanted
         self.now = self._with_thread if wanted else perf_counter_ns
 
     def at(self, time_ns: int, thread: int) -> int:
         """The stamp of another moment in the thread with this ident."""
-        return time_ns | self._bits_of(thread) if self._tells else time_ns
+        return time_ns | self._bits_of(thread) if self.tells else time_ns
 
     def _with_thread(self) -> int:
         return perf_counter_ns() | self._bits_of(get_ident())

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
     """See `Run.plot`."""
-    choices = [choice for name in names for choice in matching(name, run.choices(), run.read)] or run.choices()
+    choices = [
+        choice for name in names for choice in matching(name, run.choices(), run.read, run.untaken())
+    ] or run.choices()
     drawn = []
     for choice, full_name in zip(choices, full_names(choices), strict=True):
         try:
@@ -47,7 +49,7 @@ def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -
         raise ValueError(msg)
     if kind == "lanes":
         return _draw_lanes(run, names[0], ax=ax)
-    choice = choose(names[0], run.choices(), run.read)
+    choice = choose(names[0], run.choices(), run.read, run.untaken())
     return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
 
 
@@ -56,7 +58,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
     if name in run.values:
         lanes, statistic = run.values[name].lanes, ""
     else:
-        choice = choose(name, run.choices(), run.read)
+        choice = choose(name, run.choices(), run.read, run.untaken())
         lanes, statistic = WatchedValue(run, choice.site).lanes, choice.site.values[choice.value]
     statistic = "value" if "value" in lanes else statistic or "mean"
     table = lanes[statistic]
@@ -68,7 +70,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
 
 def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
-    choice = choose(name, run.choices(), run.read)
+    choice = choose(name, run.choices(), run.read, run.untaken())
     positions, steps = run.store.firings(choice.site.id, phantoms=True)
     kept = np.unique(steps)
     wanted = kept[step] if step < 0 and -step <= len(kept) else step

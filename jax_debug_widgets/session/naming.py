@@ -49,13 +49,47 @@ class Choice:
         return (*own, self.site.label) if len(self.site.values) == 1 else own
 
 
+@dataclass(frozen=True)
+class Untaken:
+    """Of a run the values that are watched and of which nothing was ever taken, and why."""
+
+    choices: Sequence[Choice] = ()
+    why: str = ""
+
+    def said_of(self, pattern: str) -> str:
+        """What there is to say of those that a name or pattern finds; empty where it finds none."""
+        found = {
+            f"{one.site.label!r} ({one.site.where})": None
+            for one in self.choices
+            if any(fnmatch.fnmatchcase(own, pattern) or own == pattern for own in _asked(one) if own)
+        }
+        verb = "is" if len(found) == 1 else "are"
+        has = "has" if len(found) == 1 else "have"
+        return f"{', '.join(found)} {verb} watched and {has} no values: {self.why}" if found else ""
+
+    @property
+    def labels(self) -> list[str]:
+        """What they are called."""
+        return sorted({one.site.label for one in self.choices})
+
+
+NOTHING_UNTAKEN = Untaken()
+
+
+def _asked(choice: Choice) -> tuple[str, ...]:
+    return (*choice.names, choice.site.label, f"{choice.site.label}@{choice.site.where}")
+
+
 def full_names(choices: Sequence[Choice]) -> list[str]:
     """Their names, with the caller where a line is called from several places: `h · model.py:41`."""
     return _with_callers(choices, [choice.name for choice in choices])
 
 
 def matching(
-    pattern: str, choices: Sequence[Choice], read: Callable[[Choice], np.ndarray] | None = None
+    pattern: str,
+    choices: Sequence[Choice],
+    read: Callable[[Choice], np.ndarray] | None = None,
+    untaken: Untaken = NOTHING_UNTAKEN,
 ) -> list[Choice]:
     """The values that a pattern finds (`grad_norm/*`), or the one of that name.
 
@@ -63,16 +97,22 @@ def matching(
       KeyError: see `choose`.
     """
     if not any(sign in pattern for sign in "*?"):
-        return [choose(pattern, choices, read)]
+        return [choose(pattern, choices, read, untaken)]
     found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
-    return found or [choose(pattern, choices, read)]
+    return found or [choose(pattern, choices, read, untaken)]
 
 
-def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.ndarray] | None = None) -> Choice:
+def choose(
+    name: str,
+    choices: Sequence[Choice],
+    read: Callable[[Choice], np.ndarray] | None = None,
+    untaken: Untaken = NOTHING_UNTAKEN,
+) -> Choice:
     """The value called `name`; of several, the one in the forward pass; the first of those that are the same.
 
     Args:
       read: gives the numbers of a watched value. A function and its caller often call what it returns by one name.
+      untaken: what is watched and has no values.
 
     Raises:
       KeyError: none, or several places; the message says which names there are.
@@ -102,10 +142,16 @@ def choose(name: str, choices: Sequence[Choice], read: Callable[[Choice], np.nda
     if watched:
         msg = f"of {name!r} there are {', '.join(watched)}; the whole array only where it was asked for (--values, values=True)"
         raise KeyError(msg)
+    said = untaken.said_of(name)
+    if said:
+        raise KeyError(said)
     known = sorted({_told(choice) for choice in choices})
-    near = difflib.get_close_matches(name, sorted({n for choice in choices for n in choice.names if n}), n=1)
+    near = difflib.get_close_matches(
+        name, [*sorted({n for one in choices for n in one.names if n}), *untaken.labels], n=1
+    )
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}"
+    without = f"; watched and without values: {', '.join(untaken.labels)}" if untaken.labels else ""
+    msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}{without}"
     raise KeyError(msg)
 
 

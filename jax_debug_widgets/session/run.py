@@ -19,7 +19,7 @@ from jax_debug_widgets.session.calls import CallLog, CallSpan
 from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.life import Life
-from jax_debug_widgets.session.naming import Choice, choose
+from jax_debug_widgets.session.naming import Choice, Untaken, choose
 from jax_debug_widgets.session.tables import Calls, events_frame, write_parquet
 from jax_debug_widgets.session.trace_prints import TracePrints
 from jax_debug_widgets.session.watched import WatchedValue, WatchedValues
@@ -188,7 +188,7 @@ class Run:
           KeyError: no such value, or several places have it; the message lists what there is.
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
-        choice = choose(name, self.choices(), self.read)
+        choice = choose(name, self.choices(), self.read, self.untaken())
         _, steps, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
         return steps, values
 
@@ -352,3 +352,13 @@ class Run:
     def choices(self) -> list[Choice]:
         """All values that can be asked for by name."""
         return [Choice(site, index) for site in self.sites for index in range(len(site.values))]
+
+    def untaken(self) -> Untaken:
+        """What is watched and has never been taken."""
+        taken = {site.id for site in self.sites}
+        watch = self.options.watch
+        why = f"`{watch.when}` has not held there" if watch and watch.when else "it has not been computed"
+        sites = sorted(
+            (site for site in self.watched if site.id not in taken), key=lambda site: (site.where, site.label)
+        )
+        return Untaken([Choice(site, index) for site in sites for index in range(len(site.values))], why)

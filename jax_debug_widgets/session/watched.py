@@ -173,13 +173,10 @@ class WatchedValues(Mapping[str, WatchedValue]):
                 return first
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
-        if waiting := {
-            site.where: site for site in self._run.watched if name in (site.label, f"{site.label}@{site.where}")
-        }:
-            watch = self._run.options.watch
-            why = f"`{watch.when}` has not held there" if watch and watch.when else "it has not been computed"
-            raise KeyError(f"{name!r} ({', '.join(waiting)}) is watched and has no values: {why}")
-        near = difflib.get_close_matches(name, sites, n=3) or list(sites)
+        untaken = self._run.untaken()
+        if said := untaken.said_of(name):
+            raise KeyError(said)
+        near = difflib.get_close_matches(name, [*sites, *untaken.labels], n=3) or list(sites)
         is_captured = any(name in choice.names for choice in self._run.choices())
         hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
         raise KeyError(

@@ -31,6 +31,7 @@ from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener
 from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
+from jax_debug_widgets.taps.written import TapWriter, writer
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation, Recorder
@@ -206,6 +207,7 @@ class Capture:
         chosen, teller = cast("BundleRecorder", record), cast("BundleTeller", tell)
         chosen.taps = teller.taps = bundle.taps
         chosen.teller = teller
+        chosen.writer = writer(bundle, inbox, gate)
         return chosen
 
     def _wants_lanes(self) -> bool:
@@ -323,6 +325,7 @@ class BundleRecorder(Protocol):
 
     taps: tuple[Tap, ...]
     teller: BundleTeller
+    writer: TapWriter | None
 
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
         """See `Recorder`."""
@@ -358,6 +361,7 @@ class TapRecorder(Protocol):
 
     tap: Tap
     every: int
+    writer: TapWriter | None
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         """See `Recorder`."""
@@ -382,6 +386,7 @@ def recorder(
 
     chosen = cast("TapRecorder", record if run is None else record_and_run)
     chosen.tap = tap
+    chosen.writer = writer(tap, inbox, gate, switch) if run is None and every == 1 else None
     return chosen
 
 

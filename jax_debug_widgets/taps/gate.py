@@ -26,14 +26,16 @@ class Gate:
 
     Attributes:
       closed: whether firings must ask `may_pass`; see `close`.
+      word: uint64[1], the same for who reads it without Python.
       when_closed: called when it is no longer open.
       may_pass: returns when the program may go on.
     """
 
-    __slots__ = ("_counting", "_passed", "_reached", "closed", "may_pass", "when_closed")
+    __slots__ = ("_counting", "_passed", "_reached", "closed", "may_pass", "when_closed", "word")
 
     def __init__(self) -> None:
         self.closed = False
+        self.word = np.zeros(1, np.uint64)
         self.may_pass: Pass = lambda _tap, _arrays: None
         self.when_closed: Callable[[], None] = lambda: None
         self._passed: dict[Tap | Bundle, list[np.ndarray]] = {}
@@ -44,6 +46,7 @@ class Gate:
     def close(self, is_wanted: bool) -> None:
         """Close it, or open it."""
         was_open, self.closed = not self.closed, is_wanted
+        self.word[0] = is_wanted
         if is_wanted and was_open:
             self.when_closed()
 

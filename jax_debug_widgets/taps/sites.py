@@ -7,9 +7,10 @@ import linecache
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 
@@ -33,6 +34,14 @@ def short_name(file: str) -> str:
     return os.path.basename(file) or file
 
 
+class Waiting(Protocol):
+    """See `Switch.written`."""
+
+    def settle(self) -> None:
+        """Choose now, by what the switch says until now."""
+        ...
+
+
 class Switch:
     """What of a site is recorded; changed at run time, without recompiling anything.
 
@@ -40,27 +49,30 @@ class Switch:
       off: whether it is muted.
       every: of how many firings one is recorded; None for what the capture says.
       is_plain: whether nobody has switched it so that less is recorded. An attribute: each event reads it.
+      written: what has fired and waits to be recorded as the switch says; it is settled before the switch changes.
     """
 
-    __slots__ = ("_fired", "every", "is_plain", "off")
+    __slots__ = ("_fired", "every", "is_plain", "off", "written")
 
     def __init__(self) -> None:
         self.off = False
         self.every: int | None = None
         self.is_plain = True
+        self.written: weakref.WeakSet[Waiting] = weakref.WeakSet()
         self._fired = itertools.count()
 
     def mute(self, *, muted: bool) -> None:
         """Record nothing of the site, or what is asked for again."""
-        self.off = muted
-        self._look()
+        self._change(muted, self.every)
 
     def sample(self, every: int | None) -> None:
         """Record one firing of `every`; None for what the capture says."""
-        self.every = every
-        self._look()
+        self._change(self.off, every)
 
-    def _look(self) -> None:
+    def _change(self, off: bool, every: int | None) -> None:
+        for waiting in list(self.written):
+            waiting.settle()
+        self.off, self.every = off, every
         self.is_plain = not self.off and self.every in (None, 1)
 
     def restart(self) -> None:

@@ -119,6 +119,8 @@ class Body:
         if is_flat or not told or len(told) != len(self.jaxpr.outvars):
             return None
         prefix = "result" if given is None else given.result
+        if self.jaxpr.debug_info.traced_for == "fori_loop":  # Its own counters come first.
+            prefix += "[0][1]" if runs is not None and runs.primitive.name == "scan" else "[2]"
         return told[position].removeprefix(prefix) if prefix and told[position].startswith(prefix) else None
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import inspect
@@ -60,3 +61,60 @@ def _fields_of(value: Any) -> tuple[str, ...]:
     except (TypeError, ValueError):
         return ()
     return parameters if set(parameters) <= set(fields) else ()
+
+
+def with_written(fields: Fields, tree: ast.Module) -> Fields:
+    """`fields`, and those of the classes that are written in the file and that its module does not know by that name.
+
+    Those in functions, and those that keep what they are given as it is. Of classes of one name that differ none are told.
+    """
+    found: dict[str, set[tuple[str, ...]]] = {name: {own} for name, own in fields}
+    at_top = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and not (node.name in at_top and node.name in found):
+            found.setdefault(node.name, set()).add(_written(node))
+    return tuple((name, own) for name, (own, *others) in sorted(found.items()) if own and not others)
+
+
+def _written(node: ast.ClassDef) -> tuple[str, ...]:
+    """The parameters of a class as it is written, where each is a field of the same name; empty where that cannot be told."""
+    methods = [
+        one
+        for one in node.body
+        if isinstance(one, ast.FunctionDef) and one.name in ("__init__", "__new__", "__post_init__")
+    ]
+    if methods:
+        return _kept_by(methods[0]) if len(methods) == 1 and not node.bases else ()
+    decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    is_tuple = [_last_name(one) for one in node.bases] == ["NamedTuple"]
+    if not (is_tuple or (not node.bases and "dataclass" in map(_last_name, decorators))):
+        return ()
+    own = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+    texts = [ast.unparse(one) for one in own]
+    if any(word in text for text in texts for word in ("ClassVar", "InitVar", "KW_ONLY", "kw_only", "init=")):
+        return ()
+    return tuple(one.target.id for one in own if isinstance(one.target, ast.Name))
+
+
+def _last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def _kept_by(init: ast.FunctionDef) -> tuple[str, ...]:
+    """The parameters of `__init__`, where all that it does is to keep each as the field of its name."""
+    given = init.args
+    names = tuple(one.arg for one in given.args[1:])
+    if init.name != "__init__" or given.vararg or given.kwarg or given.posonlyargs or not names:
+        return ()
+    assigned = [(left, right) for one in init.body if isinstance(one, ast.Assign) for left, right in _sides(one)]
+    is_all = len(assigned) == len(names) and all(isinstance(one, ast.Assign | ast.Expr) for one in init.body)
+    return names if is_all and set(assigned) == {(f"self.{name}", name) for name in names} else ()
+
+
+def _sides(statement: ast.Assign) -> list[tuple[str, str]]:
+    """`self.a, self.b = a, b` is two assignments."""
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = zip(target.elts, value.elts, strict=True)
+        return [(ast.unparse(left), ast.unparse(right)) for left, right in pairs]
+    return [(ast.unparse(target), ast.unparse(value))]

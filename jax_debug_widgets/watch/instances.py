@@ -11,7 +11,7 @@ from itertools import pairwise, takewhile
 from types import CodeType
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, Call
+from jax_debug_widgets.watch.body import Body, Call, is_array
 
 _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
 """Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
@@ -43,10 +43,11 @@ def instances(
     left = 0
     for position, (number, signature) in enumerate(zip(members, signatures, strict=True)):
         left -= signature == first
+        comes_again = signature == first and left <= 0
         if (
             not parts
             or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends)
-            or (signature == first and left <= 0)
+            or (comes_again and not (executions is None and _is_next_leaf(body, call, parts[-1], number)))
         ):
             parts.append([])
             first = signature
@@ -114,6 +115,17 @@ def _alike(signatures: Sequence[Any], position: int, executions: int) -> int:
     return len(list(takewhile(lambda other: other == first, signatures[position:])))
 
 
+def _is_next_leaf(body: Body, call: Call, part: Sequence[int], number: int) -> bool:
+    """Whether an equation that comes again is that of another leaf, in what `jax.tree.map` does in one execution.
+
+    It is not if it takes what those before it have made: then a loop hands that on.
+    """
+    if not any(level.maps for level in body.levels[number][call.depth :]):
+        return False
+    made = {variable for one in part for variable in body.equations[one].outvars}
+    return not any(is_array(atom) and atom in made for atom in body.equations[number].invars)
+
+
 def _is_interrupted(body: Body, call: Call, before: int, number: int, *, comprehends: bool) -> bool:
     """Whether something else was computed in between, or the statement's parts have begun anew."""
     backward = body.uses.transposed[number]
@@ -131,6 +143,13 @@ def _is_interrupted(body: Body, call: Call, before: int, number: int, *, compreh
 def _signature(body: Body, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, in different executions."""
     equation = body.equations[number]
+    params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
+    return (*operation_of(body, number), repr(sorted(params.items(), key=lambda item: item[0])))
+
+
+def operation_of(body: Body, number: int) -> Any:
+    """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
+    equation = body.equations[number]
     traceback = equation.source_info.traceback
     frames: Any = ()
     if traceback is not None:
@@ -140,5 +159,4 @@ def _signature(body: Body, number: int) -> Any:
             for code, offset in zip(codes, list(offsets), strict=True)
             if not _OPERATORS.search(code.co_filename)
         )
-    params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
-    return (equation.primitive.name, frames, repr(sorted(params.items(), key=lambda item: item[0])))
+    return equation.primitive.name, frames

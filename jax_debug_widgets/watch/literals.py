@@ -93,6 +93,17 @@ def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
     return [*map(Part, paths, items), *named]
 
 
+def replaced_in(value: ast.expr, name: str) -> tuple[str, ...]:
+    """The fields that are others in `state.replace(pos=...)` than in `state`; none where it is no such call."""
+    if not isinstance(value, ast.Call) or not all(one.arg for one in value.keywords):
+        return ()
+    *_, called = ast.unparse(value.func).split(".")
+    method = value.func.value if isinstance(value.func, ast.Attribute) and not value.args else None
+    given = value.args[0] if len(value.args) == 1 else method
+    is_it = called in ("replace", "_replace") and given is not None and ast.unparse(given) == name
+    return tuple(f".{one.arg}" for one in value.keywords) if is_it else ()
+
+
 def _taken_from(value: ast.expr) -> ast.Call | None:
     """The call of which an expression takes a part: `f(x)` of `f(x)[0]`, `f(x).mean`."""
     node = value

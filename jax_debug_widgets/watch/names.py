@@ -9,15 +9,16 @@ tells the value from what differentiation computes beside it: only the backward 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jax_debug_widgets.watch.arguments import Argument, arguments
-from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances
-from jax_debug_widgets.watch.parts import assigned
+from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Span, is_library
+from jax_debug_widgets.watch.takers import place_in_return
 from jax_debug_widgets.watch.trees import Trees
 
 Role = Literal["value", "gradient"]
@@ -56,8 +57,16 @@ def label_of(name: str, role: Role) -> str:
     return f"grad/{name}" if role == "gradient" else name
 
 
-def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
-    """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made."""
+Ranges = set[tuple[str, Span]]
+"""Of files."""
+
+
+def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
+    """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made.
+
+    Args:
+      mingled: the ranges are added to it that compute values of which nothing tells which name they have.
+    """
     stack = str(body.place.stack)
     taken = list(arguments(body, wanted))
     found: list[Named] = [
@@ -67,6 +76,7 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
         for one in taken
     ]
     own = _assignments(body, taken, wanted)
+    mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         found += [_named(body, made[0], made[1], name, "value", one) for name, made in one.values]
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
@@ -82,20 +92,55 @@ def named_values(body: Body, wanted: Callable[[str], bool]) -> list[Named]:
 
 
 def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:
-    trees = Trees(body, taken, body.around.given.parameters if body.around.given else ())
-    found: list[tuple[int, Assignment]] = []
-    for order, (call, members, forward) in sorted(enumerate(_calls(body, wanted)), key=_end):
+    parameters = body.around.given.parameters if body.around.given else ()
+    trees = Trees(body, taken, parameters, lambda number: _given_back(body, number, wanted))
+    found: list[Assignment] = []
+    executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
+    for call, members, forward in _calls(body, wanted):
         for statement in body.source(call.file).statements_at(call.span):
             if statement.whole and Call(call.outer, call.file, statement.whole) in body.calls:
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)
-            made = [(part, assigned(body, call, statement, part)) for part in parts]
-            values = [one for part, own in made for one in trees.named(call, statement, part, own)]
+            values: list[tuple[str, Made]] = []
             function = body.levels[members[0]][call.depth].function
-            found.append((order, Assignment(body, call, statement, values, function, len(parts), repeats)))
-    found.sort(key=lambda one: one[0])
-    return [one for _, one in found]
+            found.append(Assignment(body, call, statement, values, function, len(parts), repeats))
+            executions += [(part, found[-1], values) for part in parts]
+    for part, one, values in sorted(executions, key=_end):
+        values.extend(trees.assigned(one.call, one.statement, part))
+    return [_with_paths(one, trees) for one in found]
+
+
+def _is_mingled(one: Assignment) -> bool:
+    """Whether a name of several has no value, and several values have no name."""
+    names = [text for target in one.statement.targets if target.parts for text in texts_of(target)][1:]
+    if not one.executions or all(any(is_part(name, text) for name, _ in one.values) for text in names):
+        return False
+    body, depth, known = one.body, one.call.depth, {made[0] for _, made in one.values}
+    members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
+    return sum(is_array(made[0]) and made[0] not in known for made in body.escaping(members, depth)) > 1
+
+
+def _with_paths(one: Assignment, trees: Trees) -> Assignment:
+    """With the paths of leaves that became known after it."""
+    values = [(trees.path_told(one.call.outer, name, made[0]) or name, made) for name, made in one.values]
+    return replace(one, values=values)
+
+
+def _given_back(body: Body, number: int, wanted: Callable[[str], bool]) -> dict[int, str]:
+    """Where each result of a `shard_map` is in what its function returns, as far as the names in there tell; JAX does not."""
+    equation = body.equations[number]
+    if equation.primitive.name != "shard_map":
+        return {}
+    program = equation.params["jaxpr"]
+    inner = Body(program, body.place.inside(equation, "jaxpr", program), body.uses.around(number, equation, "jaxpr"))
+    told = {
+        made[0]: path
+        for one in _assignments(inner, list(arguments(inner, wanted)), wanted)
+        for name, made in one.values
+        if (path := place_in_return(inner.source(one.call.file), one.call, one.statement, name)) is not None
+    }
+    return {position: told[atom] for position, atom in enumerate(program.outvars) if is_array(atom) and atom in told}
 
 
 _Called = tuple[Call, list[int], list[int]]
@@ -108,10 +153,10 @@ def _calls(body: Body, wanted: Callable[[str], bool]) -> Iterator[_Called]:
             yield call, members, [one for one in members if not body.is_backward(one, call.depth)]
 
 
-def _end(called: tuple[int, _Called]) -> tuple[int, int]:
+def _end(execution: tuple[list[int], Assignment, Any]) -> tuple[int, int]:
     """Where an execution ends: that of what is called before that of the caller."""
-    _, (call, _, forward) = called
-    return max(forward, default=-1), -call.depth
+    part, one, _ = execution
+    return max(part), -one.call.depth
 
 
 def every_value(body: Body, named: Sequence[Named]) -> list[Named]:

@@ -1,22 +1,30 @@
 """The statistics of an array in one pass, compiled by Numba, as a custom call of XLA's CPU backend.
 
 XLA takes five passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
-to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk. All of it is in
-this file, because Numba looks at no other to see whether what it has kept is still right.
+to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk, and Numba looks
+at no other file to see whether it is still right.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
 from typing import Any
 
-import jax
 import numpy as np
 from numba import carray, cfunc, njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from jax_debug_widgets._jax.ffi import (
+    ARGUMENT_COUNT,
+    ARGUMENTS,
+    FRAME_WORDS,
+    RESULTS,
+    array_of,
+    asks_for_version,
+    pointer,
+    register,
+    words,
+)
 from jax_debug_widgets.watch.chain import FILL, LOAD, OPERATIONS, SPREAD
 from jax_debug_widgets.watch.statistics import CHAIN, SMALL, STATISTICS, TABLE
 
@@ -53,16 +61,6 @@ def _deviations(x: Any, start: int, count: int, middle: Any) -> Any:
         total += value
         squares += value * value
     return total, squares
-
-
-def _address_as_pointer(_typing: Any, _address: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.uint64), emit
-
-
-_pointer: Any = intrinsic(_address_as_pointer)
 
 
 def _bits_as_float(_typing: Any, _bits: Any) -> Any:
@@ -193,7 +191,7 @@ def _write(
 @njit
 def write_statistics(x: Any, out: Any) -> None:
     """Write the statistics of float32[n] into float32[9]."""
-    size, bits = x.size, carray(_pointer(np.uint64(x.ctypes.data)), (x.size,), np.int32)
+    size, bits = x.size, carray(pointer(np.uint64(x.ctypes.data)), (x.size,), np.int32)
     ends, sums = np.empty(3, np.int64), np.empty(_SUMS)
     _begin(ends, sums)
     for start in range(0, size, _BLOCK):
@@ -203,58 +201,6 @@ def write_statistics(x: Any, out: Any) -> None:
         _begin_odd(seen)
         _see_odd(x, size, seen)
         _write_odd(out, seen)
-
-
-@njit
-def _words(address: Any, count: Any) -> Any:
-    """A structure of C in memory, as the 8-byte words that it is made of."""
-    return carray(_pointer(address), (count,), np.uint64)
-
-
-# The structures of XLA's foreign function interface (jaxlib/include/xla/ffi/api/c_api.h), as numbers of words. XLA
-# promises to keep what was built for one version of it for a year at least.
-_EXTENSION, _API, _FRAME_WORDS = 1, 2, 15
-_ARGUMENTS_BYTES, _ARGUMENT_COUNT, _ARGUMENTS, _RESULTS_BYTES, _RESULTS = 5, 7, 9, 10, 14
-_KNOWN_BYTES = 40
-_BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
-_METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
-_NO_VERSION = np.uint64(0xFFFFFFFF)
-_FIRST_VERSION = np.uint64(1 << 32)
-"""0.1 (the minor number is the upper half). XLA before jax 0.9 knows no other, and asks without saying so."""
-
-
-@njit
-def _asks_for_version(frame: Any) -> bool:
-    """Whether XLA asks no more than this. The answer is its own version, or none if its frame is not the one we know."""
-    if not frame[_EXTENSION]:
-        return False
-    metadata = _words(_words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
-    own = _words(frame[_API], _API_VERSION + 1)[_API_VERSION] if frame[_API] else _FIRST_VERSION
-    is_known = frame[_ARGUMENTS_BYTES] == _KNOWN_BYTES and frame[_RESULTS_BYTES] == _KNOWN_BYTES
-    metadata[_METADATA_VERSION] = own if is_known else _NO_VERSION
-    return True
-
-
-@njit
-def _buffer(buffers: Any, number: Any) -> Any:
-    """The words of one of several buffers."""
-    return _words(_words(buffers, number + 1)[number], _BUFFER_WORDS)
-
-
-@njit
-def _size(buffer: Any) -> Any:
-    """How many elements it has."""
-    size: Any = 1
-    for length in _words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK])):
-        size *= np.int64(length)
-    return size
-
-
-@njit
-def _array(buffers: Any, number: Any, dtype: Any) -> Any:
-    """One of several buffers, as an array of one axis."""
-    buffer = _buffer(buffers, number)
-    return carray(_pointer(buffer[_BUFFER_DATA]), (_size(buffer),), dtype)
 
 
 _FIRST_OPERAND = 2
@@ -320,13 +266,13 @@ def _take_in(number: int, x: Any, size: int, b: int, start: int, out: Any, count
 @njit
 def _run(code: Any, operands: Any, size: int, registers: Any, is_odd: Any, ends: Any, sums: Any, seen: Any) -> None:
     """Run a chain on arrays of this size, part by part, and take in its watched results: those that are odd as such."""
-    bits = carray(_pointer(np.uint64(registers.ctypes.data)), registers.shape, np.int32)
+    bits = carray(pointer(np.uint64(registers.ctypes.data)), registers.shape, np.int32)
     for start in range(0, size, _PART):
         count = min(size - start, _PART)
         for step in range(len(code)):
             number, a, b, place, row = code[step, 0], code[step, 1], code[step, 2], code[step, 3], code[step, 4]
             if number <= _FILL:
-                x = _array(operands, _FIRST_OPERAND + a, np.float32)
+                x = array_of(operands, _FIRST_OPERAND + a, np.float32)
                 _take_in(number, x, x.size, b, start, registers[place], count)
             else:
                 _operate(number, registers[a], registers[b], registers[place], count)
@@ -366,7 +312,7 @@ def _gather(rows: Any, operands: Any, count: Any, table: Any) -> None:
     """Write the rows with these numbers into a table: of all rows of the pieces, which come after the first operand."""
     width, first = table.size // rows.size, 0
     for number in range(1, count):
-        piece = _array(operands, number, np.float32)
+        piece = array_of(operands, number, np.float32)
         length = max(piece.size // width, 1)
         for row in range(rows.size):
             if first <= rows[row] < first + length:
@@ -379,9 +325,9 @@ def _gather(rows: Any, operands: Any, count: Any, table: Any) -> None:
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle(address: Any) -> Any:
     """What XLA calls: once to ask for the version, then with each array. 0: no error."""
-    frame = _words(address, _FRAME_WORDS)
-    if not _asks_for_version(frame):
-        x, out = _array(frame[_ARGUMENTS], 0, np.float32), _array(frame[_RESULTS], 0, np.float32)
+    frame = words(address, FRAME_WORDS)
+    if not asks_for_version(frame):
+        x, out = array_of(frame[ARGUMENTS], 0, np.float32), array_of(frame[RESULTS], 0, np.float32)
         rows = out.size // _STATISTICS
         size = x.size // rows
         for row in range(rows):
@@ -392,32 +338,25 @@ def _handle(address: Any) -> Any:
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_chain(address: Any) -> Any:
     """The same for the custom call that runs a chain: its code, its size, its operands."""
-    frame = _words(address, _FRAME_WORDS)
-    if not _asks_for_version(frame):
-        operands = frame[_ARGUMENTS]
-        code, results = _array(operands, 0, np.int32), _array(frame[_RESULTS], 0, np.float32)
-        steps = carray(_pointer(np.uint64(code.ctypes.data)), (code.size // 5, 5), np.int32)
-        out = carray(_pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
-        _run_chain(steps, operands, np.int64(_array(operands, 1, np.int32)[0]), out)
+    frame = words(address, FRAME_WORDS)
+    if not asks_for_version(frame):
+        operands = frame[ARGUMENTS]
+        code, results = array_of(operands, 0, np.int32), array_of(frame[RESULTS], 0, np.float32)
+        steps = carray(pointer(np.uint64(code.ctypes.data)), (code.size // 5, 5), np.int32)
+        out = carray(pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
+        _run_chain(steps, operands, np.int64(array_of(operands, 1, np.int32)[0]), out)
     return 0
 
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_table(address: Any) -> Any:
     """The same for the custom call that makes a table: which row is where, and the pieces, each a number, a row or some."""
-    frame = _words(address, _FRAME_WORDS)
-    if not _asks_for_version(frame):
-        operands, count = frame[_ARGUMENTS], np.int64(frame[_ARGUMENT_COUNT])
-        _gather(_array(operands, 0, np.int32), operands, count, _array(frame[_RESULTS], 0, np.float32))
+    frame = words(address, FRAME_WORDS)
+    if not asks_for_version(frame):
+        operands, count = frame[ARGUMENTS], np.int64(frame[ARGUMENT_COUNT])
+        _gather(array_of(operands, 0, np.int32), operands, count, array_of(frame[RESULTS], 0, np.float32))
     return 0
 
 
-def _register() -> None:
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    jax.local_devices(backend="cpu")  # XLA answers now, rather than when it makes its CPU backend, which would fail.
-    for target, handle in ((TARGET, _handle), (CHAIN, _handle_chain), (TABLE, _handle_table)):
-        jax.ffi.register_ffi_target(target, capsule(handle.address, None, None), platform="cpu")
-
-
-_register()
+for _target, _function in ((TARGET, _handle), (CHAIN, _handle_chain), (TABLE, _handle_table)):
+    register(_target, _function)

@@ -15,7 +15,8 @@ from jax_debug_widgets._jax.frames import is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use, texts_of
+from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use
+from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
@@ -292,25 +293,25 @@ def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list
 
 def _returned(body: Body, call: Call, members: list[int], count: int) -> list[list[Made]] | None:
     """What an inlined function returned: the variable of each element of the tuple after its `return`."""
-    inner = _inner_function(body, call, members)
+    inner = inner_function(body, call, members)
     if inner is None:
         return None
     for returned in reversed(inner[0].returns):
         value = returned.value
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
-            return [_made_by(body, element, inner, set(members)) for element in value.elts]
+            return [made_by(body, element, inner, set(members)) for element in value.elts]
     return None
 
 
 def _returned_value(body: Body, call: Call, members: list[int]) -> list[Made]:
     """What an inlined function returned that ends with `return out` or the like; nothing if that cannot be told."""
-    inner = _inner_function(body, call, members)
+    inner = inner_function(body, call, members)
     if inner is None or len(inner[0].returns) != 1:
         return []
-    return _made_by(body, inner[0].returns[0].value, inner, set(members))
+    return made_by(body, inner[0].returns[0].value, inner, set(members))
 
 
-def _inner_function(body: Body, call: Call, members: list[int]) -> tuple[Function, str, Outer] | None:
+def inner_function(body: Body, call: Call, members: list[int]) -> tuple[Function, str, Outer] | None:
     """The inlined function that a place calls, where its equations are all in one: with its file and the frames around it."""
     levels, depth = body.levels[members[0]], call.depth + 1
     if any(len(body.levels[one]) <= depth for one in members):
@@ -319,7 +320,7 @@ def _inner_function(body: Body, call: Call, members: list[int]) -> tuple[Functio
     return (function, levels[depth].file, outer_of(levels[:depth])) if function else None
 
 
-def _made_by(
+def made_by(
     body: Body,
     node: ast.expr,
     inner: tuple[Function, str, Outer],
@@ -329,7 +330,7 @@ def _made_by(
     function, file, outer = inner
     elements = leaves_of(node, body.source(file).fields)
     if elements:
-        return [one for element in elements for one in _made_by(body, element.value, inner, within)]
+        return [one for element in elements for one in made_by(body, element.value, inner, within)]
 
     def members_of(call: Call) -> list[int]:
         return [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
@@ -344,14 +345,10 @@ def _made_by(
         members = members_of(call)
         if one and any(target.parts for target in one.targets):
             named = assigned(body, call, one, members) if members and not one.repeats else ()
-            escaping = [made for name, made in named if _is_of(name, ast.unparse(node))]
+            escaping = [made for name, made in named if is_part(name, ast.unparse(node))]
         else:
             made = [each for each in body.escaping(members, call.depth) if is_array(each[0])] if members else []
             escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
         if escaping:
             return escaping
     return []
-
-
-def _is_of(name: str, root: str) -> bool:
-    return name == root or name.startswith((f"{root}[", f"{root}."))

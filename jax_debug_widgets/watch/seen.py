@@ -33,6 +33,7 @@ class Seen:
       names: all that has a name there; `scopes`, `primitives`: the named scopes and primitives of all values, where some
         pattern was no name.
       places: file, range and name of each value that has one there, and whether it is watched.
+      mingled: file and range of what computes several values of which nothing tells which name they have.
       functions: file and name of each function that was traced for them.
       matched: pattern -> the sites of the values that it has found; none where all are untaken.
       conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
@@ -46,6 +47,7 @@ class Seen:
     scopes: dict[str, None] = field(default_factory=dict)
     primitives: dict[str, None] = field(default_factory=dict)
     places: dict[tuple[str, Span, str], bool] = field(default_factory=dict)
+    mingled: set[tuple[str, Span]] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
     matched: dict[str, set[int]] = field(default_factory=dict)
     conditional: bool = False

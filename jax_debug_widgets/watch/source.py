@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jax_debug_widgets.watch.classes import Fields, fields_in
+from jax_debug_widgets.watch.classes import Fields, fields_in, with_written
 from jax_debug_widgets.watch.literals import pairs, parts_of
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -128,6 +128,7 @@ class SourceFile:
             tree = ast.parse("".join(lines))
         except SyntaxError:  # A cell with magics, say; it has no names to give.
             return
+        self.fields = with_written(fields, tree)
         self._visit(tree, None, "", repeats=False)
         self._by_span: dict[Span, list[Statement]] = {}
         for statement in self.statements:

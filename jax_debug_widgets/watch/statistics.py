@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +13,7 @@ from jax import lax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.native import computed_natively
+from jax_debug_widgets._jax.rings import importable
 from jax_debug_widgets.watch.chain import Chain
 from jax_debug_widgets.watch.chaining import shows_all
 
@@ -160,17 +158,14 @@ def as_float(array: jax.Array) -> jax.Array:
     return array.astype(jnp.float32)
 
 
-@functools.cache
 def native_target() -> str | None:
     """The custom call that computes statistics; None without Numba, or with one that does not work here, and a warning."""
-    if importlib.util.find_spec("numba") is None:
+    if not importable(
+        "jax_debug_widgets.watch.native", "XLA computes the statistics of watched values, which costs more"
+    ):
         return None
-    try:
-        from jax_debug_widgets.watch.native import TARGET
-    except Exception as error:  # noqa: BLE001 - XLA can do it, whatever is wrong with Numba.
-        message = f"Numba cannot be used, so XLA computes the statistics of watched values, which costs more: {error}"
-        warnings.warn(message, stacklevel=2)
-        return None
+    from jax_debug_widgets.watch.native import TARGET
+
     return TARGET
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_library, source_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ IS_KEY = "a PRNG key: there are no numbers in it"
 NOT_NEEDED = (
     "no operation is known to compute it: it is no array, nothing uses it, or JAX says that it is computed elsewhere"
 )
+MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
 SEVERAL = "several values: each is told where it is computed"
 RETURNED = "told where it is assigned"
 RULE = "in a rule for derivatives: JAX says that it is computed where the function is called"
@@ -89,7 +91,7 @@ def without_values(name: str, seen: Seen) -> str:
 
 def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:
     """The value of that name, or its leaves, and whether each is watched."""
-    return {own: watched for own, watched in known.items() if own == name or own.startswith((f"{name}[", f"{name}."))}
+    return {own: watched for own, watched in known.items() if is_part(own, name)}
 
 
 def _root_of(name: str) -> str:
@@ -137,7 +139,12 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return SEVERAL
     if statement.is_return and _is_alias(statement.value):
         return RETURNED
-    return _why_not_computed(statement.value, is_part=any(target.parts for target in statement.targets))
+    is_mingled = (file, statement.span) in seen.mingled
+    return (
+        MINGLED
+        if is_mingled
+        else _why_not_computed(statement.value, is_part=any(target.parts for target in statement.targets))
+    )
 
 
 def _why_not_computed(value: ast.expr, *, is_part: bool) -> str:

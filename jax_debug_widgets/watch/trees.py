@@ -8,51 +8,135 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import texts_of
+from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
+from jax_debug_widgets.watch.mentions import is_part, texts_of
+from jax_debug_widgets.watch.parts import assigned
+from jax_debug_widgets.watch.pushed import pushed
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
 _OPTAX = re.compile(r"[\\/]optax[\\/]")
 
-Leaves = list[tuple[str, Any]]
-"""Path and variable of each."""
-
 
 class Trees:
     """The trees that a body has come to so far, by the frames around it and their names."""
 
-    def __init__(self, body: Body, arguments: Iterable[Argument], parameters: Container[str]) -> None:
-        self._body = body
+    def __init__(
+        self,
+        body: Body,
+        arguments: Iterable[Argument],
+        parameters: Container[str],
+        given_back: Callable[[int], dict[int, str]],
+    ) -> None:
+        self._body, self._given_back = body, given_back
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
+        self._told: dict[tuple[Outer, str], dict[Any, str]] = {}
+        """What is known of the leaves of a tree since something went through it: by the frames around it and its name."""
         self._parameters = parameters
         """Which of the leaves of arguments flax.nnx differentiates for."""
+        self._numbered: set[tuple[Outer, str]] = set()
+        """Those whose leaves have numbers in place of paths."""
         for one in arguments:
             leaf = _LEAF.fullmatch(one.name)
             if leaf:
                 self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], one.variable))
+        if not body.argument_names:
+            self._numbered.update(name for name, leaves in self._leaves.items() if _is_numbered(leaves))
 
-    def named(
-        self, call: Call, statement: Statement, members: list[int], values: Iterable[tuple[str, Made]]
+    def assigned(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
+        """What one execution of a statement assigns, each name with what it is."""
+        mapped = self._mapped(call, statement, members)
+        values = mapped or pushed(self._body, call, statement, members)
+        values = values or list(assigned(self._body, call, statement, members))
+        values = self._named(call, statement, members, values)
+        if not mapped:
+            self._tell_arguments(call, statement, members, values)
+        return values
+
+    def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:
+        """What a leaf is called that had a number, `state[1]`, since its path is known."""
+        root, _, number = name.rpartition("[")
+        path = self._told.get((outer, root), {}).get(variable) if number.removesuffix("]").isdigit() else None
+        return None if path is None else root + path
+
+    def _mapped(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
+        """What `jax.tree.map` gives of trees of which the paths of one are known; the others are like it."""
+        trees = trees_of(statement.value)
+        if not trees or not all(self._body.levels[one][call.depth].maps for one in members):
+            return []
+        named = [ast.unparse(one) for one in trees]
+        known = [self._of(call.outer, members[0], one) for one in named if (call.outer, one) not in self._numbered]
+        for leaves in [*known, *(self._literal(call, one) for one in trees)]:
+            parts = by_leaf(self._body, members, leaves)
+            if not parts:
+                continue
+            self._tell(call, members, named, parts, [path for path, _ in leaves])
+            given = given_at(self._body, call, parts, leaves)
+            return [
+                (name, one) for target in statement.targets for path, one in given if (name := name_at(target, path))
+            ]
+        return []
+
+    def _tell_arguments(
+        self, call: Call, statement: Statement, members: list[int], values: list[tuple[str, Made]]
+    ) -> None:
+        """What `jax.tree.map` goes through has the paths of what it gives, where these are known."""
+        trees = [ast.unparse(one) for one in trees_of(statement.value)]
+        texts = [target.text for target in statement.targets if target.is_plain]
+        if not trees or len(texts) != 1 or (call.outer, texts[0]) in self._numbered:
+            return
+        in_order = sorted(values, key=lambda one: one[1][1])
+        paths = [name.removeprefix(texts[0]) for name, _ in in_order]
+        parts = by_leaf(self._body, members, [(path, None) for path in paths])
+        if all(made[1] in part for (_, made), part in zip(in_order, parts, strict=False)):
+            self._tell(call, members, trees, parts, paths)
+
+    def _tell(self, call: Call, members: list[int], trees: list[str], parts: list[list[int]], paths: list[str]) -> None:
+        """Note the paths of the leaves of these trees, where they had numbers: each part takes one of them."""
+        for tree in trees:
+            leaves = self._of(call.outer, members[0], tree) if (call.outer, tree) in self._numbered else []
+            order = in_order_of(self._body, parts, leaves) if leaves else []
+            self._told.setdefault((call.outer, tree), {}).update(
+                (variable, path) for variable, path in zip(order, paths, strict=False) if variable is not None
+            )
+
+    def _named(
+        self, call: Call, statement: Statement, members: list[int], values: list[tuple[str, Made]]
     ) -> list[tuple[str, Made]]:
-        """What one execution of a statement assigns, each name with what it is: with their paths, where they are known."""
-        values = list(values)
+        """The same with their paths, where they are known."""
         for target in statement.targets:
             for name, part in _plain(target):
-                own = [one for one in values if one[0] == name or one[0].startswith((f"{name}[", f"{name}."))]
-                if [one for one, _ in own] == [f"{name}[{number}]" for number in range(len(own))]:
+                own = [one for one in values if is_part(one[0], name)]
+                if _is_numbered([(full.removeprefix(name), made) for full, made in own]):
                     paths = self._paths(call, statement.value, part, members, [made for _, made in own])
                     renamed = {made: f"{name}{path}" for path, made in paths}
                     values = [(renamed.get(made, old) if (old, made) in own else old, made) for old, made in values]
                     own = [(full, made) for made, full in renamed.items()] or own
-                self._leaves[call.outer, name] = [(full.removeprefix(name), made[0]) for full, made in own]
+                    self._numbered.discard((call.outer, name))
+                    if not paths:
+                        self._numbered.add((call.outer, name))
+                self._keep(call.outer, name, [(full.removeprefix(name), made[0]) for full, made in own])
         return values
+
+    def _keep(self, outer: Outer, name: str, leaves: Leaves) -> None:
+        """Note what a name stands for now, also as a part: `t[0]` of `t`."""
+        self._leaves[outer, name] = leaves
+        part = _LEAF.fullmatch(name)
+        if part:
+            root, path = part[1], part[2]
+            known = self._leaves.get((outer, root), [])
+            first = next((n for n, one in enumerate(known) if is_part(one[0], path)), len(known))
+            rest = [one for one in known if not is_part(one[0], path)]
+            own = [(path + inner, variable) for inner, variable in leaves]
+            self._leaves[outer, root] = [*rest[:first], *own, *rest[first:]]
 
     def _paths(
         self, call: Call, node: ast.expr, part: int | None, members: list[int], made: Sequence[Made]
@@ -60,6 +144,9 @@ class Trees:
         """What a call gives, or part `part` of it, in the order of the tree, with its paths in the argument that it is like."""
         if not isinstance(node, ast.Call) or not members:
             return []
+        told = self._told_by_program(part, made)
+        if told:
+            return told
         own, *inner = self._body.levels[members[0]][call.depth :]
         is_alike = differentiating(self._body, members[0], call.depth) or (inner and _OPTAX.search(inner[0].file))
         for one in node.args if is_alike or own.maps else ():
@@ -75,6 +162,16 @@ class Trees:
             if paths:
                 return paths
         return [] if is_alike or own.maps else self._returned(call, part, members, made)
+
+    def _told_by_program(self, part: int | None, made: Sequence[Made]) -> list[tuple[str, Made]]:
+        """The paths of what one equation gives, or of part `part` of it, where the names inside its program tell."""
+        numbers = {number for _, number, _ in made}
+        told = self._given_back(*numbers) if len(numbers) == 1 else {}
+        within = "" if part is None else f"[{part}]"
+        paths = [told.get(position, "<unknown>") for _, _, position in made]
+        if not all(path.startswith(within) and path != "<unknown>" for path in paths):
+            return []
+        return [(path.removeprefix(within), one) for path, one in zip(paths, made, strict=True)]
 
     def _alike(self, leaves: Leaves, made: Sequence[Made], inside: set[int]) -> list[tuple[str, Made]]:
         """What has the types of these leaves, with their paths; of several of one type in their order, where that is told."""
@@ -107,17 +204,17 @@ class Trees:
         if function is None or len(function.returns) != 1:
             return []
         node = function.returns[0].value
-        if part is not None:
-            if not isinstance(node, ast.Tuple) or not 0 <= part < len(node.elts):
+        if part is not None and isinstance(node, ast.Tuple):
+            if not 0 <= part < len(node.elts):
                 return []
-            node = node.elts[part]
-        if isinstance(node, ast.Name):
+            node, part = node.elts[part], None
+        if part is None and isinstance(node, ast.Name):
             own = {one[0]: one for one in made}
             found = [(path, own[one]) for path, one in self._leaves.get((outer, node.id), []) if one in own]
             return found if len(found) == len(made) else []
         inner = Call(outer, self._body.levels[members[0]][call.depth + 1].file, span_of(node))
         within = [one for one in self._body.calls.get(inner, ()) if one in members]
-        return self._paths(inner, node, None, within, made)
+        return self._paths(inner, node, part, within, made)
 
     def _function_in(self, outer: Outer, number: int) -> Function | None:
         """The function that the frames around an equation lead to, where they are these."""
@@ -134,7 +231,7 @@ class Trees:
         found = self._leaves.get((outer, tree)) or [
             (own.removeprefix(path), variable)
             for own, variable in self._leaves.get((outer, root), [])
-            if own.startswith((f"{path}[", f"{path}."))
+            if own != path and is_part(own, path)
         ]
         function = self._function_in(outer, number) if outer else None
         if found or function is None:
@@ -153,6 +250,10 @@ class Trees:
         return function is not None and function.name == name
 
 
+def _is_numbered(leaves: Sequence[tuple[str, Any]]) -> bool:
+    return [path for path, _ in leaves] == [f"[{number}]" for number in range(len(leaves))]
+
+
 def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:
     """What is made leaf by leaf, in their order, with their paths."""
     in_order = sorted(made, key=lambda one: one[1:])
@@ -161,10 +262,11 @@ def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:
 
 def _given(function: Function, call: ast.expr | None) -> dict[str, ast.expr]:
     """What a call gives to each argument of a function; `jax.grad(f)(x)` what `f(x)` would."""
-    if not isinstance(call, ast.Call) or any(isinstance(one, ast.Starred) for one in call.args):
+    if not isinstance(call, ast.Call):
         return {}
     names = function.arguments[function.arguments[:1] == ("self",) :]
-    return {**dict(zip(names, call.args, strict=False)), **{one.arg: one.value for one in call.keywords if one.arg}}
+    by_position = takewhile(lambda one: not isinstance(one, ast.Starred), call.args)
+    return {**dict(zip(names, by_position, strict=False)), **{one.arg: one.value for one in call.keywords if one.arg}}
 
 
 def _plain(target: Target, part: int | None = None) -> Iterator[tuple[str, int | None]]:

@@ -97,7 +97,9 @@ class ProgramWatcher:
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """See `_jax.watching.Watcher`."""
-        chosen = self._chosen(body := Body(jaxpr, place, around), named_values(body, self._wants_file))
+        chosen = self._chosen(
+            body := Body(jaxpr, place, around), named_values(body, self._wants_file, self._seen.mingled)
+        )
         if self._watch.everything:
             chosen = [one for one in chosen if self._is_added(one)]
         self._seen.unasked.update(dict.fromkeys(one.name for one in chosen))
@@ -118,7 +120,7 @@ class ProgramWatcher:
     def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
         """See `_jax.watching.Watcher`."""
         body = Body(jaxpr, place, around)
-        named = named_values(body, self._wants_file)
+        named = named_values(body, self._wants_file, self._seen.mingled)
         chosen = self._chosen(body, named)
         holds = self._condition.within(named) if self._condition else None
         if self._condition and chosen:

@@ -68,6 +68,24 @@ def test_a_condition_that_never_holds_is_told(watched):
     assert not watched(walk, X, watch="size", when="size > 0").status().notes
 
 
+@pytest.mark.parametrize("kind", ["line", "heat", "lanes"])
+def test_what_was_never_taken_says_why_wherever_it_is_asked_for(watched, kind):
+    run = watched(walk, X, watch="size", when="size > 1e9")
+    why = r"'size' \(test_conditions.py:\d+\) is watched and has no values: `size > 1e9` has not held there"
+    for name in ("size", "siz*" if kind == "line" else "size"):
+        with pytest.raises(KeyError, match=why):
+            run.plot(name, kind=kind)
+    for ask in (run.series, run.show):
+        with pytest.raises(KeyError, match=why):
+            ask("size")
+    with pytest.raises(
+        KeyError, match=r"called 'sise'. Did you mean 'size'\? There are: none; watched and without .*: size"
+    ):
+        run.series("sise")
+    with pytest.raises(KeyError, match="'sise' is not watched in this run; there are size"):
+        run["sise"]
+
+
 def test_rows_stand_at_their_steps_in_every_call():
     moved = np.linalg.norm(np.cumsum(np.asarray(X), 0), axis=1)
     limit = float(np.sort(moved)[-3])

@@ -14,6 +14,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.rings import importable
 from jax_debug_widgets._jax.watching import WatchHooks
 from jax_debug_widgets.watch import statistics
 from jax_debug_widgets.watch.lanes import by_lane
@@ -285,10 +286,10 @@ def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_
 
 def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets.watch.native", None)
-    statistics.native_target.cache_clear()
+    importable.cache_clear()
     with pytest.warns(UserWarning, match="Numba cannot be used"):
         assert statistics.native_target() is None
-    statistics.native_target.cache_clear()
+    importable.cache_clear()
     monkeypatch.undo()
     assert statistics.native_target() == "jax_debug_widgets_statistics"
 

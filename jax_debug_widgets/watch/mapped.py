@@ -1,0 +1,90 @@
+"""What `jax.tree.map` gives: at each leaf of the tree that it goes through what the function returns for that."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.instances import operation_of
+from jax_debug_widgets.watch.literals import leaves_of
+from jax_debug_widgets.watch.parts import inner_function, made_by
+from jax_debug_widgets.watch.source import Target
+
+Leaves = list[tuple[str, Any]]
+"""Path and variable of each leaf of a tree; of a literal without variables."""
+
+_MAPS = re.compile(r"(tree_)?map(_with_path)?")
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
+def trees_of(node: ast.expr) -> list[ast.expr]:
+    """The trees that `jax.tree.map(f, ...)` goes through together; none where it is no such call."""
+    if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
+        return []
+    return node.args[1:] if _MAPS.fullmatch(ast.unparse(node.func).rpartition(".")[2]) else []
+
+
+def by_leaf(body: Body, members: Sequence[int], leaves: Leaves) -> list[list[int]]:
+    """The equations for each of these leaves; none where they are not those of the tree."""
+    parts: list[list[int]] = []
+    for number in members:
+        if not parts or operation_of(body, number) == operation_of(body, members[0]):
+            parts.append([])
+        parts[-1].append(number)
+    is_it = len(parts) == len(leaves) and all(
+        variable is None or variable in _taken_by(body, part) for (_, variable), part in zip(leaves, parts, strict=True)
+    )
+    return parts if is_it else []
+
+
+def in_order_of(body: Body, parts: Sequence[list[int]], leaves: Leaves) -> list[Any]:
+    """For each leaf the one of these that the map takes there, None for none; nothing where that cannot be told."""
+    known = {variable for _, variable in leaves}
+    taken = [known & _taken_by(body, part) for part in parts]
+    order = [next(iter(own), None) for own in taken]
+    is_told = all(len(own) <= 1 for own in taken) and len(parts) - order.count(None) == len(known) == len(
+        {*order} - {None}
+    )
+    return order if is_told else []
+
+
+def given_at(body: Body, call: Call, parts: Sequence[list[int]], leaves: Leaves) -> list[tuple[str, Made]]:
+    """The leaves of what the map gives; none where not all are told."""
+    found: list[tuple[str, Made]] = []
+    members = [number for part in parts for number in part]
+    escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])]
+    for (path, _), part in zip(leaves, parts, strict=True):
+        own = [one for one in escaping if one[1] in part]
+        told = list(_returned(body, call, part)) or [("", one) for one in own]
+        found += [(path + rest, one) for rest, one in told if one in own]
+    is_all = len({path for path, _ in found}) == len(found) == len({one for _, one in found}) == len(escaping)
+    return found if is_all else []
+
+
+def name_at(target: Target, path: str) -> str | None:
+    """What a leaf is called, `b['w']` of that at `[1]['w']` in `a, b = ...`; None if it goes to no single name."""
+    if target.is_plain:
+        return target.text + path
+    step = _INDEX.match(path)
+    number = int(step[1]) if step else len(target.parts)
+    if step is None or number >= len(target.parts) or any(one.text.startswith("*") for one in target.parts):
+        return None
+    return name_at(target.parts[number], path[step.end() :])
+
+
+def _taken_by(body: Body, part: Sequence[int]) -> set[Any]:
+    return {atom for number in part for atom in body.equations[number].invars if is_array(atom)}
+
+
+def _returned(body: Body, call: Call, part: list[int]) -> Iterator[tuple[str, Made]]:
+    """What the function returns for one leaf, part by part, where it puts that together after `return`."""
+    inner = inner_function(body, call, part)
+    if inner is None or len(inner[0].returns) != 1:
+        return
+    for element in leaves_of(inner[0].returns[0].value, body.source(inner[1]).fields):
+        made = made_by(body, element.value, inner, set(part))
+        if len(made) == 1:
+            yield element.path, made[0]

@@ -1,0 +1,109 @@
+"""Where the source takes what a name was assigned: after the assignment, and before the next one."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+
+from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, replaced_in
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
+
+
+def is_part(name: str, whole: str) -> bool:
+    """Whether `name` is `whole` or a part of it, as `state.params['w']` is of `state.params`."""
+    return name == whole or name.startswith((f"{whole}.", f"{whole}["))
+
+
+class Load(NamedTuple):
+    """A use of a name: the range of `info.energy`, its text, and whether the name alone is used.
+
+    Attributes:
+      replaced: the fields that it has not from there any more, `.energy`: it is what `info.replace(energy=...)` gives.
+    """
+
+    span: Span
+    text: str
+    is_bare: bool
+    replaced: tuple[str, ...] = ()
+
+    def has(self, path: str) -> bool:
+        """Whether a part of it is that part of what the name was assigned."""
+        return not any(is_part(path, field) for field in self.replaced)
+
+
+def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
+    """The uses of a name between its assignment and the next one, and those of what `name.replace(...)` gives there."""
+    after = tuple(statement.span[2:])
+    until = _reassigned(function, statement, name)
+    found = [
+        one
+        for one in _all_loads(function)
+        if is_part(one.text, name) and (statement.repeats or after <= tuple(one.span[:2]) <= until)
+    ]
+    for other in function.statements if not statement.repeats else ():
+        fields = replaced_in(other.value, name) if after <= tuple(other.span[:2]) <= until else ()
+        if not fields or other.repeats or len(other.targets) != 1:
+            continue
+        root = other.targets[0].text
+        for one in loads_of(function, other, root):
+            path, replaced = one.text.removeprefix(root), (*fields, *one.replaced)
+            if one._replace(replaced=replaced).has(path):
+                found.append(Load(one.span, name + path, one.is_bare, replaced))
+    return found
+
+
+def _reassigned(function: Function, statement: Statement, name: str) -> tuple[int, int]:
+    ends = [
+        (other.span.end_line, other.span.end_column)
+        for other in function.statements
+        if other is not statement
+        and (other.whole or other.span) != (statement.whole or statement.span)
+        and tuple(other.span[:2]) >= tuple(statement.span[2:])
+        and any(name in texts_of(target) for target in other.targets)
+    ]
+    return min(ends, default=(function.last + 1, 0))
+
+
+def texts_of(target: Target) -> Iterator[str]:
+    """A target and its parts as they are written."""
+    yield target.text
+    for part in target.parts:
+        yield from texts_of(part)
+
+
+@functools.lru_cache(maxsize=1024)
+def _all_loads(function: Function) -> tuple[Load, ...]:
+    return tuple(_loads_in(function.node))
+
+
+def _loads_in(node: ast.AST) -> Iterator[Load]:
+    """Names with the attributes and constant items that follow: `state.inner[0]`; a called one without its method."""
+    if isinstance(node, ast.AugAssign):
+        yield Load(span_of(node.target), ast.unparse(node.target), isinstance(node.target, ast.Name))
+        parts: list[ast.AST] = [node.value]
+    elif isinstance(node, ast.Call):
+        # `x['w'].sum()` takes `x['w']`. Of other methods nobody knows: `x.inner.norm()` says no more than `x`.
+        inner: ast.expr = node.func
+        is_of_array = isinstance(inner, ast.Attribute) and hasattr(jax.Array, inner.attr)
+        while isinstance(inner, ast.Attribute | ast.Subscript) and not (is_of_array and inner is not node.func):
+            inner = inner.value
+        parts = [inner, *node.args, *node.keywords]
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _is_chain(node):
+        is_static = isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES
+        if isinstance(node.ctx, ast.Load) and not is_static:
+            yield Load(span_of(node), ast.unparse(node), isinstance(node, ast.Name))
+        return
+    else:
+        parts = list(ast.iter_child_nodes(node))
+    for part in parts:
+        yield from _loads_in(part)
+
+
+def _is_chain(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)

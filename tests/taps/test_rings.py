@@ -1,0 +1,261 @@
+"""What loops write into rings instead of calling Python: the same events, none lost, and Python wherever somebody looks."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import rings
+from tests.conftest import TRANSFORMS
+from tests.waiting import until
+
+DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2", "float32", "complex64"]
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """How many records of rings have been taken."""
+    counts = []
+    take = rings.Ring.take
+
+    def counted(ring, until_ns):
+        found = take(ring, until_ns)
+        counts.append(0 if found is None else len(found[0]))
+        return found
+
+    monkeypatch.setattr(rings.Ring, "take", counted)
+    return counts
+
+
+def by_python(monkeypatch):
+    monkeypatch.setattr(rings, "_is_available", lambda: False)
+
+
+def said(run):
+    """What is told of each event, in an order that says nothing: that of unordered prints is the compiler's."""
+    return sorted((event.text, event.step, event.lane, event.phase, event.phantom, event.call) for event in run.events)
+
+
+def counting(length):
+    """A loop that prints its number and its square."""
+
+    def f(x):
+        def body(x, i):
+            jax.debug.print("{i} {square}", i=i, square=i * i)
+            return x + 1, None
+
+        return lax.scan(body, x, jnp.arange(length))[0]
+
+    return jax.jit(f)
+
+
+def numbers(run):
+    return [int(event.kwargs["i"]) for event in run.events]
+
+
+@pytest.mark.behaviour("P4", "P5")
+@pytest.mark.parametrize("transform", [one for one in TRANSFORMS if one.devices == 1], ids=lambda one: one.name)
+def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
+    def run_it():
+        def body(x):
+            y = jnp.sin(x)
+            jax.debug.print("{x} {y}", x=x, y=y)
+            return y
+
+        program = transform.wrap(lambda x: lax.fori_loop(0, 3, lambda _, x: body(x), x))
+        with jdw.capture() as run:
+            result = program()
+        jax.effects_barrier()
+        return run, result
+
+    run, result = run_it()
+    by_python(monkeypatch)
+    expected, same = run_it()
+    assert same_bits(result, same)
+    assert said(run) == said(expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(dtype, written):
+    values = jnp.asarray(np.arange(12).reshape(4, 3) % 2, dtype)
+
+    @jax.jit
+    def f(values):
+        def body(_, row):
+            jax.debug.print("{row} {first}", row=row, first=row[0])
+            return None, None
+
+        lax.scan(body, None, values)
+        return values
+
+    with jdw.capture() as run:
+        f(values)
+    jax.effects_barrier()
+    assert sum(written) == 4
+    assert [event.text for event in run.events] == [f"{row} {row[0]}" for row in np.asarray(values)]
+    assert {array.dtype for event in run.events for array in event.values} == {np.dtype(dtype)}
+
+
+def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, written):
+    monkeypatch.setattr(rings, "_FIRST_BYTES", 100)
+    monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
+    with jdw.capture() as run:
+        counting(5000)(0)
+    jax.effects_barrier()
+    assert numbers(run) == list(range(5000))
+    assert 0 < sum(written) < 5000, "the firing that finds the ring full is told by Python"
+
+
+def test_with_much_in_it_python_holds_the_program_up_until_it_is_taken(monkeypatch, written):
+    monkeypatch.setattr(rings, "_FIRST_BYTES", 1000)
+    monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(rings, "MOST_WAITING", 2000)
+    f = counting(1000)
+    with jdw.capture() as run:
+        f(0)
+        jax.effects_barrier()
+        first = numbers(run)
+        in_rings = sum(written)
+        f(0)
+    jax.effects_barrier()
+    assert first == list(range(1000))
+    assert numbers(run) == 2 * first
+    assert in_rings < 900, "it was not taken while it ran"
+    assert sum(written) > in_rings, "and again there is room"
+
+
+def test_threads_write_into_one_ring(written):
+    f, count = counting(2000), 4
+    with jdw.capture() as run:
+        f(0)
+        threads = [threading.Thread(target=f, args=(0,)) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    jax.effects_barrier()
+    assert sorted(numbers(run)) == sorted((count + 1) * list(range(2000)))
+    assert sum(written) > count * 1000
+
+
+def test_the_ring_of_a_program_that_is_gone_goes_as_well():
+    made = []
+
+    def run_it():
+        f = counting(10)
+        with jdw.capture() as run:
+            f(0)
+            made.append(weakref.ref(next(iter(run._session.capture.box(run.box).firings._all_sources()))[1]))
+        return run
+
+    before = run_it()
+    jax.effects_barrier()
+    assert numbers(before) == list(range(10))
+    assert made[0]() is not None
+    jax.clear_caches()
+    gc.collect()
+    run_it()
+    gc.collect()
+    assert made[0]() is None
+
+
+def test_events_come_while_the_program_runs():
+    seen, go_on = [], threading.Event()
+
+    @jax.jit
+    def f(x):
+        x = lax.fori_loop(0, 3, lambda i, x: (jax.debug.print("{i}", i=i), jnp.sin(x))[1], x)
+        jax.debug.callback(lambda _: go_on.wait(60), x)
+        return x
+
+    with jdw.capture() as run:
+        thread = threading.Thread(target=f, args=(0.5,))
+        thread.start()
+        until(lambda: len([event for event in run.events if event.site.kind == "print"]) == 3)
+        seen += [event.text for event in run.events if event.site.kind == "print"]
+        go_on.set()
+        thread.join()
+    jax.effects_barrier()
+    assert seen == ["0", "1", "2"]
+
+
+def test_what_was_written_before_a_site_is_muted_is_told_and_nothing_after(written):
+    f = counting(10)
+    with jdw.capture() as run:
+        f(0)
+        jax.effects_barrier()
+        (site,) = [site.id for site in run.sites]
+        switches = run._session.switches
+        f(0)
+        jax.effects_barrier()
+        switches.mute(site, muted=True)
+        f(0)
+        jax.effects_barrier()
+        switches.mute(site, muted=False)
+        switches.sample(site, 5)
+        f(0)
+        jax.effects_barrier()
+        switches.sample(site, None)
+    assert numbers(run) == [*range(10), *range(10), 0, 5]
+    assert sum(written) >= 30
+
+
+def lowered(f, x):
+    with jdw.capture():
+        return jax.jit(f).lower(x).as_text()
+
+
+def looped(say):
+    return lambda x: lax.fori_loop(0, 3, lambda _, x: (say(x), x + 1)[1], x)
+
+
+def on_mesh(f):
+    mesh = jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    return jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P())
+
+
+def printing(x):
+    jax.debug.print("{}", x)
+
+
+CALLS = {
+    "no loop": lambda x: (printing(x), x)[1],
+    "ordered": looped(lambda x: jax.debug.print("{}", x, ordered=True)),
+    "large": looped(lambda x: jax.debug.print("{}", jnp.full(2000, x))),
+    "callback": looped(lambda x: jax.debug.callback(lambda _: None, x)),
+    "mesh": on_mesh(looped(printing)),
+}
+
+
+def test_small_values_of_loops_are_written_on_one_device():
+    assert "jax_debug_widgets_ring" in lowered(looped(printing), 1.0)
+
+
+@pytest.mark.parametrize("program", CALLS)
+def test_others_are_calls(program):
+    assert "jax_debug_widgets_ring" not in lowered(CALLS[program], 1.0)
+
+
+def test_without_numba_python_is_called(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.rings_native", None)
+    rings.importable.cache_clear()
+    rings._is_available.cache_clear()
+    with (
+        pytest.warns(UserWarning, match="so what loops say is handed over by Python"),
+        jdw.capture() as run,
+    ):
+        counting(3)(0)
+    jax.effects_barrier()
+    assert numbers(run) == [0, 1, 2]
+    monkeypatch.undo()
+    rings.importable.cache_clear()
+    rings._is_available.cache_clear()

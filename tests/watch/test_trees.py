@@ -1,0 +1,395 @@
+"""The leaves of a tree have its paths wherever its structure is known, with the values that the same line has un-jitted."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import linen, struct
+from flax.training.train_state import TrainState
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import versions
+from jax_debug_widgets.watch import named_places
+from jax_debug_widgets.watch.told import MINGLED
+from tests.watch.unjitted import assigned_un_jitted
+
+
+def since_9(reason):
+    return pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason=f"{reason} on jax 0.8")
+
+
+no_paths = since_9("what a loop returns has no paths (ARCHITECTURE.md, Limits)")
+of_first_caller = since_9("what `jnp.where` computes inside says that it comes from where that was first called")
+X = jax.random.normal(jax.random.key(0), (4, 3))
+Y = jax.random.normal(jax.random.key(1), (4, 1))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quickly_compiled():
+    """What is compiled here runs once: names do not depend on how well."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+def assert_named(program, root, *, every=True):
+    """That each leaf that lines assign to `root` has its path, and the value that it has un-jitted, each time."""
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        jax.clear_caches()  # Before 0.9 JAX says of what was traced before that it comes from where that was called.
+        with jdw.capture(watch="*") as run:
+            jax.block_until_ready(program())
+        expected = assigned_un_jitted(program, __file__, range(1, 10_000))
+    jax.effects_barrier()
+    sites: dict[tuple[int, str], list[Any]] = defaultdict(list)
+    for value in run.values.values():
+        watch = value.site.watch
+        is_own = watch.role == "value" and watch.primitive != "argument" and value.site.file == __file__
+        if is_own and re.split(r"[.\[]", watch.name, maxsplit=1)[0] == root:
+            sites[value.site.line, watch.name.removeprefix(root)].append(value)
+    assert sites
+    for (line, path), values in sites.items():
+        trees = expected[line, root]
+        assert not every or path in trees[0], (line, path, list(trees[0]))
+        if path not in trees[0]:
+            continue
+        for number, value in enumerate(values):
+            own = trees[number :: len(values)]
+            assert len(own) == len(value.steps), (line, path)
+            for step, leaves in enumerate(own):
+                array = np.asarray(leaves[path], np.float64)
+                assert value.site.watch.shape == array.shape
+                kind = "value" if array.size == 1 else "l2"
+                np.testing.assert_allclose(
+                    value[kind][step], np.linalg.norm(array) if array.size > 1 else array, rtol=1e-3
+                )
+    return run, {path for _, path in sites}
+
+
+class Perceptron(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dense(1)(linen.relu(linen.Dense(8)(x)))
+
+
+class Normed(TrainState):
+    means: Any = None
+
+
+def new_state():
+    model = Perceptron()
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        variables = jax.tree.map(
+            lambda a: a + 0.1 * jnp.arange(a.size).reshape(a.shape), model.init(jax.random.key(2), X)
+        )
+        params = variables["params"]
+        return Normed.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-2), means={"m": jnp.zeros(())})
+
+
+STATE = new_state()
+
+
+def gradients(state, x, y):
+    def loss_of(params):
+        return ((state.apply_fn({"params": params}, x) - y) ** 2).mean()
+
+    return jax.value_and_grad(loss_of)(state.params)
+
+
+def train_step(state, x, y):
+    loss, grads = gradients(state, x, y)
+    state = state.apply_gradients(grads=grads)
+    return state, loss
+
+
+@jax.jit
+def used_after(state):
+    _, grads = gradients(state, X, Y)
+    state = state.apply_gradients(grads=grads)
+    size = optax.tree.norm(state.params)
+    return state, size
+
+
+@jax.jit
+def replaced_after(state):
+    loss, grads = gradients(state, X, Y)
+    state = state.apply_gradients(grads=grads)
+    state = state.replace(means={"m": loss * 2})
+    return state
+
+
+@jax.jit
+def in_part(state):
+    _, grads = gradients(state, X, Y)
+    state = state.apply_gradients(grads=grads)
+    return state.params
+
+
+@jax.jit
+def by_a_helper(state):
+    state, loss = train_step(state, X, Y)
+    return {"state": state, "loss": loss}
+
+
+@jax.jit
+def by_a_helper_in_a_loop(state):
+    def body(state, batch):
+        state, loss = train_step(state, *batch)
+        return state, loss
+
+    state, losses = lax.scan(body, state, (jnp.stack([X, X + 1]), jnp.stack([Y, Y])))
+    return state, losses
+
+
+@jax.jit
+def counted(state):
+    def body(_, state):
+        _, grads = gradients(state, X, Y)
+        state = state.apply_gradients(grads=grads)
+        return state
+
+    state = lax.fori_loop(0, 3, body, state)
+    return state
+
+
+@jax.jit
+def counted_by_a_lambda(state):
+    return lax.fori_loop(0, 3, lambda _, state: train_step(state, X, Y)[0], state)
+
+
+@jax.jit
+def mapped_after(state):
+    loss, grads = gradients(state, X, Y)
+    before = state
+    state = state.apply_gradients(grads=grads)
+    kept = jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(loss), new, old), state, before)
+    return kept
+
+
+@jax.jit
+def mapped_with_what_is_given(before):
+    loss, grads = gradients(before, X, Y)
+    state = before.apply_gradients(grads=grads)
+    kept = jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(loss), new, old), state, before)
+    return optax.tree.norm(kept)
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize(
+    "step",
+    [
+        used_after,
+        replaced_after,
+        in_part,
+        by_a_helper,
+        by_a_helper_in_a_loop,
+        pytest.param(counted, marks=no_paths),
+        pytest.param(counted_by_a_lambda, marks=no_paths),
+        pytest.param(mapped_after, marks=of_first_caller),
+        pytest.param(mapped_with_what_is_given, marks=of_first_caller),
+    ],
+    ids=lambda one: one.__name__,
+)
+def test_a_train_state_has_the_paths_of_its_tree(step):
+    _, paths = assert_named(lambda: step(STATE), "state")
+    params = {f".params{jax.tree_util.keystr(path)}" for path, _ in jax.tree_util.tree_leaves_with_path(STATE.params)}
+    assert params <= paths
+    if step is not in_part:
+        assert {".step", ".opt_state[0].count", ".opt_state[0].mu['Dense_0']['kernel']"} <= paths
+
+
+def test_in_a_loop_of_pythons_each_execution_has_its_own_leaves():
+    @jax.jit
+    def fit(params):
+        for _ in range(3):
+            grads = jax.tree.map(jnp.sin, params)
+            params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+        return params["w"].sum() + params["b"].sum()
+
+    params = {"w": X, "b": Y}
+    for name in ("grads", "params"):
+        run, paths = assert_named(lambda: fit(params), name)
+        assert paths == {"['w']", "['b']"}
+        assert len([one for one in run.values.values() if one.site.watch.name == f"{name}['w']"]) >= 3
+
+
+def test_the_parts_of_a_mapped_tuple():
+    @jax.jit
+    def f(pair):
+        for _ in range(2):
+            first, second = jax.tree.map(lambda a: {"s": a * 2, "c": jnp.cos(a)}, pair)
+            pair = (first["s"] + second["c"], second["s"] + first["c"])
+        left, right = jax.tree.map(lambda a, b: a + b, pair, pair)
+        return left @ right
+
+    assert assert_named(lambda: f((X[0], X[1])), "first")[1] == {"['s']", "['c']"}
+    assert assert_named(lambda: f((X[0], X[1])), "second")[1] == {"['s']", "['c']"}
+    assert assert_named(lambda: f((X[0], X[1])), "right")[1] == {""}
+
+
+def test_what_reduces_a_tree_is_not_taken_for_its_leaves():
+    @jax.jit
+    def f(tree):
+        total = jax.tree.reduce(lambda a, b: a + b.sum(), tree, jnp.zeros(()))
+        return total * 2
+
+    assert assert_named(lambda: f({"a": X, "b": Y}), "total")[1] == {""}
+
+
+def test_what_is_given_on_in_another_order_keeps_its_own_paths():
+    class Out(NamedTuple):
+        state: Any
+        size: Any
+
+    def turned(tree):
+        return {"a": tree["b"], "b": tree["a"]}
+
+    def made(x):
+        return {"a": x + 1, "b": x * 2}
+
+    @jax.jit
+    def f(x):
+        tree = made(x)
+        other = made(x - 1)
+        third = made(x + 5)
+        return turned(tree), Out(other, x.sum()), {"kept": third, "old": x}
+
+    for name in ("tree", "other", "third"):
+        _, paths = assert_named(lambda: f(X), name, every=False)
+        assert paths <= {"['a']", "['b']", "[0]", "[1]"}
+    assert assert_named(lambda: f(X), "other")[1] == {"['a']", "['b']"}
+
+
+def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
+    class State(NamedTuple):
+        pos: Any
+        vel: Any
+
+    @struct.dataclass
+    class Body:
+        mass: Any
+        spin: Any
+
+    @jax.tree_util.register_pytree_node_class
+    class Pair:
+        def __init__(self, second, first):
+            self.second, self.first = second, first
+
+        def tree_flatten(self):
+            return (self.first, self.second), None
+
+        @classmethod
+        def tree_unflatten(cls, _, leaves) -> Any:
+            return cls(*reversed(leaves))
+
+    @struct.dataclass
+    class Odd:
+        one: Any
+        two: Any
+
+        def __post_init__(self):
+            object.__setattr__(self, "one", self.two)
+
+    @jax.jit
+    def f(x):
+        state = State(x * 2, x + 1)
+        body = Body(x * 3, jnp.sin(state.vel))
+        pair = Pair(x - 1, x * 5)
+        odd = Odd(x - 2, x - 3)
+        return state, body, pair.first + pair.second, odd.one + odd.two
+
+    assert assert_named(lambda: f(X), "state")[1] == {".pos", ".vel"}
+    assert assert_named(lambda: f(X), "body")[1] == {".mass", ".spin"}
+    run = watched(f, X)
+    agrees(run["pair.second"], X - 1)
+    agrees(run["pair.first"], X * 5)
+    assert not {"odd.one", "odd.two"}.intersection(run.values)
+
+
+def test_classes_of_one_name_that_differ_have_no_fields(watched):
+    def one(x):
+        class Twin(NamedTuple):
+            a: Any
+            b: Any
+
+        twin = Twin(x + 1, x + 2)
+        return twin.a * twin.b
+
+    def other(x):
+        class Twin(NamedTuple):
+            b: Any
+            a: Any
+
+        twin = Twin(x + 3, x + 4)
+        return twin.a * twin.b
+
+    run = watched(jax.jit(lambda x: one(x) + other(x)), X)
+    assert not {"twin.a", "twin.b"}.intersection(name.partition("@")[0] for name in run.values)
+
+
+def test_value_gradient_and_tangents_that_are_only_used_together():
+    @jax.jit
+    def f(x, t):
+        def energy(x):
+            return (jnp.sin(x) ** 2).sum()
+
+        (v, d), (tv, td) = jax.jvp(jax.value_and_grad(energy), (x,), (t,))
+        p, q = jax.jvp(jax.value_and_grad(energy), (x + 1,), (t * 2,))
+        return (v + tv) * (d * td).sum() + (p[0] + q[0]) * (p[1] * q[1]).sum()
+
+    for name in ("v", "d", "tv", "td", "p", "q"):
+        assert_named(lambda: f(X, X * 3), name)
+
+
+def test_parts_that_cannot_be_told_apart_say_so(watched):
+    def f(x, t):
+        def energy(x):
+            return (jnp.sin(x["a"]) ** 2).sum() + (x["b"] ** 3).sum()
+
+        (v, d), (tv, td) = jax.jvp(jax.value_and_grad(energy), (x,), (t,))
+        return (v + tv) * ((d["a"] + d["b"]) * (td["a"] + td["b"])).sum()
+
+    tree = {"a": X, "b": X}
+    run = watched(jax.jit(f), tree, tree)
+    _, places = named_places(__file__, run.watch_seen())
+    first = f.__code__.co_firstlineno
+    why = {one.name: one.why for one in places if first < one.span.line < first + 7}
+    assert MINGLED in why.values()
+    assert all(why[name] in ("", MINGLED) for name in ("v", "d", "tv", "td"))
+
+
+@since_9("gradients in shard_map are missing (ARCHITECTURE.md, Limits)")
+def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, agrees):
+    from jax.sharding import AxisType
+    from jax.sharding import PartitionSpec as P
+
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(AxisType.Auto,))
+
+    def loss_of(params, x):
+        return ((x @ params["w"] + params["b"][None]) ** 2).mean()
+
+    @jax.jit
+    def f(params, x):
+        def local(params, x):
+            loss, grads = jax.value_and_grad(loss_of)(params, x)
+            grads = lax.pmean(grads, "i")
+            return loss[None], grads
+
+        loss, grads = jax.shard_map(local, mesh=mesh, in_specs=(P(), P("i")), out_specs=(P("i"), P()))(params, x)
+        return loss, jax.tree.map(lambda p, g: p - g, params, grads)
+
+    params = {"w": Y[:3], "b": jnp.ones(1)}
+    run = watched(f, params, X)
+    line = next(value.site.line for value in run.values.values() if value.site.watch.primitive == "shard_map")
+    expected = jax.grad(loss_of)(params, X)
+    given = {one.site.watch.name: one for one in run.values.values() if one.site.line == line}
+    assert {name for name in given if name.startswith("grads")} == {"grads['w']", "grads['b']"}
+    agrees(given["grads['w']"], expected["w"])
+    agrees(given["grads['b']"], expected["b"])
