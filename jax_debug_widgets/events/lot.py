@@ -58,7 +58,11 @@ class Share:
         for row, tap in enumerate(bundle.taps):
             count = tap.shapes.count(())
             own = [next(values) for _ in range(len(tap.shapes) - count)]
-            columns = [*(table[:, row, index] for index in range(count)), *own, *around]
+            columns = [
+                *(table[:, row, index].view(dtype) for index, dtype in enumerate(tap.dtypes[:count])),
+                *own,
+                *around,
+            ]
             yield Share(tap, self.times_ns, self.threads, columns, self.lost if own else None)
 
     def _rows(self, rows: np.ndarray) -> Share:

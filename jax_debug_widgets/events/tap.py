@@ -153,7 +153,8 @@ def _of_lane(array: np.ndarray, mapped: Sequence[bool], lane: tuple[int, ...]) -
 class Bundle:
     """Several taps that a program hands over together: the watched values of one body.
 
-    A firing of it holds one array [n, k] of statistics, a row a tap, of which each takes as many as it has scalars; then
+    A firing of it holds one array float32[n, k] of statistics, a row a tap, of which each takes as many as it has scalars, in
+    the bits of their types; then
     the whole values of the taps that have one, in order; then what each of them has besides: the iteration of each loop,
     if it is counted, and the mesh coordinates.
     """
@@ -215,7 +216,7 @@ class Bundle:
         for tap, row in zip(self.taps, arrays[0], strict=True):
             count = tap.shapes.count(())
             own = tuple(next(values) for _ in range(len(tap.shapes) - count))
-            yield tap, (*row[:count], *own, *around)
+            yield tap, (*(row[index].view(dtype) for index, dtype in enumerate(tap.dtypes[:count])), *own, *around)
 
 
 Firing = tuple[Any, ...]

@@ -1,6 +1,6 @@
 """The statistics of an array in one pass, compiled by Numba, as a custom call of XLA's CPU backend.
 
-XLA takes five passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
+XLA takes six passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
 to nothing to compile into a program. Importing this module needs Numba; the machine code is kept on disk, and Numba looks
 at no other file to see whether it is still right.
 """

@@ -67,17 +67,18 @@ def origins(equations: Iterable[Any]) -> dict[Any, Any]:
 def _only_widens(equation: Any) -> bool:
     if equation.primitive.name != "convert_element_type":
         return False
-    is_complex = jnp.issubdtype(equation.invars[0].aval.dtype, jnp.complexfloating)
-    return equation.params["new_dtype"] == jnp.float32 and not is_complex
+    operand = equation.invars[0].aval
+    is_other = jnp.issubdtype(operand.dtype, jnp.complexfloating) or dtype_of(operand) != np.float32
+    return equation.params["new_dtype"] == jnp.float32 and not is_other
 
 
 def stacked(
     arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[ChainOf] = ()
 ) -> jax.Array:
-    """float32[n, 9]: of each array, or of what `rows` names; of a single number it is the first of its row.
+    """float32[n, 9]: of each array, or of what `rows` names; of a single number it is the first of its row, see `dtype_of`.
 
     Of complex numbers their magnitude. On a CPU each array is read once, by `native`, which also makes the table: XLA would
-    compile a kernel for that, and a large one. Where XLA computes it, in five passes, what is left of them is put together
+    compile a kernel for that, and a large one. Where XLA computes it, in six passes, what is left of them is put together
     for all: small operations cost more by their number than by their size, to run and to compile.
 
     Args:
@@ -86,7 +87,7 @@ def stacked(
     rows = range(len(arrays)) if rows is None else rows
     sizes = [array.size for array in arrays]
     wanted = sorted({number for number in rows if number < len(arrays)})
-    found = {number: as_float(arrays[number]).reshape(1) for number in wanted if sizes[number] == 1}
+    found = {number: _in_float_bits(arrays[number]).reshape(1) for number in wanted if sizes[number] == 1}
     large = [number for number in wanted if sizes[number] > 1]
     for group in _groups(large, sizes):
         values = [as_float(arrays[number]) for number in group]
@@ -149,6 +150,18 @@ def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]
         yield group
 
 
+def dtype_of(aval: Any) -> np.dtype[Any]:
+    """The type of what a row of the table holds of a value: its bits are those of the integer where float32 has too few."""
+    is_exact = aval.size == 1 and aval.dtype in (np.int32, np.uint32)
+    return np.dtype(aval.dtype if is_exact else np.float32)
+
+
+def _in_float_bits(number: jax.Array) -> jax.Array:
+    if dtype_of(number) == np.float32:
+        return as_float(number)
+    return lax.bitcast_convert_type(number, jnp.float32)
+
+
 def as_float(array: jax.Array) -> jax.Array:
     """float32 of the same shape; of complex numbers their magnitude."""
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
@@ -173,9 +186,9 @@ def _by_xla(*arrays: jax.Array) -> list[jax.Array]:
     """Of each float32[9]."""
     parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each])
     parts = parts.reshape(-1, len(arrays))
-    low, high, _, squares, _ = parts
+    low, high, _, spread, squares, _ = parts
     largest = jnp.maximum(high, -low)
-    is_plain = jnp.isfinite(squares) & ((largest > SMALL) | (largest == 0))
+    is_plain = jnp.isfinite(squares + spread) & ((largest > SMALL) | (largest == 0))
     # Nearly always this holds of all, and then the passes are enough.
     table = lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
     return list(table.T)
@@ -188,14 +201,17 @@ def _passes(x: jax.Array) -> tuple[jax.Array, ...]:
     Each is one whole reduction by one operation, for which XLA's CPU backend has kernels; what it compiles itself (of
     several results at once, of comparisons, of columns) is not vectorised, or more to compile than to run.
     """
-    return x.min(), x.max(), x.sum(), (x * x).sum(), jnp.square(jnp.sign(x)).sum()
+    low, high = x.min(), x.max()
+    away = x - _middle(low, high)
+    return low, high, away.sum(), (away * away).sum(), (x * x).sum(), jnp.square(jnp.sign(x)).sum()
 
 
 def _of_finite(parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
-    low, high, total, squares, others = parts
+    low, high, total, spread, squares, others = parts
     sizes = _sizes(arrays)
     none = jnp.zeros_like(low)
-    return jnp.stack([low, high, *_moments(total, squares, sizes), jnp.sqrt(squares), sizes - others, none, none, none])
+    mean, std = _moments(total, spread, sizes)
+    return jnp.stack([low, high, _middle(low, high) + mean, std, jnp.sqrt(squares), sizes - others, none, none, none])
 
 
 def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
@@ -220,14 +236,17 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
     finite = jnp.isfinite(table)
     high, negative = folded([jnp.where(finite, one, -jnp.inf) for one in (table, -table)], lax.max, -np.inf)
     scale = jnp.clip(jnp.maximum(high, negative), *_SCALES)
+    middle = _middle(-negative / scale, high / scale)
     scaled = jnp.where(finite, table, 0) / scale[owner][:, None]
+    away = jnp.where(finite, scaled - middle[owner][:, None], 0)
     kinds = [kind.astype(jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)]
-    total, squares, zeros, nan, above, below = folded([scaled, scaled * scaled, *kinds], lax.add, 0)
+    sums = [away, away * away, scaled * scaled, *kinds]
+    total, spread, squares, zeros, nan, above, below = folded(sums, lax.add, 0)
     nan = nan - filling
     count = _sizes(arrays) - nan - above - below
-    mean, std = _moments(total, squares, jnp.maximum(count, 1))
+    mean, std = _moments(total, spread, jnp.maximum(count, 1))
     norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
-    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (-negative, high, mean * scale, std * scale)]
+    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (-negative, high, (middle + mean) * scale, std * scale)]
     return jnp.stack([*of_finite, norm, zeros, nan, above, below])
 
 
@@ -236,15 +255,17 @@ def of_rows(table: jax.Array) -> jax.Array:
     finite = jnp.isfinite(table)
     low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
     scale = jnp.clip(jnp.maximum(high, -low), *_SCALES)
+    middle = _middle(low / scale, high / scale)
     scaled = jnp.where(finite, table, 0) / scale[:, None]
+    away = jnp.where(finite, scaled - middle[:, None], 0)
     squares = (scaled * scaled).sum(1)
     zeros, nan, above, below = (
         kind.sum(1, dtype=jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)
     )
     count = table.shape[1] - nan - above - below
-    mean, std = _moments(scaled.sum(1), squares, jnp.maximum(count, 1))
+    mean, std = _moments(away.sum(1), (away * away).sum(1), jnp.maximum(count, 1))
     norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
-    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (low, high, mean * scale, std * scale)]
+    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (low, high, (middle + mean) * scale, std * scale)]
     return jnp.stack([*of_finite, norm, zeros, nan, above, below], 1)
 
 
@@ -261,10 +282,12 @@ def _sizes(arrays: Sequence[jax.Array]) -> jax.Array:
     return jnp.array([array.size for array in arrays], jnp.float32)
 
 
-def _moments(total: jax.Array, squares: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
-    """Mean and standard deviation; the latter is good to a thousandth of the mean: more would take a second pass.
+def _middle(low: jax.Array, high: jax.Array) -> jax.Array:
+    """What elements are compared with: squares of numbers far from zero would have no digits left for how they differ."""
+    return low * 0.5 + high * 0.5
 
-    `native` takes it, block by block.
-    """
+
+def _moments(total: jax.Array, spread: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
+    """Mean and standard deviation of numbers of which this is the sum, and that of their squares."""
     mean = total / count
-    return mean, jnp.sqrt(jnp.maximum(squares / count - mean * mean, 0))
+    return mean, jnp.sqrt(jnp.maximum(spread / count - mean * mean, 0))

@@ -25,7 +25,7 @@ from jax_debug_widgets.watch.reading import reading_of
 from jax_debug_widgets.watch.seen import Seen
 from jax_debug_widgets.watch.select import Pattern, Watch, scope_of
 from jax_debug_widgets.watch.source import is_library, source_of
-from jax_debug_widgets.watch.statistics import names_of
+from jax_debug_widgets.watch.statistics import dtype_of, names_of
 from jax_debug_widgets.watch.whole import whole_shape
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class ProgramWatcher:
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
         if axes:
             statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
-        dtypes: tuple[np.dtype[Any], ...] = (np.dtype(np.float32),) * len(statistics)
+        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
         sizes = tuple(aval.shape[axis] for axis in axes)
@@ -285,6 +285,8 @@ def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any
 def _render(site: CallSite, values: Sequence[Any]) -> str:
     """What a line of text says of it; the panel shows none."""
     told = [
-        f"{name} {float(value):.4g}" for name, value in zip(site.values, values, strict=True) if np.ndim(value) == 0
+        f"{name} {value.item() if value.dtype.kind in 'iu' else format(float(value), '.4g')}"
+        for name, value in zip(site.values, values, strict=True)
+        if np.ndim(value) == 0
     ]
     return f"{site.label}: " + ", ".join(told)
