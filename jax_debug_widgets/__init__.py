@@ -224,7 +224,7 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
       A function with the same arguments and results; its `run` is the run of the last call.
 
     Raises:
-      TypeError: the function is a generator, or what `capture` raises. ValueError: what that raises.
+      TypeError: it is no function, or a generator; or what `capture` raises. ValueError: what that raises.
     """
     from jax_debug_widgets.session import Instrumented
 

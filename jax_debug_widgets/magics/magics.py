@@ -91,7 +91,9 @@ class JaxDebugMagics(Magics):
         try:
             tree = ast.parse(code, file)
         except SyntaxError as wrong:
-            raise UsageError(f"jaxdebug: cannot read {code!r}: {wrong.msg}") from None
+            near = nearest_command(code.split()[0])
+            hint = f"; did you mean the command {near!r}?" if near else ""
+            raise UsageError(f"jaxdebug: cannot read {code!r}: {wrong.msg}{hint}") from None
         tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
         recording = self._cells.begin(code, options)
         error: BaseException | None = None

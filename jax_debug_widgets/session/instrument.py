@@ -19,6 +19,8 @@ class Instrumented(Generic[P, R]):
     """A function that captures each of its calls, see `jax_debug_widgets.instrument`."""
 
     def __init__(self, function: Callable[P, R], begin: Callable[[], AbstractContextManager[Run]]) -> None:
+        if not callable(function):
+            raise TypeError(f"instrument a function, or what can be called like one: {function!r} cannot be")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             # Between its values it gives control back, and what its caller runs then would be captured with it.
             name = getattr(function, "__name__", function)

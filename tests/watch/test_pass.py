@@ -443,6 +443,8 @@ def test_an_async_function_is_instrumented_until_it_is_awaited_and_a_generator_i
     f = jdw.instrument(double, watch="y")
     assert asyncio.run(f(jnp.float32(3))) == 6
     assert f.run["y"]["value"].tolist() == [6]
+    with pytest.raises(TypeError, match="instrument a function"):
+        jdw.instrument(3)
     with pytest.raises(TypeError, match="generator"):
         jdw.instrument(doubles, watch="y")
 
