@@ -34,6 +34,9 @@ TARGET = "jax_debug_widgets_statistics"
 _BLOCK = 2048
 """Elements that stay in the processor's first cache, and few enough for their sum to be exact in float32."""
 
+_FAR = 0.1
+"""What part of the sum of squares their spread is, where it loses its last digits in that."""
+
 _INFINITY = np.int32(0x7F800000)
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _STATISTICS = len(STATISTICS)
@@ -113,12 +116,14 @@ def _see(x: Any, bits: Any, start: int, count: int, ends: Any, sums: Any) -> Non
     low, high, zeros = _ends(bits, start, count, np.int32(ends[_LOW]), np.int32(ends[_HIGH]))
     ends[_LOW], ends[_HIGH] = low, high
     ends[_ZEROS] += zeros
-    # The squares of elements far from zero say nothing of how they are spread: those of their distances from the block's
-    # mean do, while the block is in the first cache; the means of blocks are apart in float64.
-    middle = np.float32(total / np.float32(count))
-    aside, spread = _deviations(x, start, count, middle)
-    exact = np.float64(middle) * count + aside
-    spread = np.float64(spread) - np.float64(aside) * aside / count
+    exact, spread = np.float64(total), np.float64(squares) - np.float64(total) * total / count
+    if spread < _FAR * squares:
+        # The squares of elements far from zero say nothing of how they are spread: those of their distances from the
+        # block's mean do, while the block is in the first cache; the means of blocks are apart in float64.
+        middle = np.float32(total / np.float32(count))
+        aside, away = _deviations(x, start, count, middle)
+        exact = np.float64(middle) * count + aside
+        spread = np.float64(away) - np.float64(aside) * aside / count
     seen = sums[_COUNT]
     apart = exact / count - sums[_TOTAL] / seen if seen else 0.0
     sums[_APART] += spread + apart * apart * seen * count / (seen + count)
