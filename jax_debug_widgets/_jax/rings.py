@@ -127,8 +127,8 @@ class Ring:
     def relieve(self) -> None:
         """Make room, if it is full."""
         with self._lock:
-            if self._head[self._native.COUNT] < self._capacity:
-                return
+            if self._head[self._native.COUNT] < self._head[self._native.CAPACITY]:
+                return  # It was asked for other reasons.
             self._capacity = max(min(2 * self._capacity, _MOST_BYTES // self._stride), self._capacity)
             self._move()
             if sum(data.nbytes for data in self._moved) > MOST_WAITING:
