@@ -91,7 +91,7 @@ class JaxDebugMagics(Magics):
         try:
             tree = ast.parse(code, file)
         except SyntaxError as wrong:
-            near = nearest_command(code.split()[0])
+            near = nearest_command(code.split(maxsplit=1)[0])
             hint = f"; did you mean the command {near!r}?" if near else ""
             raise UsageError(f"jaxdebug: cannot read {code!r}: {wrong.msg}{hint}") from None
         tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
