@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from jax._src import source_info_util
@@ -118,6 +119,10 @@ def is_mapping(told: Any) -> bool:
     return told.func_name == "<lambda>" and (told.func_filename or "").endswith(_MAPPING)
 
 
+INLINED = ".<locals>.<comprehension>"
+"""How the name of a comprehension's function ends that has no frame of its own."""
+
+
 @dataclass(frozen=True)
 class Level:
     """One of the user's frames around an equation.
@@ -138,6 +143,11 @@ class Level:
     maps: bool = False
     through: int = 0
     derivatives: int = 0
+
+    @property
+    def is_inlined(self) -> bool:
+        """Whether it is that of a comprehension which has no frame of its own, as since Python 3.12."""
+        return self.function.endswith(INLINED)
 
     @property
     def calls_directly(self) -> bool:
@@ -200,6 +210,19 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         asked.clear()
         through.clear()
     return tuple(reversed(levels))
+
+
+def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
+    """Code, instruction and whether it is the user's of each frame from the last but `users - 1` of the user's on, inward."""
+    found: list[tuple[CodeType, int, bool]] = []
+    codes, offsets = traceback.raw_frames()
+    for code, offset in zip(codes, list(offsets), strict=True):
+        is_users = source_info_util.is_user_filename(code.co_filename) and not is_ours(code.co_filename)
+        found.append((code, offset, is_users))
+        users -= is_users
+        if not users:
+            break
+    return found[::-1]
 
 
 def _derivatives(asked: Sequence[str]) -> int:

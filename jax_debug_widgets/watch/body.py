@@ -13,7 +13,7 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import Level, is_pushed_forward, levels_around_program, levels_of
+from jax_debug_widgets._jax.frames import INLINED, Level, is_pushed_forward, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.uses import Around, Uses
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
@@ -279,7 +279,7 @@ class Body:
             for around, first in source.comprehensions.get(function, ()):
                 if around.contains(Span(*level.span)) and not first.contains(Span(*level.span)):
                     yield replace(level, span=tuple(around), differentiates="", derivatives=0, maps=False, through=0)
-                    level = replace(level, function=f"{level.function}.<locals>.<comprehension>", code_line=around.line)
+                    level = replace(level, function=f"{level.function}{INLINED}", code_line=around.line)
         yield level
 
     def is_own(self, level: Level) -> bool:

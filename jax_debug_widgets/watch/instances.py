@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import dis
-import functools
 import re
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
-from types import CodeType
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.progress import progress_of
 
 _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
 """Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
@@ -37,65 +35,39 @@ def instances(
     )
     elements = max((statement.elements for statement in statements), default=1)
     signatures = [_signature(body, number) for number in members]
-    once = _coming_once(body, call, members, signatures) if executions is None and elements == 1 else set()
     parts: list[list[int]] = []
     first: Any = None
-    left = 0
+    left, is_looped = 0, False
     for position, (number, signature) in enumerate(zip(members, signatures, strict=True)):
         left -= signature == first
-        comes_again = signature == first and left <= 0
-        if (
-            not parts
-            or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends)
-            or (comes_again and not (executions is None and _is_next_leaf(body, call, parts[-1], number)))
-        ):
+        if is_looped:  # The statement may call the loop once, and what comes again is the loop's next iteration.
+            begins = _begins_anew(body, call, parts[-1][-1], number)
+        else:
+            comes_again = signature == first and left <= 0
+            begins = comes_again and not (executions is None and _is_next_leaf(body, call, parts[-1], number))
+        if not parts or begins or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends):
             parts.append([])
             first = signature
             left = elements if executions is None else _alike(signatures, position, executions)
-            if executions is None and body.levels[number][call.depth].maps:
+            is_mapped = body.levels[number][call.depth].maps
+            if executions is None and is_mapped:
                 left = _alike(signatures, position, 0)
-            elif once and first not in once:
-                left = _before_any(signatures, position, once)
+            is_looped = elements == 1 and not is_mapped and progress_of(body, call, number).is_looped
         parts[-1].append(number)
     return parts
 
 
-def _coming_once(body: Body, call: Call, members: list[int], signatures: Sequence[Any]) -> set[Any]:
-    """Of equations that begin with what is repeated in what the statement calls, those that an execution has once.
+def may_be_several(body: Body, call: Call, part: Sequence[int]) -> bool:
+    """Whether what counts as one execution of a statement in a loop may be several, each of which gives something to others.
 
-    `promote_dtype` casts each of its arguments in one line: that it is there again does not mean that the statement is.
+    Nothing tells apart what a call computes in one loop of its own and what several such calls compute one after the other.
     """
-    if all(one != other for one, other in pairwise(signatures)):
-        return set()
-    looped = {one for one, number in zip(signatures, members, strict=True) if _is_looped(body, call, number)}
-    return set(signatures) - looped
-
-
-def _before_any(signatures: Sequence[Any], position: int, once: set[Any]) -> int:
-    """How often the equation at `position` comes until one that an execution has once."""
-    before = list(takewhile(lambda one: one not in once, signatures[position:]))
-    return before.count(signatures[position])
-
-
-def _is_looped(body: Body, call: Call, number: int) -> bool:
-    """Whether an equation is made in a loop of a function that the statement calls, JAX's own included."""
-    own = body.levels[number][call.depth]
-    codes, offsets = body.equations[number].source_info.traceback.raw_frames()
-    for code, offset in zip(codes, list(offsets), strict=True):
-        line = code.co_firstlineno
-        if (code.co_filename, line) == (own.file, own.code_line):
-            return False
-        is_here = code.co_filename == call.file and call.span.line <= line <= call.span.end_line
-        if not is_here and _is_in_loop(code, offset):
-            return True
-    return False
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_in_loop(code: CodeType, offset: int) -> bool:
-    """Whether an instruction is in a loop or comprehension of its function."""
-    jumps = (one for one in dis.get_instructions(code) if one.opname.startswith("JUMP_BACKWARD"))
-    return any(one.argval <= offset <= one.offset for one in jumps)
+    begin = progress_of(body, call, part[0])
+    if not begin.is_looped or body.levels[part[0]][call.depth].maps:
+        return False
+    given = {number for _, number, _ in body.escaping([*part], call.depth)}
+    is_twice = len({operation_of(body, number) for number in given}) < len(given)
+    return is_twice and not any(begin.is_behind(progress_of(body, call, number)) for number in part[1:])
 
 
 def has_twins(body: Body, members: Sequence[int]) -> bool:
@@ -138,6 +110,12 @@ def _is_interrupted(body: Body, call: Call, before: int, number: int, *, compreh
         if not comprehends and not backward:
             return True
     return False
+
+
+def _begins_anew(body: Body, call: Call, before: int, number: int) -> bool:
+    """Whether an equation is of another execution than the one before it, by the instructions that make them."""
+    earlier, later = progress_of(body, call, before), progress_of(body, call, number)
+    return earlier.is_behind(later) if body.uses.transposed[number] else later.is_behind(earlier)
 
 
 def _signature(body: Body, number: int) -> Any:

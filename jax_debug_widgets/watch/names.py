@@ -15,7 +15,7 @@ from typing import Any, Literal
 from jax_debug_widgets.watch.arguments import Argument, arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
-from jax_debug_widgets.watch.instances import has_twins, instances
+from jax_debug_widgets.watch.instances import has_twins, instances, may_be_several
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Span, is_library
 from jax_debug_widgets.watch.takers import place_in_return
@@ -105,6 +105,9 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
             values: list[tuple[str, Made]] = []
             function = body.levels[members[0]][call.depth].function
             found.append(Assignment(body, call, statement, values, function, len(parts), repeats))
+            is_taken_apart = statement.elements == 1 and any(target.parts for target in statement.targets)
+            if repeats and is_taken_apart and any(may_be_several(body, call, part) for part in parts):
+                continue
             executions += [(part, found[-1], values) for part in parts]
     for part, one, values in sorted(executions, key=_end):
         values.extend(trees.assigned(one.call, one.statement, part))
