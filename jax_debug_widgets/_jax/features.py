@@ -110,6 +110,12 @@ _NEEDED = {
         "jax._src.sharding_impls.UnspecifiedValue",
         "jax._src.util.weakref_lru_cache",
     ),
+    "what loops say without a call of Python": (
+        "jax._src.sharding_impls.ShardingContext",
+        "jax._src.interpreters.mlir.ir_constant",
+        "jax._src.ffi.build_ffi_lowering_function",
+        "jax._src.lib.mlir.dialects.hlo.IfOp",
+    ),
     "showing where the program waits": (
         "jax._src.dispatch.RuntimeTokenSet.block_until_ready",
         "jax._src.array.ArrayImpl.block_until_ready",
@@ -180,3 +186,4 @@ CALLS = "the life of calls and the effects barrier"
 WAITS = "showing where the program waits"
 COST = "saying what debugging calls cost"
 HANDOVER = "captured prints without a call of the host"
+RINGS = "what loops say without a call of Python"

@@ -6,6 +6,10 @@ devices each has a part, and a call of ours would make XLA bring them together.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +23,19 @@ if TYPE_CHECKING:
 
 native_p = jax_core.Primitive("computed_natively")
 native_p.multiple_results = True
+
+
+@functools.cache
+def importable(module: str, what: str) -> bool:
+    """Whether a module that needs Numba can be imported; a warning says that not `what`, if Numba is there all the same."""
+    if importlib.util.find_spec("numba") is None:
+        return False
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
+        warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=3)
+        return False
+    return True
 
 
 def computed_natively(

@@ -9,12 +9,9 @@ program ask for Python: it has both, and a branch between them.
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
 import math
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
@@ -25,7 +22,9 @@ from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 from jax._src.lib.mlir.dialects import hlo
 
+from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.equation import parts_of
+from jax_debug_widgets._jax.native import importable
 
 _FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 20
 """Of a ring: when it is empty, and where it is found full again and again."""
@@ -44,23 +43,11 @@ _TRUTH = core.ShapedArray((), np.dtype(bool))
 
 
 @functools.cache
-def importable(module: str, what: str) -> bool:
-    """Whether a module that needs Numba can be imported; a warning says that not `what`, if Numba is there all the same."""
-    if importlib.util.find_spec("numba") is None:
-        return False
-    try:
-        importlib.import_module(module)
-    except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
-        warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=3)
-        return False
-    return True
-
-
-@functools.cache
 def _is_available() -> bool:
     what = "what loops say is handed over by Python, which costs more"
     is_pythons_clock = time.get_clock_info("perf_counter").implementation == "clock_gettime(CLOCK_MONOTONIC)"
-    return is_pythons_clock and importable("jax_debug_widgets._jax.rings_native", what)
+    is_supported = features.available(features.RINGS) and is_pythons_clock
+    return is_supported and importable("jax_debug_widgets._jax.rings_native", what)
 
 
 def _native() -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.histograms import histograms_of
-from jax_debug_widgets.session.naming import Choice, choose, full_names, matching
+from jax_debug_widgets.session.naming import Choice, full_names, matching
 from jax_debug_widgets.session.watched import WatchedValue
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -
         raise ValueError(msg)
     if kind == "lanes":
         return _draw_lanes(run, names[0], ax=ax)
-    choice = choose(names[0], run.choices(), run.read, run.untaken())
+    choice = run.choice(names[0])
     return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
 
 
@@ -58,7 +58,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
     if name in run.values:
         lanes, statistic = run.values[name].lanes, ""
     else:
-        choice = choose(name, run.choices(), run.read, run.untaken())
+        choice = run.choice(name)
         lanes, statistic = WatchedValue(run, choice.site).lanes, choice.site.values[choice.value]
     statistic = "value" if "value" in lanes else statistic or "mean"
     table = lanes[statistic]
@@ -70,7 +70,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
 
 def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
-    choice = choose(name, run.choices(), run.read, run.untaken())
+    choice = run.choice(name)
     positions, steps = run.store.firings(choice.site.id, phantoms=True)
     kept = np.unique(steps)
     wanted = kept[step] if step < 0 and -step <= len(kept) else step

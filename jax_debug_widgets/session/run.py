@@ -188,7 +188,7 @@ class Run:
           KeyError: no such value, or several places have it; the message lists what there is.
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
-        choice = choose(name, self.choices(), self.read, self.untaken())
+        choice = self.choice(name)
         _, steps, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
         return steps, values
 
@@ -352,6 +352,14 @@ class Run:
     def choices(self) -> list[Choice]:
         """All values that can be asked for by name."""
         return [Choice(site, index) for site in self.sites for index in range(len(site.values))]
+
+    def choice(self, name: str) -> Choice:
+        """The value of that name.
+
+        Raises:
+          KeyError: none, or several places have it; the message lists what there is.
+        """
+        return choose(name, self.choices(), self.read, self.untaken())
 
     def untaken(self) -> Untaken:
         """What is watched and has never been taken."""

@@ -12,8 +12,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.native import computed_natively
-from jax_debug_widgets._jax.rings import importable
+from jax_debug_widgets._jax.native import computed_natively, importable
 from jax_debug_widgets.watch.chain import Chain
 from jax_debug_widgets.watch.chaining import shows_all
 

@@ -15,6 +15,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import rings
+from jax_debug_widgets._jax.native import importable
 from tests.conftest import TRANSFORMS
 from tests.waiting import until
 
@@ -247,7 +248,7 @@ def test_others_are_calls(program):
 
 def test_without_numba_python_is_called(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.rings_native", None)
-    rings.importable.cache_clear()
+    importable.cache_clear()
     rings._is_available.cache_clear()
     with (
         pytest.warns(UserWarning, match="so what loops say is handed over by Python"),
@@ -257,5 +258,14 @@ def test_without_numba_python_is_called(monkeypatch):
     jax.effects_barrier()
     assert numbers(run) == [0, 1, 2]
     monkeypatch.undo()
-    rings.importable.cache_clear()
+    importable.cache_clear()
     rings._is_available.cache_clear()
+
+
+def test_in_a_jax_that_has_other_names_python_is_called(monkeypatch):
+    rings._is_available.cache_clear()
+    monkeypatch.setattr(rings.features, "missing", lambda: {rings.features.RINGS: "its names are others"})
+    assert "jax_debug_widgets_ring" not in lowered(looped(printing), 1.0)
+    monkeypatch.undo()
+    rings._is_available.cache_clear()
+    assert "jax_debug_widgets_ring" in lowered(looped(printing), 1.0)

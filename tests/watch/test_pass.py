@@ -14,7 +14,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.rings import importable
+from jax_debug_widgets._jax.native import importable
 from jax_debug_widgets._jax.watching import WatchHooks
 from jax_debug_widgets.watch import statistics
 from jax_debug_widgets.watch.lanes import by_lane
