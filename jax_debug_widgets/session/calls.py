@@ -210,13 +210,16 @@ class CallLog:
         kinds = len(lot.taps)
         pairs, counts = np.unique(calls * kinds + lot.tap, return_counts=True)
         with self._up_to_date():
+            changed: dict[int, Record] = {}
             for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
                 call, number = divmod(pair, kinds)
                 record, tap = self._records.get(call), lot.taps[number]
                 if record is not None:
                     record.events += count * tap.size
                     record.fired[tap] += count
-                    self._touch(record)
+                    changed[call] = record
+            for record in changed.values():
+                self._touch(record)
 
     def pending(self) -> list[Record]:
         """Calls whose effects have not drained, oldest first."""

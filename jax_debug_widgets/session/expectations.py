@@ -27,24 +27,31 @@ class Expectations:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._short: dict[Tap, _Tally] = {}
+        self._told: dict[tuple[Tap, ...], dict[Tap, int | None]] = {}
         self._ahead: Counter[Tap] = Counter()
         """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
 
     def compare(self, records: Iterable[Record]) -> None:
         """Take in calls that have drained."""
         for record in records:
-            for tap in (one for one in record.taps if one.site.watch is None):
-                expected, seen = _expected(tap), record.fired[tap]
-                if tap.nesting.expected is not None:
-                    seen += self._from_others(tap, seen - expected)
-                if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
-                    tally = self._short.setdefault(tap, _Tally())
-                    tally.expected, tally.seen, tally.calls = (
-                        tally.expected + expected,
-                        tally.seen + seen,
-                        tally.calls + 1,
-                    )
+            if self._short or any(self._ahead.values()) or record.fired != self._told_by(tuple(record.taps)):
+                self._compare(record)
             record.fired.clear()
+
+    def _told_by(self, program: tuple[Tap, ...]) -> dict[Tap, int | None]:
+        """How often each tap of a program fires in a call by its text; None where it does not say."""
+        if program not in self._told:
+            self._told[program] = {tap: tap.nesting.firings for tap in program}
+        return self._told[program]
+
+    def _compare(self, record: Record) -> None:
+        for tap in (one for one in record.taps if one.site.watch is None):
+            expected, seen = _expected(tap), record.fired[tap]
+            if tap.nesting.expected is not None:
+                seen += self._from_others(tap, seen - expected)
+            if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
+                tally = self._short.setdefault(tap, _Tally())
+                tally.expected, tally.seen, tally.calls = tally.expected + expected, tally.seen + seen, tally.calls + 1
 
     def _from_others(self, tap: Tap, ahead: int) -> int:
         """Firings of a call that was given `ahead` more than it has, or fewer if negative, that others have been given."""

@@ -47,8 +47,10 @@ class InFlight:
             records.popleft()
         calls = np.empty(len(lot), np.int64)
         for own, fired in _by_thread(list(records), lot.threads):
-            calls[fired] = _by_time(own, times_ns[fired])
-            if _overlap(own):
+            times, spans = times_ns[fired], _Spans(own)
+            executing = spans.oldest_at(times)
+            calls[fired] = spans.ids_of(executing)
+            if spans.overlap and not _has_room(own, executing, lot.taps, lot.tap[fired]):
                 for number, tap in enumerate(lot.taps):
                     if not tap.site.watch:
                         chosen = lot.firings_of(number)
@@ -59,7 +61,8 @@ class InFlight:
     def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
         """The same of one tap, among the calls of programs that have it."""
         records = [record for record in records if tap in record.taps]
-        calls, quota, position = _by_time(records, times), tap.nesting.firings, 0
+        spans, quota, position = _Spans(records), tap.nesting.firings, 0
+        calls = spans.ids_of(spans.oldest_at(times))
         if (unknown := _of_several_threads(records, times)).any():
             self.mixed[tap.site.id] = max(record.id for record in records)
             return np.where(unknown, -1, calls)
@@ -68,11 +71,63 @@ class InFlight:
         for record in records:
             first = max(position, int(np.searchsorted(times, record.started_ns)))
             last = int(np.searchsorted(times, record.over_ns or _NEVER, side="right"))
-            last = min(last, first + max(quota - record.fired[tap], 0))
+            last = min(last, first + max(quota - record.fired.get(tap, 0), 0))
             if last > first:
                 calls[first:last] = record.id
                 position = last
         return calls
+
+
+class _Spans:
+    """From when to when each of these calls was executing."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._ids = np.array([*(record.id for record in records), -1], np.int64)
+        self._starts = np.array([*(record.started_ns for record in records), _NEVER], np.int64)
+        ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
+        # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
+        self._ends = np.maximum.accumulate(ends)
+
+    def oldest_at(self, times: np.ndarray) -> np.ndarray:
+        """At each time, int64[n], the index of the oldest that was executing; -1 for none."""
+        first = np.searchsorted(self._ends[:-1], times, side="left")
+        return np.where(self._starts[first] <= times, first, -1)
+
+    def ids_of(self, indices: np.ndarray) -> np.ndarray:
+        """Those of the calls at these indices; -1 for -1."""
+        return self._ids[indices]
+
+    @property
+    def overlap(self) -> bool:
+        """Whether one of them began before an older one was over."""
+        return bool((self._starts[1:-1] < self._ends[:-2]).any())
+
+
+def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[Tap], tap: np.ndarray) -> bool:
+    """Whether these calls of one thread may have fired at all of these: no tap more often than its program has it.
+
+    Args:
+      records: the calls.
+      executing: int64[n], for each firing the index of its call; -1 for none.
+      tap: int64[n], the index of what has fired, in `taps`.
+    """
+    if len({record.ident for record in records}) > 1:
+        return False
+    known = executing >= 0
+    counts = np.bincount(executing[known] * len(taps) + tap[known], minlength=len(records) * len(taps))
+    programs = {id(record.taps): _quotas(record.taps, taps) for record in records}
+    room = np.stack([programs[id(record.taps)] for record in records])
+    for index, record in enumerate(records):
+        if record.fired:
+            room[index] -= [record.fired.get(one, 0) for one in taps]
+    return bool((counts.reshape(room.shape) <= room).all())
+
+
+def _quotas(program: Sequence[Tap], taps: Sequence[Tap]) -> np.ndarray:
+    """How often each of these taps fires in a call of a program, int64, at most."""
+    own = set(program)
+    firings = (tap.nesting.firings if tap in own else 0 for tap in taps)
+    return np.array([_NEVER if count is None else count for count in firings], np.int64)
 
 
 def _by_thread(records: Sequence[Record], threads: np.ndarray) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
@@ -86,19 +141,6 @@ def _by_thread(records: Sequence[Record], threads: np.ndarray) -> Iterator[tuple
     yield records, elsewhere
 
 
-def _by_time(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
-    if not records:
-        return np.full(len(times), -1)
-    starts = np.array([record.started_ns for record in records], np.int64)
-    ends = np.array([record.over_ns or _NEVER for record in records], np.int64)
-    ids = np.array([record.id for record in records], np.int64)
-    # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
-    first = np.searchsorted(np.maximum.accumulate(ends), times, side="left")
-    inside = np.minimum(first, len(records) - 1)
-    found = (first < len(records)) & (starts[inside] <= times)
-    return np.where(found, ids[inside], -1)
-
-
 def _of_several_threads(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
     """bool[n]: at which times calls of several threads were executing: nothing says which of them has fired."""
     if len({record.ident for record in records}) == 1:  # A loop may have thousands of calls in flight.
@@ -108,10 +150,3 @@ def _of_several_threads(records: Sequence[Record], times: np.ndarray) -> np.ndar
         during = (record.started_ns <= times) & (times <= (record.over_ns or _NEVER))
         executing[record.ident] = executing.get(record.ident, False) | during
     return np.sum([np.zeros(len(times), bool), *executing.values()], axis=0) > 1
-
-
-def _overlap(records: Sequence[Record]) -> bool:
-    """Whether one of them began before an older one was over."""
-    ends = np.array([record.over_ns or _NEVER for record in records[:-1]], np.int64)
-    starts = np.array([record.started_ns for record in records[1:]], np.int64)
-    return bool((starts < np.maximum.accumulate(ends)).any())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ class Record:
         """What became of it where there is an error."""
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
-        self.fired: Counter[Tap] = Counter()
+        self.fired: defaultdict[Tap, int] = defaultdict(int)
         """How often each has fired, until it is compared with what the program says."""
 
     @property

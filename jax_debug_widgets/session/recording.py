@@ -20,7 +20,7 @@ _CANNOT_END = (
     "under %%jaxdebug it is ended on all of them."
 )
 
-_UNSEEN_S = 0.4
+_UNSEEN_S = 1.0
 """Between two looks at what has fired in a run without a panel: each takes Python's lock from the program for a millisecond."""
 
 _MUCH = 20_000
