@@ -36,8 +36,8 @@ def words(address: Any, count: Any) -> Any:
 # The structures (jaxlib/include/xla/ffi/api/c_api.h), as numbers of words. XLA promises to keep what was built for one
 # version of it for a year at least.
 FRAME_WORDS = 15
-ARGUMENT_COUNT, ARGUMENTS, RESULTS = 7, 9, 14
-_EXTENSION, _API, _ARGUMENTS_BYTES, _RESULTS_BYTES = 1, 2, 5, 10
+API, CONTEXT, ARGUMENT_COUNT, ARGUMENTS, RESULTS = 2, 3, 7, 9, 14
+_EXTENSION, _ARGUMENTS_BYTES, _RESULTS_BYTES = 1, 5, 10
 _KNOWN_BYTES = 40
 _BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
 _METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
@@ -52,7 +52,7 @@ def asks_for_version(frame: Any) -> bool:
     if not frame[_EXTENSION]:
         return False
     metadata = words(words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
-    own = words(frame[_API], _API_VERSION + 1)[_API_VERSION] if frame[_API] else _FIRST_VERSION
+    own = words(frame[API], _API_VERSION + 1)[_API_VERSION] if frame[API] else _FIRST_VERSION
     is_known = frame[_ARGUMENTS_BYTES] == _KNOWN_BYTES and frame[_RESULTS_BYTES] == _KNOWN_BYTES
     metadata[_METADATA_VERSION] = own if is_known else _NO_VERSION
     return True

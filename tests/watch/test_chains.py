@@ -24,6 +24,9 @@ ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-30, 3e38, -2.5, 1.0], np.
 LONG = 2500
 """Elements: more than are made at a time, and no multiple of that."""
 
+MUCH = 300_001
+"""Elements: more than one thread's work, and no multiple of that."""
+
 
 def op_by_op(function, *arrays):
     """The program of a function that keeps no more than sums, and what JAX makes of each variable, one after the other."""
@@ -96,6 +99,14 @@ def test_operations_of_two_arrays(operation):
 def test_operations_of_one_array(operation):
     assert check(operation, ODD) == 1
     assert check(operation, np.random.default_rng(0).normal(size=LONG).astype(np.float32)) == 1
+
+
+@pytest.mark.parametrize("odd", [0.0, np.nan, 3e38])
+def test_arrays_that_are_the_work_of_several_threads(odd):
+    generator = np.random.default_rng(0)
+    x, y = (generator.normal(size=MUCH).astype(np.float32) for _ in range(2))
+    x[-2] = odd
+    assert check(lambda x, y: (x * 2 + y, x - y, jnp.maximum(x, 0.5)), x, y) == 4
 
 
 @pytest.mark.usefixtures("_way")

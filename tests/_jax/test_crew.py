@@ -1,0 +1,96 @@
+"""Work that several threads share is done once, by whoever comes, and its memory is given back by the last."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from numba import cfunc, njit, types
+
+from jax_debug_widgets._jax import crew
+from jax_debug_widgets._jax.ffi import words
+from jax_debug_widgets.watch.native import TARGET
+
+PARTS = 500
+
+_COUNTS, _WORDS = range(crew.WORK, crew.WORK + 2)
+"""A job that counts how often each of its parts is done: the address of uint64[parts]."""
+
+
+@njit
+def _count(job: Any, part: int) -> None:
+    words(words(job, _WORDS)[_COUNTS], part + 1)[part] += np.uint64(1)
+
+
+_take_parts = crew.doing(_count)
+
+
+@cfunc(types.uint64(types.uint64))
+def _task(job: Any) -> Any:
+    _take_parts(job)
+    return 0
+
+
+@njit
+def _job(counts: Any, users: int) -> Any:
+    """That job, which so many threads will look at."""
+    job = crew.new_job(len(counts), _WORDS)
+    told = words(job, _WORDS)
+    told[crew._USERS], told[_COUNTS] = users, np.uint64(counts.ctypes.data)
+    return job
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_each_part_is_done_once(threads):
+    task, begin = _task.ctypes, threading.Barrier(threads)
+    for _ in range(20):
+        counts = np.zeros(PARTS, np.uint64)
+        job = int(
+            _job(counts, threads + 1)
+        )  # One more: or the last thread would give it back while it is looked at here.
+
+        def work(job=job):
+            begin.wait()
+            task(job)
+
+        crowd = [threading.Thread(target=work) for _ in range(threads)]
+        for one in crowd:
+            one.start()
+        for one in crowd:
+            one.join()
+        assert (counts == 1).all()
+        head = np.array([words(np.uint64(job), crew.WORK)[place] for place in (crew._DONE, crew._USERS)])
+        assert head.tolist() == [PARTS, 1]
+        crew._leave(np.uint64(job))
+
+
+def test_who_comes_when_all_is_done_has_nothing_to_do():
+    counts = np.zeros(3, np.uint64)
+    job = _job(counts, 3)
+    for _ in range(2):
+        _task.ctypes(int(job))
+    assert counts.tolist() == [1, 1, 1]
+    crew._leave(job)
+
+
+def test_programs_that_run_at_once_do_not_disturb_each_other():
+    """Each has its own job, and all ask the same few threads."""
+    table = jax.jit(lambda x: jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((len(x), 9), np.float32))(x))
+    arrays = [np.random.default_rng(seed).normal(seed, size=(3, 400_000)).astype(np.float32) for seed in range(6)]
+    alone = [np.asarray(table(array)) for array in arrays]
+    assert [told[:, 2].round().tolist() for told in alone] == [[seed] * 3 for seed in range(6)], "the means"
+    found: dict[int, list[np.ndarray]] = {}
+
+    def run(number):
+        found[number] = [np.asarray(table(arrays[number])) for _ in range(20)]
+
+    crowd = [threading.Thread(target=run, args=[number]) for number in range(6)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    for number, told in enumerate(alone):
+        assert all((again == told).all() for again in found[number]), "to the last bit, whoever summed them up"
