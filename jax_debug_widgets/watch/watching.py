@@ -231,14 +231,26 @@ class ProgramWatcher:
         self, one: Named, values: tuple[str, ...], sizes: tuple[int, ...], order: int, *, is_whole: bool
     ) -> CallSite:
         aval = one.variable.aval
+        value = self._seen.sites.get(one.identity) if one.role == "gradient" else None
         watched = Watched(
-            one.name, one.role, tuple(aval.shape), aval.dtype.name, one.primitive, scope_of(one.stack), is_whole, sizes
+            one.name,
+            one.role,
+            tuple(aval.shape),
+            aval.dtype.name,
+            one.primitive,
+            scope_of(one.stack),
+            is_whole,
+            sizes,
+            value,
         )
         place = (watched, one.file, one.span, one.function, one.stack, values)
         number = self._count[place] = self._count.get(place, -1) + 1
-        return self._capture.sites.site_for(
+        site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)
         )
+        if one.role == "value":
+            self._seen.sites[one.identity] = site.id
+        return site
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
         source, span = source_of(one.file), one.span
