@@ -40,7 +40,7 @@ class Seen:
       unasked: what is in conditions of loops that cannot be watched.
       failures: programs that could not be watched, and why.
       laneless: what was asked for by lane and has none that are known.
-      sites: by the identity of a value its newest site, see `watch.names.Named`.
+      sites: by the identity of a value its site, None where JAX runs one body several times, see `watch.names.Named`.
       works: by the number of a site what its program computes, and what watching adds.
     """
 
@@ -56,7 +56,7 @@ class Seen:
     unasked: dict[str, None] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     laneless: dict[str, None] = field(default_factory=dict)
-    sites: dict[Any, int] = field(default_factory=dict)
+    sites: dict[Any, int | None] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
     _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
