@@ -90,6 +90,7 @@ def told(run):
     values = {name: run[name] for name in run.values if name not in gradients}
     for name in gradients:
         assert run[name.removeprefix("grad/")].gradient.site == run[name].site
+        np.testing.assert_array_equal(run.series(name.replace("h@", "h.l2@"))[1], run[name]["l2"].astype(np.float32))
     slopes = {
         name: run[f"grad/{name}"]["l2"] if f"grad/{name}" in gradients else itertools.repeat(None) for name in values
     }
