@@ -26,6 +26,7 @@ class Watched:
       scope: the named scopes around it, `layer0/mlp`.
       lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.
       full: whether the values are taken whole (down-sampled if large), after the statistics.
+      value: of a gradient the id of the site of its value, None where that is not watched or not known.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Watched:
     scope: str
     full: bool = False
     lanes: tuple[int, ...] = ()
+    value: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

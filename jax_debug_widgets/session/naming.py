@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Callable, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, told_apart
+from jax_debug_widgets.session.gradients import gradients_of
 
 
 @dataclass(frozen=True)
@@ -123,12 +126,10 @@ def choose(
     # A line that is called from several places has a value for each.
     for kind in [*(_with_callers(choices, names[index]) for index in (0, 2) if names), *names]:
         found = [choice for choice, called in zip(choices, kind, strict=True) if plain and called == plain]
-        forward = [choice for choice in found if choice.site.phase == "forward"]
-        # Of executions of one line the gradient of the last is computed first.
-        is_gradient = bool(found) and all(one.site.watch and one.site.watch.role == "gradient" for one in found)
-        chosen = sorted(found, key=lambda one: -one.site.order) if is_gradient else forward or found
-        if number.isdecimal() and 0 < int(number) <= len(chosen):
-            return chosen[int(number) - 1]
+        numbered = _numbered(found, choices)
+        chosen = list(numbered.values())
+        if number.isdecimal() and int(number) in numbered:
+            return numbered[int(number)]
         # An expression that one call passes twice is one value.
         if len({choice.site.id for choice in chosen}) == 1:
             return chosen[0]
@@ -136,7 +137,7 @@ def choose(
         if are_watched and read is not None and are_same([read(choice) for choice in chosen]):
             return chosen[0]
         if chosen:
-            msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(chosen))}"
+            msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(numbered))}"
             raise KeyError(msg)
     watched = [choice.name for choice in choices if choice.site.watch is not None and choice.site.label == name]
     if watched:
@@ -167,13 +168,35 @@ def _told(choice: Choice) -> str:
     return f"{choice.name} ({choice.keyword})" if choice.keyword not in ("", choice.name) else choice.name
 
 
-def _told_apart(choices: Sequence[Choice]) -> list[str]:
+def _numbered(found: Sequence[Choice], choices: Sequence[Choice]) -> dict[int, Choice]:
+    """Those of one name that are meant, by the number of their execution: a gradient has that of its value."""
+    forward = [choice for choice in found if choice.site.phase == "forward"]
+    if not found or not all(one.site.watch and one.site.watch.role == "gradient" for one in found):
+        return dict(enumerate(forward or found, 1))
+    sites = list({choice.site.id: choice.site for choice in choices if choice.site.watch}.values())
+    places = Counter[tuple[str, str]]()
+    numbers: dict[int, int] = {}
+    own = gradients_of(sites)
+    for site in sorted(sites, key=lambda site: site.phase != "forward"):
+        if site.watch and site.watch.role == "value":
+            places[site.where, site.label] += 1
+            if site.id in own:
+                numbers[own[site.id].id] = places[site.where, site.label]
+    free = (number for number in itertools.count(1) if number not in numbers.values())
+    # Of executions of one line the gradient of the last is computed first.
+    in_order = sorted(found, key=lambda one: -one.site.order)
+    numbered = {numbers[one.site.id] if one.site.id in numbers else next(free): one for one in in_order}
+    return dict(sorted(numbered.items()))
+
+
+def _told_apart(numbered: Mapping[int, Choice]) -> list[str]:
     """Their names with callers, or their places, numbered where these are the same."""
+    choices = list(numbered.values())
     of_one_line = len({choice.site.where for choice in choices}) == 1
     for names in (full_names(choices) if of_one_line else (), _with_callers(choices, [one.place for one in choices])):
         if len(set(names)) == len(choices):
             return sorted(names)
-    return [f"{choice.place}#{number}" for number, choice in enumerate(choices, 1)]
+    return [f"{choice.place}#{number}" for number, choice in numbered.items()]
 
 
 def _with_callers(choices: Sequence[Choice], names: Sequence[str]) -> list[str]:

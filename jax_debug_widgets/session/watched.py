@@ -13,6 +13,7 @@ import numpy as np
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.added import bare
+from jax_debug_widgets.session.gradients import gradients_of
 from jax_debug_widgets.session.naming import are_same
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import BY_LANE, HISTOGRAM, LANES, is_library, named_places
@@ -68,8 +69,13 @@ class WatchedValue(Mapping[str, np.ndarray]):
           KeyError: the program does not differentiate it.
         """
         sites = self._run.values.sites()
-        name = next((name for name, site in sites.items() if site.id == self.site.id), self.site.label)
-        return self._run[f"grad/{name}"]
+        found = gradients_of(sites.values()).get(self.site.id)
+        if found is None:
+            name = next((name for name, site in sites.items() if site.id == self.site.id), self.site.label)
+            raise KeyError(
+                f"no gradient of {name!r} is watched: the program does not differentiate it, or it is not told"
+            )
+        return WatchedValue(self._run, found)
 
     @property
     def histogram(self) -> np.ndarray:
@@ -143,7 +149,8 @@ class WatchedValues(Mapping[str, WatchedValue]):
     def sites(self) -> dict[str, CallSite]:
         """Each site by its shortest name that is its own; the forward pass comes first.
 
-        Gradients come backwards: what a loop in Python unrolled has that of its last execution first.
+        Gradients come backwards: what a loop in Python unrolled has that of its last execution first. They have the number
+        of their value.
         """
         sites = [site for site in self._run.sites if site.watch is not None]
         gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
@@ -155,10 +162,15 @@ class WatchedValues(Mapping[str, WatchedValue]):
         labels = Counter(site.label for site in sites)
         places = Counter(f"{site.label}@{site.where}" for site in sites)
         found: dict[str, CallSite] = {}
+        values_of = {gradient.id: number for number, gradient in gradients_of(sites).items()}
+        numbers: dict[int, str] = {}
         for site in sites:
             name = site.label if labels[site.label] == 1 else f"{site.label}@{site.where}"
-            if labels[site.label] > 1 and places[name] > 1:
-                name = next(f"{name}#{n}" for n in itertools.count(1) if f"{name}#{n}" not in found)
+            if number := numbers.get(values_of.get(site.id, -1)):
+                name = f"{site.label}@{site.where}{number}"
+            elif labels[site.label] > 1 and places[name] > 1:
+                number = next(f"#{n}" for n in itertools.count(1) if f"{name}#{n}" not in found)
+                name, numbers[site.id] = f"{name}{number}", number
             found[name] = site
         return found
 

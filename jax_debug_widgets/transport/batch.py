@@ -172,6 +172,7 @@ def _watch_message(watched: Watched) -> wire.WatchMessage:
         "scope": watched.scope,
         "full": watched.full,
         "lanes": list(watched.lanes),
+        "value": watched.value,
     }
 
 

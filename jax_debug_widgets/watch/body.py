@@ -130,15 +130,20 @@ class Body:
         Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns.
         """
         found: dict[Call, list[int]] = {}
-        loops = self._loop_bodies()
         for number, levels in enumerate(self.levels):
-            if self._is_moved(levels, loops):
+            if number in self._moved:
                 continue
             outer: Outer = ()
             for level in levels:
                 found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
                 outer = (*outer, *outer_of([level]))
         return found
+
+    @cached_property
+    def _moved(self) -> frozenset[int]:
+        """The equations that JAX has moved here out of a loop."""
+        loops = self._loop_bodies()
+        return frozenset(number for number, levels in enumerate(self.levels) if self._is_moved(levels, loops))
 
     def is_backward(self, number: int, depth: int) -> bool:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
@@ -192,8 +197,17 @@ class Body:
 
     def is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
         """Whether the forward pass uses a variable outside of these equations."""
-        outside = (one for one in self.uses.consumers.get(variable, ()) if one not in inside)
+        outside = (one for one in self._users(variable) if one not in inside)
         return any(not self.is_backward(one, depth) and not self._only_keeps(one, depth) for one in outside)
+
+    def _users(self, variable: Any) -> Iterator[int]:
+        """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes."""
+        for number in self.uses.consumers.get(variable, ()):
+            if number in self._moved:
+                for made in self.equations[number].outvars:
+                    yield from self._users(made)
+            else:
+                yield number
 
     def _only_keeps(self, number: int, depth: int) -> bool:
         """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""

@@ -39,24 +39,29 @@ class Assignment:
     repeats: bool
 
 
-def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
-    """Each name with its cotangent in `body`, and the first equation that takes that."""
+Gradient = tuple[str, Any, int, Any]
+"""A name, its cotangent, the first equation that takes that, and the variable it is the cotangent of, None where unknown."""
+
+
+def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
+    """Each name of a statement with its cotangents in `body`."""
     call, is_assigned = one.call, len(one.statement.targets) == 1
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
     if not (body.transposed and is_assigned) or _are_of_others(body, one, within):
         return
     times, elements = one.executions, len(one.values) if _is_mapped(one) else one.statement.elements
     if elements > 1:
-        found = list(_of_elements(body, one, within, times * elements))
-        yield from found
-        if found or not _is_mapped(one):
+        each = list(_of_elements(body, one, within, times * elements))
+        yield from each
+        if each or not _is_mapped(one):
             return
     repeats, several = one.repeats and times != 1, len({name for name, _ in one.values}) > 1
     parts = instances(body, call, within, repeats=repeats, executions=times)
     cotangents = [(part, _entering(body, part, several=several)) for part in parts]
-    if len(one.values) == times and not any(entering for _, entering in cotangents):
+    in_order = len(one.values) == times and not any(entering for _, entering in cotangents)
+    if in_order:
         cotangents = [([], _of_sum(body, one, made)) for _, made in one.values]
-    found = []
+    found: list[tuple[str, Any, int]] = []
     for part, entering in cotangents:
         if one.statement.targets[0].is_plain and len(entering) == 1 and not several:
             names = {one.statement.targets[0].text: next(iter(entering))}
@@ -65,9 +70,12 @@ def gradients(body: Body, one: Assignment) -> Iterator[tuple[str, Any, int]]:
             names = _of_split(body, one, part, entering) or _by_type(alike, list(entering))
         found += [(name, variable, entering[variable]) for name, variable in names.items()]
     found_of = Counter(name for name, _, _ in found)
-    for gradient in found:  # Of several executions all or none: which is whose is told by their number.
-        if times <= 1 or found_of[gradient[0]] == times:
-            yield gradient
+    values = {name: [made[0] for own, made in one.values if own == name] for name in found_of}
+    values = {name: own if len(own) == found_of[name] else [] for name, own in values.items()}
+    for name, variable, number in found:  # Of several executions all or none: which is whose is told by their number.
+        if times <= 1 or found_of[name] == times:
+            own = values[name]  # The last is transposed first.
+            yield name, variable, number, own.pop(0 if in_order else -1) if own else None
 
 
 def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
@@ -85,7 +93,7 @@ def _is_mapped(one: Assignment) -> bool:
     return one.executions == 1 and all(one.body.levels[made[1]][one.call.depth].maps for _, made in one.values)
 
 
-def _of_elements(body: Body, one: Assignment, within: list[int], executions: int) -> Iterator[tuple[str, Any, int]]:
+def _of_elements(body: Body, one: Assignment, within: list[int], executions: int) -> Iterator[Gradient]:
     """Of `q, k, v = (x @ w for w in ws)`, where each has one: the last is transposed first."""
     values = sorted(one.values, key=lambda named: named[1][1:], reverse=True)
     parts = instances(body, one.call, within, repeats=True, executions=executions)
@@ -93,8 +101,8 @@ def _of_elements(body: Body, one: Assignment, within: list[int], executions: int
     if [*map(len, cotangents)] != [1] * len(values):
         return
     if all(type_of(own[0][0]) == type_of(made[0]) for (_, made), own in zip(values, cotangents, strict=True)):
-        for (name, _), own in zip(values, cotangents, strict=True):
-            yield name, *own[0]
+        for (name, made), own in zip(values, cotangents, strict=True):
+            yield name, *own[0], made[0]
 
 
 def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:

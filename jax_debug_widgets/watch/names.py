@@ -37,6 +37,8 @@ class Named:
       primitive: its name; `argument` for arguments.
       stack: JAX's name stack.
       carried: whether it is what the iteration before has made.
+      identity: of a value what tells it from every other of all programs, as far as JAX does not run one body several
+        times; of a gradient that of the value that it is the gradient of, None where that is not known.
     """
 
     variable: Any
@@ -50,6 +52,7 @@ class Named:
     primitive: str
     stack: str
     carried: bool = False
+    identity: Any = None
 
 
 def label_of(name: str, role: Role) -> str:
@@ -71,21 +74,35 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
     taken = list(arguments(body, wanted))
     found: list[Named] = [
         Named(
-            one.variable, one.name, "value", True, one.file, one.span, one.function, -1, "argument", stack, one.carried
+            one.variable,
+            one.name,
+            "value",
+            True,
+            one.file,
+            one.span,
+            one.function,
+            -1,
+            "argument",
+            stack,
+            one.carried,
+            _identity(body, one.variable),
         )
         for one in taken
     ]
     own = _assignments(body, taken, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
-        found += [_named(body, made[0], made[1], name, "value", one) for name, made in one.values]
+        found += [
+            _named(body, made[0], made[1], name, "value", one, _identity(body, made[0])) for name, made in one.values
+        ]
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
     forward = body.forward
     there = _assignments(forward, list(arguments(forward, wanted)), wanted) if forward else []
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
         found += [
-            _named(body, variable, number, name, "gradient", one) for name, variable, number in gradients(body, one)
+            _named(body, variable, number, name, "gradient", one, value and _identity(one.body, value))
+            for name, variable, number, value in gradients(body, one)
         ]
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
@@ -195,10 +212,17 @@ def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
     return found
 
 
-def _named(body: Body, variable: Any, number: int, name: str, role: Role, one: Assignment) -> Named:
-    equation, stack = body.equations[number], body.stack_of(number)
+def _identity(body: Body, variable: Any) -> Any:
+    """Equal for one variable of one body; JAX may have one for several loops, which are run by several equations."""
+    return id(body.around.equation), variable
+
+
+def _named(
+    body: Body, variable: Any, number: int, name: str, role: Role, one: Assignment, identity: Any = None
+) -> Named:
+    primitive, stack = body.equations[number].primitive.name, body.stack_of(number)
     file, span, function = one.call.file, one.call.span, one.function
-    return Named(variable, name, role, True, file, span, function, number, equation.primitive.name, stack)
+    return Named(variable, name, role, True, file, span, function, number, primitive, stack, identity=identity)
 
 
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.watch import lanes
 from jax_debug_widgets.watch.condition import Condition
@@ -40,6 +40,7 @@ class Seen:
       unasked: what is in conditions of loops that cannot be watched.
       failures: programs that could not be watched, and why.
       laneless: what was asked for by lane and has none that are known.
+      sites: by the identity of a value its site, None where JAX runs one body several times, see `watch.names.Named`.
       works: by the number of a site what its program computes, and what watching adds.
     """
 
@@ -55,6 +56,7 @@ class Seen:
     unasked: dict[str, None] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     laneless: dict[str, None] = field(default_factory=dict)
+    sites: dict[Any, int | None] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
     _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 
-_MOST, _LATE = 2**20, 2**50
-"""Orders of one body, and where those of gradients begin; JavaScript counts to 2^53."""
+_MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
+"""Orders of one body, and where those of what is recomputed and of gradients begin; JavaScript counts to 2^53."""
 
 
 class Watching:
@@ -231,14 +231,28 @@ class ProgramWatcher:
         self, one: Named, values: tuple[str, ...], sizes: tuple[int, ...], order: int, *, is_whole: bool
     ) -> CallSite:
         aval = one.variable.aval
+        value = self._seen.sites.get(one.identity) if one.role == "gradient" else None
         watched = Watched(
-            one.name, one.role, tuple(aval.shape), aval.dtype.name, one.primitive, scope_of(one.stack), is_whole, sizes
+            one.name,
+            one.role,
+            tuple(aval.shape),
+            aval.dtype.name,
+            one.primitive,
+            scope_of(one.stack),
+            is_whole,
+            sizes,
+            value,
         )
         place = (watched, one.file, one.span, one.function, one.stack, values)
         number = self._count[place] = self._count.get(place, -1) + 1
-        return self._capture.sites.site_for(
+        site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)
         )
+        # What is recomputed the forward pass has computed before: the gradient is told there.
+        if one.role == "value" and one.identity is not None and site.phase != "recompute":
+            known = self._seen.sites.setdefault(one.identity, site.id)
+            self._seen.sites[one.identity] = site.id if known == site.id else None
+        return site
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
         source, span = source_of(one.file), one.span
@@ -268,14 +282,15 @@ class ProgramWatcher:
 
 
 def _orders(chosen: Sequence[Named], body: int, *, is_transposed: bool) -> list[int]:
-    """The order of the sites of body number `body`: that of its values and then its gradients.
+    """The order of the sites of body number `body`: that of its values, what is recomputed, and then its gradients.
 
     Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
     so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
     """
     gradients = _LATE + body * _MOST if is_transposed else _LATE - body * _MOST
     first = {"value": body * _MOST, "gradient": gradients}
-    return [first[one.role] + position for position, one in enumerate(chosen)]
+    again = [_AGAIN * (one.role == "value" and phase_of(one.stack) == "recompute") for one in chosen]
+    return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]
 
 
 def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

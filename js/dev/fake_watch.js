@@ -121,7 +121,17 @@ export class FakeWatch {
       order: i,
       name_stack: isGradient ? "jit(step)/transpose(jvp(layer0))" : "jit(step)/jvp(layer0)",
       transforms: isGradient ? ["jit", "transpose", "jvp"] : ["jit", "jvp"],
-      watch: { name, role, shape, dtype: "float32", primitive: "add", scope: "layer0", full: full ?? false, lanes: [] },
+      watch: {
+        name,
+        role,
+        shape,
+        dtype: "float32",
+        primitive: "add",
+        scope: "layer0",
+        full: full ?? false,
+        lanes: [],
+        value: null,
+      },
     };
   }
 

@@ -354,6 +354,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "scope": "head",
         "full": False,
         "lanes": [],
+        "value": None,
     }
     values = changes.pop("values", STATISTICS)
     return site(
@@ -396,7 +397,7 @@ def watch() -> tuple[dict[str, Any], bytes]:
         sites=[
             watched(1, "logits", "value", line=21),
             watched(2, "loss", "value", line=22, shape=[], primitive="reduce_sum", scope="", values=["value"]),
-            watched(3, "logits", "gradient", line=21, order=5),
+            watched(3, "logits", "gradient", line=21, order=5, value=1),
         ],
         calls=[call(1, events=3), call(2, events=3)],
     )

@@ -24,6 +24,8 @@ export interface WatchMessage {
   full: boolean;
   /** Sizes of its `vmap` axes, outermost first, where `lanes` is one of its site's `values`: the statistics of each lane. */
   lanes: number[];
+  /** Of a gradient the id of the site of its value, null where that is not watched or not known. */
+  value: number | null;
 }
 
 export interface SiteMessage {
@@ -487,7 +489,7 @@ const UNTOLD = {
   end_column: -1,
   callers: [],
 };
-const UNTOLD_WATCH = { lanes: [] };
+const UNTOLD_WATCH = { lanes: [], value: null };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

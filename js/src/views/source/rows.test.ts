@@ -14,6 +14,7 @@ interface Made {
   role?: WatchMessage["role"];
   order?: number;
   scope?: string;
+  value?: number | null;
   site?: Partial<SiteMessage>;
 }
 
@@ -22,18 +23,20 @@ function watching(...made: Made[]): TestRun {
   const run = new TestRun();
   const batch = goldenBatch("watch");
   const [first] = batch.sites as [SiteMessage];
-  const sites = made.map(({ name, text = name, role = "value", order = 0, scope = "", site = {} }, i) => ({
-    ...first,
-    id: i + 1,
-    line: 21,
-    end_line: 21,
-    column: LINE.indexOf(text),
-    end_column: LINE.indexOf(text) + text.length,
-    order,
-    source: LINE,
-    watch: { ...(first.watch as WatchMessage), name, role, scope },
-    ...site,
-  }));
+  const sites = made.map(
+    ({ name, text = name, role = "value", order = 0, scope = "", value = null, site = {} }, i) => ({
+      ...first,
+      id: i + 1,
+      line: 21,
+      end_line: 21,
+      column: LINE.indexOf(text),
+      end_column: LINE.indexOf(text) + text.length,
+      order,
+      source: LINE,
+      watch: { ...(first.watch as WatchMessage), name, role, scope, value },
+      ...site,
+    }),
+  );
   run.store.apply({ ...batch, count: 0, sites });
   return run;
 }
@@ -117,6 +120,20 @@ describe("the values of a line", () => {
     expect(values(run).map(({ site, gradient, nth }) => [site.id, gradient?.id, nth])).toEqual([
       [1, 3, "1/2"],
       [2, 4, "2/2"],
+    ]);
+  });
+
+  it("have the gradient that the kernel says is theirs, though another pass of the line has none", () => {
+    const run = watching(
+      { ...DOT, order: 1 },
+      { ...DOT, order: 2 },
+      { ...DOT, order: 3 },
+      { ...DOT, order: 6, role: "gradient", value: 2 },
+    );
+    expect(values(run).map(({ site, gradient, nth }) => [site.id, gradient?.id ?? null, nth])).toEqual([
+      [1, null, "1/3"],
+      [2, 4, "2/3"],
+      [3, null, "3/3"],
     ]);
   });
 

@@ -75,19 +75,22 @@ function add(lines: Map<number, Value[]>, line: number, value: Value): void {
 }
 
 /**
- * Each value with its gradient; a gradient without a value stands for itself. What a loop in Python unrolled has a site
- * an execution, and the gradient of the last of them comes first.
+ * Each value with its gradient; a gradient without a value stands for itself. Where the kernel does not tell it: what a loop
+ * in Python unrolled has a site an execution, and the gradient of the last of them comes first.
+ * `session/gradients.py` is its twin.
  */
 function paired(sites: WatchSite[]): Value[] {
   const byOrder = [...sites].sort((a, b) => a.order - b.order);
   const values = byOrder.filter(({ watch }) => watch.role === "value");
-  const gradients = byOrder.filter(({ watch }) => watch.role === "gradient").reverse();
-  const take = ({ watch, transforms }: WatchSite): WatchSite | null => {
-    const isOfScope = (other: WatchSite) => other.watch.scope === watch.scope;
+  let gradients = byOrder.filter(({ watch }) => watch.role === "gradient").reverse();
+  const take = ({ id, watch, transforms }: WatchSite): WatchSite | null => {
+    const left = gradients.filter((other) => (other.watch.value ?? id) === id);
+    const told = left.find((other) => other.watch.value === id);
     // A program that is not differentiated may stand beside one that is.
-    if (!transforms.includes("jvp") && values.some((other) => other.transforms.includes("jvp"))) return null;
-    const at = gradients.findIndex(isOfScope);
-    return gradients.splice(Math.max(0, at), 1)[0] ?? null;
+    if (!told && !transforms.includes("jvp") && values.some((other) => other.transforms.includes("jvp"))) return null;
+    const found = told ?? left.find((other) => other.watch.scope === watch.scope) ?? left[0] ?? null;
+    gradients = gradients.filter((other) => other !== found);
+    return found;
   };
   const found = values.map((site) => ({ site, gradient: take(site) }));
   const all = [...found, ...gradients.map((site) => ({ site, gradient: site }))];

@@ -1,0 +1,139 @@
+"""Which gradient is that of which value, where one line is run by several passes of which not all are differentiated."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+KEYS = jax.random.split(jax.random.key(0), 5)
+GENERATOR, DISCRIMINATOR = (jax.random.normal(key, (2, 3, 3)) for key in KEYS[:2])
+NOISE, REAL, POINT = (jax.random.normal(key, (3,)) for key in KEYS[2:])
+
+
+def scanned(ws, x, zeros):
+    def layer(x, each):
+        w, zero = each
+        h = jnp.tanh(x @ w)
+        return h + zero, None
+
+    return lax.scan(layer, x, (ws, zeros))[0]
+
+
+def unrolled(ws, x, zeros):
+    for w, zero in zip(ws, zeros, strict=True):
+        h = jnp.tanh(x @ w)
+        x = h + zero
+    return x
+
+
+NETS = {"scanned": scanned, "unrolled": unrolled}
+
+
+def of_layers(net, ws, x):
+    """What `h` is in each layer."""
+    none = jnp.zeros((2, 3))
+    layers = [net(ws[: number + 1], x, none[: number + 1]) for number in range(len(ws))]
+    return jnp.stack(layers)
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_adversaries_that_share_a_network_have_the_gradients_of_their_own_passes(net, watched):
+    run_net = NETS[net]
+
+    def made(ws, zeros):
+        return run_net(ws, NOISE, zeros)
+
+    none = jnp.zeros((2, 3))
+
+    def critic_loss(ws, seen=none, true=none):
+        fake = lax.stop_gradient(made(GENERATOR, none))
+        return run_net(ws, fake, seen).mean() - run_net(ws, REAL, true).mean()
+
+    def maker_loss(ws, making=none, judging=none):
+        return -run_net(DISCRIMINATOR, made(ws, making), judging).mean()
+
+    @jax.jit
+    def step(maker, critic):
+        probe = run_net(critic, REAL * 2, none)
+        critic_gradient = jax.value_and_grad(critic_loss)(critic)
+        maker_gradient = jax.value_and_grad(maker_loss)(maker)
+        return probe, critic_gradient, maker_gradient
+
+    run = watched(step, GENERATOR, DISCRIMINATOR, watch="h")
+    fake = made(GENERATOR, none)
+    seen, true = jax.grad(critic_loss, (1, 2))(DISCRIMINATOR, none, none)
+    making, judging = jax.grad(maker_loss, (1, 2))(GENERATOR, none, none)
+    passes = [
+        (of_layers(run_net, DISCRIMINATOR, REAL * 2), [None]),
+        (of_layers(run_net, GENERATOR, NOISE), [making, None]),  # The critic's loss has it without a gradient.
+        (of_layers(run_net, DISCRIMINATOR, fake), [seen, judging]),
+        (of_layers(run_net, DISCRIMINATOR, REAL), [true]),
+    ]
+    wanted = [
+        (float(jnp.linalg.norm(layer)), number, gradients)
+        for layers, several in passes
+        for gradients in several
+        for number, layer in enumerate(layers)
+    ]
+    norms = [(size, None if one is None else float(jnp.linalg.norm(one[number]))) for size, number, one in wanted]
+    np.testing.assert_allclose(in_order(told(run)), in_order(norms), rtol=1e-3)
+
+
+def told(run):
+    """The norms of each value and its gradient, None where it has none."""
+    gradients = [name for name in run.values if name.startswith("grad/")]
+    values = {name: run[name] for name in run.values if name not in gradients}
+    for name in gradients:
+        assert run[name.removeprefix("grad/")].gradient.site == run[name].site
+        np.testing.assert_array_equal(run.series(name.replace("h@", "h.l2@"))[1], run[name]["l2"].astype(np.float32))
+    slopes = {
+        name: run[f"grad/{name}"]["l2"] if f"grad/{name}" in gradients else itertools.repeat(None) for name in values
+    }
+    return [pair for name, value in values.items() for pair in zip(value["l2"], slopes[name], strict=False)]
+
+
+def in_order(norms):
+    return sorted((round(float(size), 3), -1.0 if slope is None else float(slope)) for size, slope in norms)
+
+
+def test_what_is_recomputed_leaves_the_gradient_to_the_forward_pass(watched):
+    def loss(x):
+        h = jnp.sin(x)
+        return (jnp.exp(h) ** 2).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(jax.checkpoint(loss))), POINT, watch="h")
+    slope = 2 * jnp.exp(2 * jnp.sin(POINT))
+    (first, value), (second, again), (gradient, _) = run.values.items()
+    assert [value.site.phase, again.site.phase] == ["forward", "recompute"]
+    assert gradient == f"grad/{first}"
+    np.testing.assert_allclose(value.gradient["l2"], [jnp.linalg.norm(slope)], rtol=1e-4)
+    with pytest.raises(KeyError, match=f"no gradient of '{second}' is watched: the program does not differentiate it"):
+        _ = again.gradient
+
+
+def test_what_jax_moves_out_of_a_loop_is_no_result_of_the_function_around_it(watched, agrees):
+    def cost(rate, xs):
+        scale = jnp.exp(rate)  # Weakly typed: the loop converts it, and JAX does so before the loop.
+
+        def step(total, x):
+            total = jnp.sin(total) + scale * x
+            return total, total * scale
+
+        _, terms = lax.scan(step, jnp.float32(0), xs)
+        return -terms.sum()
+
+    @jax.jit
+    def fit(rate, xs):
+        value, slope = jax.value_and_grad(cost)(rate, xs)
+        return 0.1 / (1 + value**2), slope
+
+    rate, xs = jnp.array(-1.0), jnp.arange(6.0)
+    run = watched(fit, rate, xs)
+    agrees(run["value"], cost(rate, xs))
+    agrees(run["slope"], jax.grad(cost)(rate, xs))
+    assert not [name for name in run.values if name.startswith("value[")]
