@@ -79,13 +79,13 @@ def test_who_comes_when_all_is_done_has_nothing_to_do():
 def test_programs_that_run_at_once_do_not_disturb_each_other():
     """Each has its own job, and all ask the same few threads."""
     table = jax.jit(lambda x: jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((len(x), 9), np.float32))(x))
-    arrays = [np.random.default_rng(seed).normal(seed, size=(3, 400_000)).astype(np.float32) for seed in range(6)]
+    arrays = [np.random.default_rng(seed).normal(seed, size=(3, 1_000_000)).astype(np.float32) for seed in range(6)]
     alone = [np.asarray(table(array)) for array in arrays]
     assert [told[:, 2].round().tolist() for told in alone] == [[seed] * 3 for seed in range(6)], "the means"
     found: dict[int, list[np.ndarray]] = {}
 
     def run(number):
-        found[number] = [np.asarray(table(arrays[number])) for _ in range(20)]
+        found[number] = [np.asarray(table(arrays[number])) for _ in range(10)]
 
     crowd = [threading.Thread(target=run, args=[number]) for number in range(6)]
     for one in crowd:
