@@ -173,6 +173,14 @@ def test_what_has_no_lanes_says_so(watched):
     assert any("'lanes/hh'" in note and "Did you mean 'h'" in note for note in run.status().notes)
 
 
+def test_a_statistic_that_lanes_do_not_have_is_answered_with_those_they_have(watched):
+    run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/h,lanes/total")
+    with pytest.raises(KeyError, match="total is one number a lane and has no 'mean'; it has value"):
+        _ = run["total"].lanes["mean"]
+    with pytest.raises(KeyError, match=f"h is told by lane and has no 'value'; it has {', '.join(STATISTICS)}"):
+        _ = run["h"].lanes["value"]
+
+
 def test_lanes_beside_whole_values_histograms_and_a_condition(watched):
     program = jax.jit(jax.vmap(model, (None, 0)))
     run = watched(program, W, XS, watch="h,c", lanes=True, values=True, histograms=True, when="h.max() > 0")
