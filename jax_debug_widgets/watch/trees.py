@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
-from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type_of
+from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
@@ -73,8 +74,7 @@ class Trees:
         if not trees or not all(self._body.levels[one][call.depth].maps for one in members):
             return []
         named = [ast.unparse(one) for one in trees]
-        known = [self._of(call.outer, members[0], one) for one in named if (call.outer, one) not in self._numbered]
-        for leaves in [*known, *(self._literal(call, one) for one in trees)]:
+        for leaves in [self._gone_through(call, members, one) for one in trees]:
             parts = by_leaf(self._body, members, leaves)
             if not parts:
                 continue
@@ -155,7 +155,7 @@ class Trees:
             if len(leaves) > len(made):
                 leaves = [leaf for leaf in leaves if f"{tree}{leaf[0]}" in self._parameters]
             paths = (
-                _mapped(leaves or self._literal(call, one), made)
+                _mapped(leaves or self._gone_through(call, members, one), made)
                 if own.maps
                 else self._alike(leaves, made, set(members))
             )
@@ -192,8 +192,28 @@ class Trees:
         users = [[number for number in uses.get(one[0], ()) if number not in inside] for one in made]
         return len({self._body.levels[min(own)] if own else () for own in users}) == 1
 
-    def _literal(self, call: Call, node: ast.expr) -> Leaves:
-        return [(part.path, None) for part in leaves_of(node, self._body.source(call.file).fields)]
+    def _gone_through(self, call: Call, members: list[int], node: ast.expr) -> Leaves:
+        """The leaves of a tree through which these equations go leaf by leaf; none where they have numbers."""
+        parts = leaves_of(node, self._body.source(call.file).fields)
+        if parts:
+            own = [(one.path, self._gone_through(call, members, one.value) or [("", None)]) for one in parts]
+            return [(path + inner, variable) for path, leaves in own for inner, variable in leaves]
+        if isinstance(node, ast.Call):
+            return self._of_call(replace(call, span=span_of(node)), members, node)
+        tree = ast.unparse(node)
+        return [] if (call.outer, tree) in self._numbered else self._of(call.outer, members[0], tree)
+
+    def _of_call(self, call: Call, members: list[int], node: ast.Call) -> Leaves:
+        """The leaves of what a call gives to these equations, in the order in which they take them."""
+        makers, inner = self._body.makers, self._body.calls.get(call, [])
+        atoms = [atom for number in members for atom in self._body.equations[number].invars if is_array(atom)]
+        made = [one for atom in dict.fromkeys(atoms) if (one := makers.get(atom)) and one[1] in inner]
+        forward = [one for one in made if not self._body.uses.transposed[one[1]]]
+        is_beside_gradient = len(forward) == 1 < len(made) and differentiating(self._body, inner[0], call.depth)
+        if not is_beside_gradient:
+            return [(path, one[0]) for path, one in self._paths(call, node, None, inner, made)]
+        gradient = self._paths(call, node, 1, inner, [one for one in made if one not in forward])
+        return [("[0]", forward[0][0]), *((f"[1]{path}", one[0]) for path, one in gradient)]
 
     def _returned(
         self, call: Call, part: int | None, members: list[int], made: Sequence[Made]
