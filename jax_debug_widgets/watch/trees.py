@@ -21,6 +21,7 @@ from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_o
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.pushed import pushed
+from jax_debug_widgets.watch.returned import put_together
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
@@ -228,11 +229,16 @@ class Trees:
             if not 0 <= part < len(node.elts):
                 return []
             node, part = node.elts[part], None
-        if part is None and isinstance(node, ast.Name):
-            own = {one[0]: one for one in made}
-            found = [(path, own[one]) for path, one in self._leaves.get((outer, node.id), []) if one in own]
-            return found if len(found) == len(made) else []
-        inner = Call(outer, self._body.levels[members[0]][call.depth + 1].file, span_of(node))
+        file = self._body.levels[members[0]][call.depth + 1].file
+        if part is None:
+
+            def leaves(name: str) -> Leaves:
+                return [] if (outer, name) in self._numbered else self._leaves.get((outer, name), [])
+
+            found = put_together(self._body, node, (function, file, outer), members, made, leaves)
+            if found or isinstance(node, ast.Name):
+                return found
+        inner = Call(outer, file, span_of(node))
         within = [one for one in self._body.calls.get(inner, ()) if one in members]
         return self._paths(inner, node, part, within, made)
 
@@ -271,7 +277,9 @@ class Trees:
 
 
 def _is_numbered(leaves: Sequence[tuple[str, Any]]) -> bool:
-    return [path for path, _ in leaves] == [f"[{number}]" for number in range(len(leaves))]
+    """Whether numbers stand for paths: for those of all leaves, or beside fields, where they can be none."""
+    numbers = [path == f"[{number}]" for number, (path, _) in enumerate(leaves)]
+    return all(numbers) or (any(numbers) and any(path.startswith((".", "['")) for path, _ in leaves))
 
 
 def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:

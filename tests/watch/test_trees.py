@@ -28,6 +28,7 @@ def since_9(reason):
 
 no_paths = since_9("what a loop returns has no paths (ARCHITECTURE.md, Limits)")
 of_first_caller = since_9("what `jnp.where` computes inside says that it comes from where that was first called")
+drawn_twice = since_9("what a second `jax.random.normal` computes says that it comes from the first")
 X = jax.random.normal(jax.random.key(0), (4, 3))
 Y = jax.random.normal(jax.random.key(1), (4, 1))
 
@@ -311,6 +312,68 @@ def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
     agrees(run["pair.second"], X - 1)
     agrees(run["pair.first"], X * 5)
     assert not {"odd.one", "odd.two"}.intersection(run.values)
+
+
+class Particle(NamedTuple):
+    pos: Any
+    vel: Any
+    mass: Any
+    charge: Any
+
+
+def sown(key):
+    one, other = jax.random.split(key)
+    return Particle(
+        vel=jax.random.normal(one, (3,)), pos=jax.random.normal(other, (3,)), charge=jnp.zeros(()), mass=jnp.ones(())
+    )
+
+
+def sown_by_names(key):
+    pos = jax.random.normal(key, (3,))
+    mass = (pos**2).sum()
+    return Particle(pos, jnp.tanh(pos), mass, charge=mass + 1)
+
+
+def sown_by_a_helper(key):
+    particle = sown_by_names(key)
+    particle = particle._replace(vel=particle.vel * 2)
+    return particle
+
+
+def run_on(particle):
+    def step(p, _):
+        return p._replace(pos=p.pos + p.vel), (p.pos.sum(), p.mass)
+
+    return lax.scan(step, particle, length=2)
+
+
+def mapped_twice(particle):
+    twice = jax.tree.map(lambda leaf: leaf * 2, particle)
+    return optax.tree.norm(twice)
+
+
+def taken_in_a_helper(particle):
+    return particle.pos.sum() + (particle.vel.sum() * particle.mass + particle.charge).sum()
+
+
+@pytest.mark.parametrize("use", [run_on, mapped_twice, taken_in_a_helper], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "sow",
+    [pytest.param(sown, marks=drawn_twice), sown_by_names, sown_by_a_helper],
+    ids=lambda one: one.__name__,
+)
+@pytest.mark.parametrize("over", [jax.vmap, lambda f: f], ids=["vmap", "one"])
+def test_what_a_function_puts_together_has_its_fields(over, sow, use):
+    keys = jax.random.split(jax.random.key(3), 4)
+
+    @jax.jit
+    def program(keys):
+        fresh = over(sow)(keys)
+        return use(fresh)
+
+    _, paths = assert_named(lambda: program(keys if over is jax.vmap else keys[0]), "fresh")
+    constants = {".mass", ".charge"} if sow is sown and over is not jax.vmap else set()
+    assert paths == {".pos", ".vel", ".mass", ".charge"} - constants  # Of which there are no operations.
 
 
 def test_classes_of_one_name_that_differ_have_no_fields(watched):
