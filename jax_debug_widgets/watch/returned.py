@@ -23,7 +23,7 @@ def put_together(
     inlined: Inlined,
     members: Sequence[int],
     made: Sequence[Made],
-    leaves: Callable[[str], Leaves],
+    leaves: Callable[[ast.expr], Leaves],
 ) -> list[tuple[str, Made]]:
     """The paths of what a call gives, in the order of the tree; none where not all are told.
 
@@ -31,7 +31,7 @@ def put_together(
       node: what the function returns.
       members: the equations of the call.
       made: what it gives.
-      leaves: gives what is known of a name in the function.
+      leaves: gives what is known of a name or a call in the function.
     """
     own = {before_lanes_moved(body, one)[0]: one for one in made}
     elements = list(_elements(body, node, inlined, set(members), own, leaves))
@@ -60,14 +60,14 @@ def _elements(
     inlined: Inlined,
     members: set[int],
     own: dict[Any, Made],
-    leaves: Callable[[str], Leaves],
+    leaves: Callable[[ast.expr], Leaves],
 ) -> Iterator[tuple[str, Made | None]]:
     """The leaves of an expression as far as they are written or known, each with which of `own` it is."""
     parts = leaves_of(node, body.source(inlined[1]).fields)
     for part in parts:
         for path, one in _elements(body, part.value, inlined, members, own, leaves):
             yield part.path + path, one
-    known = leaves(ast.unparse(node)) if not parts else []
+    known = leaves(node) if not parts else []
     for path, variable in known:
         yield path, own.get(variable)
     if not (parts or known):

@@ -22,6 +22,7 @@ from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.pushed import pushed
 from jax_debug_widgets.watch.returned import put_together
+from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
@@ -37,8 +38,9 @@ class Trees:
         arguments: Iterable[Argument],
         parameters: Container[str],
         given_back: Callable[[int], dict[int, str]],
+        handed_on: HandedOn,
     ) -> None:
-        self._body, self._given_back = body, given_back
+        self._body, self._given_back, self._handed_on = body, given_back, handed_on
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
         self._told: dict[tuple[Outer, str], dict[Any, str]] = {}
         """What is known of the leaves of a tree since something went through it: by the frames around it and its name."""
@@ -55,6 +57,11 @@ class Trees:
 
     def assigned(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
         """What one execution of a statement assigns, each name with what it is."""
+        for target in statement.targets:
+            for name, _ in _plain(target):
+                is_numbered = (call.outer, name) in self._numbered
+                leaves = self._of(call.outer, members[0], name)
+                self._handed_on.follow(self._body, call, name, members, leaves, is_numbered=is_numbered)
         mapped = self._mapped(call, statement, members)
         values = mapped or pushed(self._body, call, statement, members)
         values = values or list(assigned(self._body, call, statement, members))
@@ -117,14 +124,22 @@ class Trees:
             for name, part in _plain(target):
                 own = [one for one in values if is_part(one[0], name)]
                 if _is_numbered([(full.removeprefix(name), made) for full, made in own]):
-                    paths = self._paths(call, statement.value, part, members, [made for _, made in own])
+                    by = {made[0]: made for _, made in own}
+                    paths = (
+                        [(path, by[one]) for one, path in self._handed_on.paths(by).items()]
+                        or self._paths(call, statement.value, part, members, [*by.values()])
+                        or self._handed_on.as_before(self._body, call, name, members, by.values())
+                    )
                     renamed = {made: f"{name}{path}" for path, made in paths}
                     values = [(renamed.get(made, old) if (old, made) in own else old, made) for old, made in values]
                     own = [(full, made) for made, full in renamed.items()] or own
                     self._numbered.discard((call.outer, name))
                     if not paths:
                         self._numbered.add((call.outer, name))
-                self._keep(call.outer, name, [(full.removeprefix(name), made[0]) for full, made in own])
+                told = [(full.removeprefix(name), made) for full, made in own]
+                if told and (call.outer, name) not in self._numbered:
+                    self._handed_on.note(call, name, members, told)
+                self._keep(call.outer, name, [(path, made[0]) for path, made in told])
         return values
 
     def _keep(self, outer: Outer, name: str, leaves: Leaves) -> None:
@@ -232,8 +247,14 @@ class Trees:
         file = self._body.levels[members[0]][call.depth + 1].file
         if part is None:
 
-            def leaves(name: str) -> Leaves:
-                return [] if (outer, name) in self._numbered else self._leaves.get((outer, name), [])
+            def leaves(node: ast.expr) -> Leaves:
+                name = ast.unparse(node)
+                if not isinstance(node, ast.Call):
+                    return [] if (outer, name) in self._numbered else self._leaves.get((outer, name), [])
+                inner = Call(outer, file, span_of(node))
+                within = [one for one in self._body.calls.get(inner, ()) if one in members]
+                given = [one for one in made if one[1] in within]
+                return [(path, one[0]) for path, one in self._paths(inner, node, None, within, given)]
 
             found = put_together(self._body, node, (function, file, outer), members, made, leaves)
             if found or isinstance(node, ast.Name):

@@ -165,6 +165,58 @@ def counted_by_a_lambda(state):
     return lax.fori_loop(0, 3, lambda _, state: train_step(state, X, Y)[0], state)
 
 
+BATCHES = [(X, Y), (X + 1, Y), (X * 2, Y - 1)]
+
+
+@jax.jit
+def unrolled(state):
+    for x, y in BATCHES:
+        state, loss = train_step(state, x, y)
+    return sum(map(jnp.sum, jax.tree.leaves(state)), loss)
+
+
+@jax.jit
+def unrolled_in_place(state):
+    for x, y in BATCHES:
+        _, grads = gradients(state, x, y)
+        state = state.apply_gradients(grads=grads)
+    return state
+
+
+@struct.dataclass
+class Momenta:
+    params: Any
+    mean: Any
+    square: Any
+    count: Any
+
+
+def with_momenta(state, x, y):
+    grads = jax.grad(lambda params: ((STATE.apply_fn({"params": params}, x) - y) ** 2).mean())(state.params)
+    mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.mean, grads)
+    square = jax.tree.map(lambda s, g: 0.99 * s + 0.01 * g**2, state.square, grads)
+    params = jax.tree.map(lambda p, m, s: p - 0.1 * m / (1e-3 + jnp.sqrt(s)), state.params, mean, square)
+    return state.replace(square=square, params=params, mean=mean, count=state.count + 1)
+
+
+@jax.jit
+def unrolled_momenta(state):
+    for x, y in BATCHES:
+        state = with_momenta(state, x, y)
+    return optax.tree.norm(state.params)
+
+
+@jax.jit
+def unrolled_parameters(params):
+    optimiser = optax.adam(1e-2)
+    opt_state = optimiser.init(params)
+    for x, y in BATCHES:
+        grads = jax.grad(lambda params, x, y: ((STATE.apply_fn({"params": params}, x) - y) ** 2).mean())(params, x, y)
+        updates, opt_state = optimiser.update(grads, opt_state, params)
+        params = optax.apply_updates(params, updates)
+    return optax.tree.norm(params)
+
+
 @jax.jit
 def mapped_after(state):
     loss, grads = gradients(state, X, Y)
@@ -312,6 +364,36 @@ def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
     agrees(run["pair.second"], X - 1)
     agrees(run["pair.first"], X * 5)
     assert not {"odd.one", "odd.two"}.intersection(run.values)
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize("root", ["state", "grads"])
+@pytest.mark.parametrize("program", [unrolled, unrolled_in_place, unrolled_momenta], ids=lambda one: one.__name__)
+def test_what_only_the_next_round_of_a_python_loop_takes_has_its_paths(program, root):
+    zeros = jax.tree.map(jnp.zeros_like, STATE.params)
+    state = Momenta(STATE.params, zeros, zeros, jnp.zeros(())) if program is unrolled_momenta else STATE
+    _, paths = assert_named(lambda: program(state), root)
+    leaves = {jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(STATE.params)}
+    if root == "grads":
+        assert paths == leaves
+    else:
+        assert paths >= {f".params{path}" for path in leaves}
+
+
+def test_parameters_that_only_the_next_round_takes_have_their_paths():
+    _, paths = assert_named(lambda: unrolled_parameters(STATE.params), "params")
+    assert paths == {jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(STATE.params)}
+
+
+def test_rounds_that_take_turns_have_no_others_paths():
+    @jax.jit
+    def f(state):
+        for number in range(3):
+            kept = state["a"] if number % 2 else state["b"]
+            state = jax.tree.map(lambda leaf, kept=kept: jnp.sin(leaf + kept), state)
+        return state
+
+    assert_named(lambda: f({"a": X, "b": X + 1}), "state")
 
 
 class Particle(NamedTuple):
