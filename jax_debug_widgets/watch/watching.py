@@ -198,9 +198,10 @@ class ProgramWatcher:
             statistics = (*statistics, *histogram.NAMES)
         is_whole = self._watch.values and aval.size > 1
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
+        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
         if axes:
             statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
-        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
+            dtypes = (*dtypes, lanes.dtype_of(aval, axes))
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
         sizes = tuple(aval.shape[axis] for axis in axes)
