@@ -10,6 +10,7 @@ may be traced, compiled by others (numba), or outlive the extension.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 BEGIN, GO, DONE = "__jaxdebug_begin__", "__jaxdebug_go__", "__jaxdebug_done__"
 """The functions that rewritten calls use, builtins while cells run and the extension is loaded."""
+
+_TIMES = re.compile(r"get_ipython\(\)\.run_(line|cell)_magic\('time',")
+"""How IPython writes `%time f(x)`."""
 
 
 class CallRewriter(ast.NodeTransformer):
@@ -32,7 +36,7 @@ class CallRewriter(ast.NodeTransformer):
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Rewrite a captured cell."""
         if not is_captured(node):
-            return self.rewrite(node) if self._every_cell() else node
+            return self.rewrite(node) if self._every_cell() or self._watch.is_timing else node
         enter, *rest = node.body
         rewritten = self.rewrite(ast.Module(rest, node.type_ignores))
         return ast.Module([enter, *rewritten.body], node.type_ignores)
@@ -87,6 +91,11 @@ class CallWatch:
         """A number for a call with this source."""
         self._names.append(name)
         return len(self._names) - 1
+
+    @property
+    def is_timing(self) -> bool:
+        """Whether what is compiled now is what `%time` runs; of `%timeit` our calls would be a part of the time."""
+        return bool(self._open) and _TIMES.match(self._names[self._open[-1][0]]) is not None
 
     def namespace(self) -> dict[str, Callable[..., Any]]:
         """What the rewritten code needs to find."""

@@ -111,7 +111,8 @@ class WatchedValue(Mapping[str, np.ndarray]):
         table, sizes = self[LANES], self.site.watch.lanes
         names = self.site.values if table.shape[2] > 1 else ("value",)
         shape = sizes if math.prod(sizes) == table.shape[1] else table.shape[1:2]
-        return {name: table[..., column].reshape(-1, *shape) for column, name in enumerate(names[: table.shape[2]])}
+        columns = enumerate(names[: table.shape[2]])
+        return _ByLane(self.site.label, ((name, table[..., column].reshape(-1, *shape)) for column, name in columns))
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a step, a column a statistic; on several devices a row a step of each, in the order in which they came.
@@ -134,6 +135,18 @@ class WatchedValue(Mapping[str, np.ndarray]):
         devices = len(np.unique(self._run.store.places(self.site.id)[2])) or 1
         taken = plural(len(self.steps) // devices, "step") + (f" on each of {devices} devices" if devices > 1 else "")
         return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {taken}>"
+
+
+class _ByLane(dict[str, np.ndarray]):
+    """Each statistic by lane, which says what there is where another one is asked for."""
+
+    def __init__(self, label: str, statistics: Iterable[tuple[str, np.ndarray]]) -> None:
+        super().__init__(statistics)
+        self._label = label
+
+    def __missing__(self, statistic: str) -> np.ndarray:
+        has = "is one number a lane" if list(self) == ["value"] else "is told by lane"
+        raise KeyError(f"{self._label} {has} and has no {statistic!r}; it has {', '.join(self)}")
 
 
 class WatchedValues(Mapping[str, WatchedValue]):

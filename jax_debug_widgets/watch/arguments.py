@@ -28,14 +28,20 @@ class Argument:
     carried: bool
 
 
-def arguments(body: Body, wanted: Callable[[str], bool]) -> Iterator[Argument]:
-    """The arguments of the function that the body is the program of, and the loop-carried names among them."""
+def arguments(
+    body: Body, wanted: Callable[[str], bool], is_told: Callable[[Any], bool] = is_array
+) -> Iterator[Argument]:
+    """The arguments of the function that the body is the program of, and the loop-carried names among them.
+
+    Args:
+      is_told: which variables are asked for.
+    """
     file, function = body.origin[0], body.function
     if function is None or not wanted(file) or "transpose(" in str(body.place.stack):
         return
     carried = _carried(body)
     for name, variable in _argument_names(body, function):
-        if is_array(variable):
+        if is_told(variable):
             yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
 
 

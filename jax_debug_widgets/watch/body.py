@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
@@ -343,6 +344,12 @@ def is_array(variable: Any) -> bool:
     if isinstance(variable, jax_core.Literal) or dtype is None or not hasattr(aval, "shape"):
         return False
     return getattr(dtype, "kind", "V") in "biufcV" and _has_numbers(dtype) and 0 not in aval.shape
+
+
+def is_key(variable: Any) -> bool:
+    """Whether a variable is a typed PRNG key, or an array of such."""
+    dtype = getattr(getattr(variable, "aval", None), "dtype", None)
+    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 def _has_numbers(dtype: Any) -> bool:

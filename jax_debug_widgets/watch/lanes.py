@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jax_debug_widgets._jax.lanes import Axes, LaneHooks
 from jax_debug_widgets._jax.native import computed_natively
@@ -77,10 +78,17 @@ def shape_of(shape: tuple[int, ...], axes: Axes) -> tuple[int, int]:
     return min(count, MOST_LANES), len(SCALAR if count == math.prod(shape) else STATISTICS)
 
 
+def dtype_of(aval: Any, axes: Axes) -> np.dtype[Any]:
+    """The dtype of what `by_lane` gives of a value of this type: single integers of 32 bits stay what they are."""
+    is_exact = shape_of(aval.shape, axes)[1] == 1 and aval.dtype in (np.int32, np.uint32)
+    return np.dtype(aval.dtype if is_exact else np.float32)
+
+
 def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
     """float32[lanes, 9]: the statistics of each lane, of nested ones the innermost first; [lanes, 1] of single numbers."""
     count, width = shape_of(array.shape, axes)
-    lanes = as_float(jnp.moveaxis(array, axes, range(len(axes))))
+    lanes = jnp.moveaxis(array, axes, range(len(axes)))
+    lanes = as_float(lanes) if dtype_of(array, axes) == np.float32 else lanes
     lanes = lanes.reshape(math.prod(array.shape[axis] for axis in axes), -1)[:count]
     if width == 1:
         return lanes

@@ -76,8 +76,12 @@ def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
 
 
 def leaves_of(value: ast.expr, fields: Fields) -> list[Part]:
-    """The same in the order of JAX's trees: of a dictionary by its keys."""
+    """The same in the order of JAX's trees: of a dictionary by its keys, of a class that is known by its fields."""
     parts = parts_of(value, fields)
+    own = dict(fields).get(ast.unparse(value.func), ()) if isinstance(value, ast.Call) else ()
+    place = {f".{name}": number for number, name in enumerate(own)}
+    if all(one.path in place for one in parts):
+        return sorted(parts, key=lambda one: place[one.path])
     return sorted(parts, key=lambda one: one.path) if all(one.path.startswith("['") for one in parts) else parts
 
 

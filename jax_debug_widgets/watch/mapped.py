@@ -17,27 +17,49 @@ Leaves = list[tuple[str, Any]]
 """Path and variable of each leaf of a tree; of a literal without variables."""
 
 _MAPS = re.compile(r"(tree_)?map(_with_path)?")
+_COLLECTIVES = re.compile(r"p(mean|sum|max|min)")
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def trees_of(node: ast.expr) -> list[ast.expr]:
-    """The trees that `jax.tree.map(f, ...)` goes through together; none where it is no such call."""
+    """The trees that `jax.tree.map(f, ...)` or `lax.pmean(tree, ...)` goes through; none where it is no such call."""
     if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
         return []
-    return node.args[1:] if _MAPS.fullmatch(ast.unparse(node.func).rpartition(".")[2]) else []
+    called = ast.unparse(node.func).rpartition(".")[2]
+    return node.args[1:] if _MAPS.fullmatch(called) else node.args[:1] if _COLLECTIVES.fullmatch(called) else []
 
 
 def by_leaf(body: Body, members: Sequence[int], leaves: Leaves) -> list[list[int]]:
     """The equations for each of these leaves; none where they are not those of the tree."""
+    for parts in (_apart(body, members), _one_by_one(body, members)):
+        if len(parts) == len(leaves) and all(
+            variable is None or variable in _taken_by(body, part)
+            for (_, variable), part in zip(leaves, parts, strict=True)
+        ):
+            return parts
+    return []
+
+
+def _one_by_one(body: Body, members: Sequence[int]) -> list[list[int]]:
+    """These equations in parts that begin with the same operation."""
     parts: list[list[int]] = []
     for number in members:
         if not parts or operation_of(body, number) == operation_of(body, members[0]):
             parts.append([])
         parts[-1].append(number)
-    is_it = len(parts) == len(leaves) and all(
-        variable is None or variable in _taken_by(body, part) for (_, variable), part in zip(leaves, parts, strict=True)
-    )
-    return parts if is_it else []
+    return parts
+
+
+def _apart(body: Body, members: Sequence[int]) -> list[list[int]]:
+    """These equations in parts of which none takes anything of another: `pmean` adds all leaves first, and then divides."""
+    parts: list[list[int]] = []
+    for number in members:
+        made = {body.makers[atom][1] for atom in _taken_by(body, [number]) if atom in body.makers}
+        joined = [one for one in parts if not made.isdisjoint(one)]
+        place = parts.index(joined[0]) if joined else len(parts)
+        parts = [one for one in parts if one not in joined]
+        parts.insert(place, [*(each for one in joined for each in one), number])
+    return parts
 
 
 def in_order_of(body: Body, parts: Sequence[list[int]], leaves: Leaves) -> list[Any]:

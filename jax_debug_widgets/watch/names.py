@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from jax_debug_widgets.watch.arguments import Argument, arguments
@@ -17,6 +18,7 @@ from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances, may_be_several
 from jax_debug_widgets.watch.mentions import is_part, texts_of
+from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Span, is_library
 from jax_debug_widgets.watch.takers import place_in_return
 from jax_debug_widgets.watch.trees import Trees
@@ -110,7 +112,6 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
 
 def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:
     parameters = body.around.given.parameters if body.around.given else ()
-    trees = Trees(body, taken, parameters, lambda number: _given_back(body, number, wanted))
     found: list[Assignment] = []
     executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
     for call, members, forward in _calls(body, wanted):
@@ -126,9 +127,17 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
             if repeats and is_taken_apart and any(may_be_several(body, call, part) for part in parts):
                 continue
             executions += [(part, found[-1], values) for part in parts]
-    for part, one, values in sorted(executions, key=_end):
-        values.extend(trees.assigned(one.call, one.statement, part))
-    return [_with_paths(one, trees) for one in found]
+    executions.sort(key=_end)
+    handed_on = HandedOn()
+    while True:
+        trees, known = Trees(body, taken, parameters, partial(_given_back, body, wanted), handed_on), len(handed_on)
+        for part, one, values in executions:
+            values.extend(trees.assigned(one.call, one.statement, part))
+        if len(handed_on) == known:
+            return [_with_paths(one, trees) for one in found]
+        handed_on.begin_anew()
+        for _, _, values in executions:
+            values.clear()
 
 
 def _is_mingled(one: Assignment) -> bool:
@@ -147,7 +156,7 @@ def _with_paths(one: Assignment, trees: Trees) -> Assignment:
     return replace(one, values=values)
 
 
-def _given_back(body: Body, number: int, wanted: Callable[[str], bool]) -> dict[int, str]:
+def _given_back(body: Body, wanted: Callable[[str], bool], number: int) -> dict[int, str]:
     """Where each result of a `shard_map` is in what its function returns, as far as the names in there tell; JAX does not."""
     equation = body.equations[number]
     if equation.primitive.name != "shard_map":

@@ -63,7 +63,7 @@ def _whole(
     found = _without_tangents(body, escaping)
     if isinstance(statement.value, ast.ListComp) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
-    before = {one: _before_lanes_moved(body, one) for one in found}
+    before = {one: before_lanes_moved(body, one) for one in found}
     if len({number for _, number, _ in before.values()}) == 1:
         return sorted(found, key=lambda one: before[one][2])
     if len(found) > 1:
@@ -76,7 +76,7 @@ def _whole(
     return _in_order_of_use(body, found, set(members))
 
 
-def _before_lanes_moved(body: Body, one: Made) -> Made:
+def before_lanes_moved(body: Body, one: Made) -> Made:
     """What a value was before `vmap` has moved its lanes to where they are asked for."""
     while body.equations[one[1]].primitive.name == "transpose":
         before = body.makers.get(body.equations[one[1]].invars[0])

@@ -33,6 +33,7 @@ class Seen:
       names: all that has a name there; `scopes`, `primitives`: the named scopes and primitives of all values, where some
         pattern was no name.
       places: file, range and name of each value that has one there, and whether it is watched.
+      keys: file, range and name of each argument that is a typed PRNG key.
       mingled: file and range of what computes several values of which nothing tells which name they have.
       functions: file and name of each function that was traced for them.
       matched: pattern -> the sites of the values that it has found; none where all are untaken.
@@ -48,6 +49,7 @@ class Seen:
     scopes: dict[str, None] = field(default_factory=dict)
     primitives: dict[str, None] = field(default_factory=dict)
     places: dict[tuple[str, Span, str], bool] = field(default_factory=dict)
+    keys: set[tuple[str, Span, str]] = field(default_factory=set)
     mingled: set[tuple[str, Span]] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
     matched: dict[str, set[int]] = field(default_factory=dict)
@@ -87,7 +89,7 @@ class Seen:
 
     def _why_without_values(self, name: str) -> str:
         """See `told.without_values`; notes are asked for while programs run, so that is looked up once."""
-        key = name, len(self.functions) + len(self.places)
+        key = name, len(self.functions) + len(self.places) + len(self.keys)
         if key not in self._reasons:
             self._reasons[key] = without_values(name, self)
         return self._reasons[key]

@@ -55,6 +55,7 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
     """The names in `file`, as far as the programs in `seen` have shown them; a tree comes before its leaves."""
     source = source_of(file)
     known: dict[Span, dict[str, bool]] = {}
+    keys = [(span, name) for its_file, span, name in (seen.keys if seen else ()) if its_file == file]
     for (its_file, span, name), watched in seen.places.items() if seen else ():
         if its_file == file:
             known.setdefault(span, {})[name] = watched
@@ -74,13 +75,16 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
             why = "" if any(values.values()) else NOT_WATCHED
             found[name, span] = NamedPlace(name, _in_characters(source, span), why)
             found |= _leaves(source, name, span, values)
+    for span, name in sorted(keys):
+        found[name, span] = NamedPlace(name, _in_characters(source, span), IS_KEY)
     return source, list(found.values())
 
 
 def without_values(name: str, seen: Seen) -> str:
     """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name."""
+    name = name.replace('"', "'")
     for file in sorted({file for file, _ in seen.functions if not is_library(file)}):
-        if not any(name in line for line in source_of(file).lines):
+        if not any(_root_of(name) in line for line in source_of(file).lines):
             continue
         _, places = named_places(file, seen)
         for place in sorted(places, key=lambda one: one.why in (NOT_COMPILED, UNJITTED)):  # The least that can be said.

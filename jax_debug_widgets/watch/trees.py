@@ -9,17 +9,20 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets.watch.arguments import Argument
-from jax_debug_widgets.watch.body import Body, Call, Made, Outer, outer_of, type_of
+from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.parts import assigned
 from jax_debug_widgets.watch.pushed import pushed
+from jax_debug_widgets.watch.returned import put_together
+from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
@@ -35,8 +38,9 @@ class Trees:
         arguments: Iterable[Argument],
         parameters: Container[str],
         given_back: Callable[[int], dict[int, str]],
+        handed_on: HandedOn,
     ) -> None:
-        self._body, self._given_back = body, given_back
+        self._body, self._given_back, self._handed_on = body, given_back, handed_on
         self._leaves: dict[tuple[Outer, str], Leaves] = {}
         self._told: dict[tuple[Outer, str], dict[Any, str]] = {}
         """What is known of the leaves of a tree since something went through it: by the frames around it and its name."""
@@ -53,6 +57,11 @@ class Trees:
 
     def assigned(self, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
         """What one execution of a statement assigns, each name with what it is."""
+        for target in statement.targets:
+            for name, _ in _plain(target):
+                is_numbered = (call.outer, name) in self._numbered
+                leaves = self._of(call.outer, members[0], name)
+                self._handed_on.follow(self._body, call, name, members, leaves, is_numbered=is_numbered)
         mapped = self._mapped(call, statement, members)
         values = mapped or pushed(self._body, call, statement, members)
         values = values or list(assigned(self._body, call, statement, members))
@@ -73,8 +82,7 @@ class Trees:
         if not trees or not all(self._body.levels[one][call.depth].maps for one in members):
             return []
         named = [ast.unparse(one) for one in trees]
-        known = [self._of(call.outer, members[0], one) for one in named if (call.outer, one) not in self._numbered]
-        for leaves in [*known, *(self._literal(call, one) for one in trees)]:
+        for leaves in [self._gone_through(call, members, one) for one in trees]:
             parts = by_leaf(self._body, members, leaves)
             if not parts:
                 continue
@@ -116,14 +124,22 @@ class Trees:
             for name, part in _plain(target):
                 own = [one for one in values if is_part(one[0], name)]
                 if _is_numbered([(full.removeprefix(name), made) for full, made in own]):
-                    paths = self._paths(call, statement.value, part, members, [made for _, made in own])
+                    by = {made[0]: made for _, made in own}
+                    paths = (
+                        [(path, by[one]) for one, path in self._handed_on.paths(by).items()]
+                        or self._paths(call, statement.value, part, members, [*by.values()])
+                        or self._handed_on.as_before(self._body, call, name, members, by.values())
+                    )
                     renamed = {made: f"{name}{path}" for path, made in paths}
                     values = [(renamed.get(made, old) if (old, made) in own else old, made) for old, made in values]
                     own = [(full, made) for made, full in renamed.items()] or own
                     self._numbered.discard((call.outer, name))
                     if not paths:
                         self._numbered.add((call.outer, name))
-                self._keep(call.outer, name, [(full.removeprefix(name), made[0]) for full, made in own])
+                told = [(full.removeprefix(name), made) for full, made in own]
+                if told and (call.outer, name) not in self._numbered:
+                    self._handed_on.note(call, name, members, told)
+                self._keep(call.outer, name, [(path, made[0]) for path, made in told])
         return values
 
     def _keep(self, outer: Outer, name: str, leaves: Leaves) -> None:
@@ -155,7 +171,7 @@ class Trees:
             if len(leaves) > len(made):
                 leaves = [leaf for leaf in leaves if f"{tree}{leaf[0]}" in self._parameters]
             paths = (
-                _mapped(leaves or self._literal(call, one), made)
+                _mapped(leaves or self._gone_through(call, members, one), made)
                 if own.maps
                 else self._alike(leaves, made, set(members))
             )
@@ -192,8 +208,28 @@ class Trees:
         users = [[number for number in uses.get(one[0], ()) if number not in inside] for one in made]
         return len({self._body.levels[min(own)] if own else () for own in users}) == 1
 
-    def _literal(self, call: Call, node: ast.expr) -> Leaves:
-        return [(part.path, None) for part in leaves_of(node, self._body.source(call.file).fields)]
+    def _gone_through(self, call: Call, members: list[int], node: ast.expr) -> Leaves:
+        """The leaves of a tree through which these equations go leaf by leaf; none where they have numbers."""
+        parts = leaves_of(node, self._body.source(call.file).fields)
+        if parts:
+            own = [(one.path, self._gone_through(call, members, one.value) or [("", None)]) for one in parts]
+            return [(path + inner, variable) for path, leaves in own for inner, variable in leaves]
+        if isinstance(node, ast.Call):
+            return self._of_call(replace(call, span=span_of(node)), members, node)
+        tree = ast.unparse(node)
+        return [] if (call.outer, tree) in self._numbered else self._of(call.outer, members[0], tree)
+
+    def _of_call(self, call: Call, members: list[int], node: ast.Call) -> Leaves:
+        """The leaves of what a call gives to these equations, in the order in which they take them."""
+        makers, inner = self._body.makers, self._body.calls.get(call, [])
+        atoms = [atom for number in members for atom in self._body.equations[number].invars if is_array(atom)]
+        made = [one for atom in dict.fromkeys(atoms) if (one := makers.get(atom)) and one[1] in inner]
+        forward = [one for one in made if not self._body.uses.transposed[one[1]]]
+        is_beside_gradient = len(forward) == 1 < len(made) and differentiating(self._body, inner[0], call.depth)
+        if not is_beside_gradient:
+            return [(path, one[0]) for path, one in self._paths(call, node, None, inner, made)]
+        gradient = self._paths(call, node, 1, inner, [one for one in made if one not in forward])
+        return [("[0]", forward[0][0]), *((f"[1]{path}", one[0]) for path, one in gradient)]
 
     def _returned(
         self, call: Call, part: int | None, members: list[int], made: Sequence[Made]
@@ -208,11 +244,22 @@ class Trees:
             if not 0 <= part < len(node.elts):
                 return []
             node, part = node.elts[part], None
-        if part is None and isinstance(node, ast.Name):
-            own = {one[0]: one for one in made}
-            found = [(path, own[one]) for path, one in self._leaves.get((outer, node.id), []) if one in own]
-            return found if len(found) == len(made) else []
-        inner = Call(outer, self._body.levels[members[0]][call.depth + 1].file, span_of(node))
+        file = self._body.levels[members[0]][call.depth + 1].file
+        if part is None:
+
+            def leaves(node: ast.expr) -> Leaves:
+                name = ast.unparse(node)
+                if not isinstance(node, ast.Call):
+                    return [] if (outer, name) in self._numbered else self._leaves.get((outer, name), [])
+                inner = Call(outer, file, span_of(node))
+                within = [one for one in self._body.calls.get(inner, ()) if one in members]
+                given = [one for one in made if one[1] in within]
+                return [(path, one[0]) for path, one in self._paths(inner, node, None, within, given)]
+
+            found = put_together(self._body, node, (function, file, outer), members, made, leaves)
+            if found or isinstance(node, ast.Name):
+                return found
+        inner = Call(outer, file, span_of(node))
         within = [one for one in self._body.calls.get(inner, ()) if one in members]
         return self._paths(inner, node, part, within, made)
 
@@ -251,7 +298,9 @@ class Trees:
 
 
 def _is_numbered(leaves: Sequence[tuple[str, Any]]) -> bool:
-    return [path for path, _ in leaves] == [f"[{number}]" for number in range(len(leaves))]
+    """Whether numbers stand for paths: for those of all leaves, or beside fields, where they can be none."""
+    numbers = [path == f"[{number}]" for number, (path, _) in enumerate(leaves)]
+    return all(numbers) or (any(numbers) and any(path.startswith((".", "['")) for path, _ in leaves))
 
 
 def _mapped(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:

@@ -17,7 +17,8 @@ from jax_debug_widgets._jax.watch_tap import Taken
 from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
-from jax_debug_widgets.watch.body import Body
+from jax_debug_widgets.watch.arguments import arguments
+from jax_debug_widgets.watch.body import Body, is_key
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.price import Work
@@ -121,6 +122,7 @@ class ProgramWatcher:
         """See `_jax.watching.Watcher`."""
         body = Body(jaxpr, place, around)
         named = named_values(body, self._wants_file, self._seen.mingled)
+        self._seen.keys.update((one.file, one.span, one.name) for one in arguments(body, self._wants_file, is_key))
         chosen = self._chosen(body, named)
         holds = self._condition.within(named) if self._condition else None
         if self._condition and chosen:
@@ -196,9 +198,10 @@ class ProgramWatcher:
             statistics = (*statistics, *histogram.NAMES)
         is_whole = self._watch.values and aval.size > 1
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
+        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
         if axes:
             statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
-        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
+            dtypes = (*dtypes, lanes.dtype_of(aval, axes))
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
         sizes = tuple(aval.shape[axis] for axis in axes)

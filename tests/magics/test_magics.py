@@ -224,6 +224,26 @@ def test_it_works_below_another_cell_magic(ours, cell):
     assert texts() == ["x 1.0"]
 
 
+@pytest.mark.parametrize(
+    "cell", ["%time {}", "y = %time {}", "%%time\n{}", "get_ipython().run_line_magic('time', '{}')"]
+)
+def test_a_timed_call_without_effects_is_listed_as_one_that_is_not_timed(ours, cell):
+    ours.run("still = jax.jit(lambda x: x * 2)")
+    listed = []
+    for written in ("{}", cell):
+        outcome = ours.run("%%jaxdebug --no-echo\n" + written.format("jnp.sum(still(1.)) + 1"))
+        assert outcome.error == "None"
+        listed.append([(call.name, call.state) for call in last_run().calls])
+    assert listed[0] == listed[1] != []
+    assert "Wall time" in outcome.stdout
+
+
+def test_what_timeit_measures_is_left_as_it_is(ours):
+    ours.run("still = jax.jit(lambda x: x * 2)")
+    assert ours.run("%%jaxdebug --no-echo\n%timeit -q -n 3 -r 1 still(1.)\nstill(2.)").error == "None"
+    assert [call.name for call in last_run().calls] == ["still(2.0)"]
+
+
 def test_it_works_when_called_by_name(ours):
     ours.run("get_ipython().run_cell_magic('jaxdebug', '--no-echo', 'f(1.)\\ny = 3')")
     assert texts() == ["x 1.0"]

@@ -173,6 +173,33 @@ def test_what_has_no_lanes_says_so(watched):
     assert any("'lanes/hh'" in note and "Did you mean 'h'" in note for note in run.status().notes)
 
 
+def test_a_statistic_that_lanes_do_not_have_is_answered_with_those_they_have(watched):
+    run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/h,lanes/total")
+    with pytest.raises(KeyError, match="total is one number a lane and has no 'mean'; it has value"):
+        _ = run["total"].lanes["mean"]
+    with pytest.raises(KeyError, match=f"h is told by lane and has no 'value'; it has {', '.join(STATISTICS)}"):
+        _ = run["h"].lanes["value"]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@pytest.mark.parametrize("looped", [False, True], ids=["straight", "in a loop"])
+def test_integers_of_lanes_are_told_to_the_last_digit(watched, dtype, looped):
+    first = np.arange(2**24 + 1, 2**24 + 1 + LANES, dtype=dtype)
+
+    def count(x):
+        def step(x, _):
+            n = x + dtype(2)
+            return n, None
+
+        return lax.scan(step, x, length=40)[0] if looped else step(x, None)[0] * dtype(3)
+
+    run = watched(jax.jit(jax.vmap(count)), first, watch="lanes/n")
+    told = run["n"].lanes["value"]
+    assert told.shape == (40 if looped else 1, LANES)
+    for step, row in enumerate(told):
+        np.testing.assert_array_equal(row, first + dtype(2 * step + 2))
+
+
 def test_lanes_beside_whole_values_histograms_and_a_condition(watched):
     program = jax.jit(jax.vmap(model, (None, 0)))
     run = watched(program, W, XS, watch="h,c", lanes=True, values=True, histograms=True, when="h.max() > 0")

@@ -132,3 +132,53 @@ def test_the_leaves_of_a_gradient_in_shard_map_have_their_paths(watched, agrees)
     for name, leaf in wanted.items():
         for device in range(4):
             agrees(run[f"g['{name}']"], leaf, device)
+
+
+def lost(params, xs):
+    t = jnp.tanh(xs @ params["w"]) * params["b"][None]
+    return ((t + xs @ params["a"]) ** 2).mean()
+
+
+def averaged(params, xs):
+    grads = lax.pmean(jax.grad(lost)(params, xs), "d")
+    return grads
+
+
+def averaged_with_the_value(params, xs):
+    loss, grads = lax.pmean(jax.value_and_grad(lost)(params, xs), "d")
+    return loss, grads
+
+
+def averaged_as_a_pair(params, xs):
+    loss, g = jax.value_and_grad(lost)(params, xs)
+    mean, grads = lax.pmean((loss, g), axis_name="d")
+    return mean, grads
+
+
+def added_leaf_by_leaf(params, xs):
+    grads = jax.tree.map(lambda g: lax.psum(g, "d") / 4, jax.grad(lost)(params, xs))
+    return grads
+
+
+def averaged_and_mapped(params, xs):
+    grads = jax.tree.map(lambda g, p: g + 0.1 * p, lax.pmean(jax.grad(lost)(params, xs), "d"), params)
+    return grads
+
+
+@since_9
+@pytest.mark.parametrize("is_checked", [True, False], ids=["varying types", "as before"])
+@pytest.mark.parametrize(
+    "step",
+    [averaged, averaged_with_the_value, averaged_as_a_pair, added_leaf_by_leaf, averaged_and_mapped],
+    ids=lambda one: one.__name__,
+)
+def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watched, agrees):
+    # Two of one type, which the backward pass makes in another order.
+    params = {"w": W, "b": jnp.arange(3.0), "a": W * 2 + 1}
+    mapped = jax.jit(jax.shard_map(step, mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P(), check_vma=is_checked))
+    run = watched(mapped, params, XS)
+    result = mapped(params, XS)
+    assert not any(name.startswith("grads[0]") for name in run.values)
+    for name, leaf in (result[-1] if isinstance(result, tuple) else result).items():
+        for device in range(4):
+            agrees(run[f"grads['{name}']"], leaf, device)

@@ -16,7 +16,7 @@ from jax import lax
 import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import named_places
 from jax_debug_widgets.watch.seen import UNCOMPILED
-from jax_debug_widgets.watch.told import RULE, SEVERAL, UNJITTED
+from jax_debug_widgets.watch.told import IS_KEY, RULE, SEVERAL, UNJITTED
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.array([0.5, -0.25, 0.0], np.float32)
@@ -587,6 +587,27 @@ def test_of_a_name_in_the_source_that_has_no_values_the_reason_is_told(name, why
     assert missing.startswith("Nothing to watch is called 'nosuch'")
     line = f.__wrapped__.__code__.co_firstlineno + 1 + ["width", "same", "rows", "others", "keys"].index(name) + 1
     assert told == f"{name!r} (line {line}) has no values: {why}."
+
+
+def test_of_arguments_that_are_keys_the_reason_is_told():
+    @jax.jit
+    def f(key, state):
+        def step(carry, _):
+            own, x = carry
+            return (own, x + jax.random.normal(own, x.shape)), None
+
+        return lax.scan(step, (key, X), length=2)[0][1] + jax.random.normal(state["key"], X.shape)
+
+    with jdw.capture(watch='key,own,state["key"],x') as run:
+        f(jax.random.key(0), {"key": jax.random.key(1)})
+    jax.effects_barrier()
+    line = f.__wrapped__.__code__.co_firstlineno + 1
+    why = "has no values: a PRNG key: there are no numbers in it."
+    told = {f"'key' (line {line}) {why}", f"'own' (line {line + 2}) {why}", f"\"state['key']\" (line {line}) {why}"}
+    assert {*run.status().notes} == told
+    assert run["x"]["mean"].size == 2
+    _, places = named_places(__file__, run.watch_seen())
+    assert {"key", "own", "state['key']"} <= {one.name for one in places if one.why == IS_KEY}
 
 
 @pytest.mark.parametrize(

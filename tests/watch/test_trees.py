@@ -28,6 +28,7 @@ def since_9(reason):
 
 no_paths = since_9("what a loop returns has no paths (ARCHITECTURE.md, Limits)")
 of_first_caller = since_9("what `jnp.where` computes inside says that it comes from where that was first called")
+drawn_twice = since_9("what a second `jax.random.normal` computes says that it comes from the first")
 X = jax.random.normal(jax.random.key(0), (4, 3))
 Y = jax.random.normal(jax.random.key(1), (4, 1))
 
@@ -162,6 +163,58 @@ def counted(state):
 @jax.jit
 def counted_by_a_lambda(state):
     return lax.fori_loop(0, 3, lambda _, state: train_step(state, X, Y)[0], state)
+
+
+BATCHES = [(X, Y), (X + 1, Y), (X * 2, Y - 1)]
+
+
+@jax.jit
+def unrolled(state):
+    for x, y in BATCHES:
+        state, loss = train_step(state, x, y)
+    return sum(map(jnp.sum, jax.tree.leaves(state)), loss)
+
+
+@jax.jit
+def unrolled_in_place(state):
+    for x, y in BATCHES:
+        _, grads = gradients(state, x, y)
+        state = state.apply_gradients(grads=grads)
+    return state
+
+
+@struct.dataclass
+class Momenta:
+    params: Any
+    mean: Any
+    square: Any
+    count: Any
+
+
+def with_momenta(state, x, y):
+    grads = jax.grad(lambda params: ((STATE.apply_fn({"params": params}, x) - y) ** 2).mean())(state.params)
+    mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.mean, grads)
+    square = jax.tree.map(lambda s, g: 0.99 * s + 0.01 * g**2, state.square, grads)
+    params = jax.tree.map(lambda p, m, s: p - 0.1 * m / (1e-3 + jnp.sqrt(s)), state.params, mean, square)
+    return state.replace(square=square, params=params, mean=mean, count=state.count + 1)
+
+
+@jax.jit
+def unrolled_momenta(state):
+    for x, y in BATCHES:
+        state = with_momenta(state, x, y)
+    return optax.tree.norm(state.params)
+
+
+@jax.jit
+def unrolled_parameters(params):
+    optimiser = optax.adam(1e-2)
+    opt_state = optimiser.init(params)
+    for x, y in BATCHES:
+        grads = jax.grad(lambda params, x, y: ((STATE.apply_fn({"params": params}, x) - y) ** 2).mean())(params, x, y)
+        updates, opt_state = optimiser.update(grads, opt_state, params)
+        params = optax.apply_updates(params, updates)
+    return optax.tree.norm(params)
 
 
 @jax.jit
@@ -311,6 +364,98 @@ def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
     agrees(run["pair.second"], X - 1)
     agrees(run["pair.first"], X * 5)
     assert not {"odd.one", "odd.two"}.intersection(run.values)
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize("root", ["state", "grads"])
+@pytest.mark.parametrize("program", [unrolled, unrolled_in_place, unrolled_momenta], ids=lambda one: one.__name__)
+def test_what_only_the_next_round_of_a_python_loop_takes_has_its_paths(program, root):
+    zeros = jax.tree.map(jnp.zeros_like, STATE.params)
+    state = Momenta(STATE.params, zeros, zeros, jnp.zeros(())) if program is unrolled_momenta else STATE
+    _, paths = assert_named(lambda: program(state), root)
+    leaves = {jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(STATE.params)}
+    if root == "grads":
+        assert paths == leaves
+    else:
+        assert paths >= {f".params{path}" for path in leaves}
+
+
+def test_parameters_that_only_the_next_round_takes_have_their_paths():
+    _, paths = assert_named(lambda: unrolled_parameters(STATE.params), "params")
+    assert paths == {jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(STATE.params)}
+
+
+def test_rounds_that_take_turns_have_no_others_paths():
+    @jax.jit
+    def f(state):
+        for number in range(3):
+            kept = state["a"] if number % 2 else state["b"]
+            state = jax.tree.map(lambda leaf, kept=kept: jnp.sin(leaf + kept), state)
+        return state
+
+    assert_named(lambda: f({"a": X, "b": X + 1}), "state")
+
+
+class Particle(NamedTuple):
+    pos: Any
+    vel: Any
+    mass: Any
+    charge: Any
+
+
+def sown(key):
+    one, other = jax.random.split(key)
+    return Particle(
+        vel=jax.random.normal(one, (3,)), pos=jax.random.normal(other, (3,)), charge=jnp.zeros(()), mass=jnp.ones(())
+    )
+
+
+def sown_by_names(key):
+    pos = jax.random.normal(key, (3,))
+    mass = (pos**2).sum()
+    return Particle(pos, jnp.tanh(pos), mass, charge=mass + 1)
+
+
+def sown_by_a_helper(key):
+    particle = sown_by_names(key)
+    particle = particle._replace(vel=particle.vel * 2)
+    return particle
+
+
+def run_on(particle):
+    def step(p, _):
+        return p._replace(pos=p.pos + p.vel), (p.pos.sum(), p.mass)
+
+    return lax.scan(step, particle, length=2)
+
+
+def mapped_twice(particle):
+    twice = jax.tree.map(lambda leaf: leaf * 2, particle)
+    return optax.tree.norm(twice)
+
+
+def taken_in_a_helper(particle):
+    return particle.pos.sum() + (particle.vel.sum() * particle.mass + particle.charge).sum()
+
+
+@pytest.mark.parametrize("use", [run_on, mapped_twice, taken_in_a_helper], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "sow",
+    [pytest.param(sown, marks=drawn_twice), sown_by_names, sown_by_a_helper],
+    ids=lambda one: one.__name__,
+)
+@pytest.mark.parametrize("over", [jax.vmap, lambda f: f], ids=["vmap", "one"])
+def test_what_a_function_puts_together_has_its_fields(over, sow, use):
+    keys = jax.random.split(jax.random.key(3), 4)
+
+    @jax.jit
+    def program(keys):
+        fresh = over(sow)(keys)
+        return use(fresh)
+
+    _, paths = assert_named(lambda: program(keys if over is jax.vmap else keys[0]), "fresh")
+    constants = {".mass", ".charge"} if sow is sown and over is not jax.vmap else set()
+    assert paths == {".pos", ".vel", ".mass", ".charge"} - constants  # Of which there are no operations.
 
 
 def test_classes_of_one_name_that_differ_have_no_fields(watched):
