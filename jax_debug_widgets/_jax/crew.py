@@ -57,8 +57,8 @@ _call: Any = intrinsic(_call_address)
 @njit
 def _ask(frame: Any, function: int, first: Any, second: Any) -> bool:
     """Call a function of XLA's that takes the context of a call and some words; whether it could do what it was asked."""
-    arguments = np.zeros(5, np.uint64)
-    arguments[0], arguments[2], arguments[3], arguments[4] = 40, frame[CONTEXT], first, second
+    arguments = np.empty(5, np.uint64)
+    arguments[0], arguments[1], arguments[2], arguments[3], arguments[4] = 40, 0, frame[CONTEXT], first, second
     api = words(frame[API], _NUM_THREADS + 1)
     error = _call(api[function], np.uint64(arguments.ctypes.data))
     if error:
@@ -70,7 +70,7 @@ def _ask(frame: Any, function: int, first: Any, second: Any) -> bool:
 @njit
 def _threads_of(frame: Any) -> int:
     """How many threads XLA has; 0 if it does not say."""
-    count = np.zeros(1, np.int64)
+    count = np.empty(1, np.int64)
     return count[0] if _ask(frame, _NUM_THREADS, np.uint64(count.ctypes.data), np.uint64(0)) else 0
 
 

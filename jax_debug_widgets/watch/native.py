@@ -88,8 +88,9 @@ def _operate(number: int, x: Any, y: Any, out: Any, count: int) -> None:  # noqa
 
 
 @njit
-def _take_in(number: int, x: Any, size: int, b: int, start: int, out: Any, count: int) -> None:
+def _take_in(number: int, source: Any, size: int, b: int, start: int, out: Any, count: int) -> None:
     """A block of an operand, from element `start` of the result on; `b` as in `Chain.code`."""
+    x = carray(pointer(source), (size,), np.float32)
     if number == _FILL:
         value = x[b]
         for i in range(count):
@@ -128,61 +129,38 @@ def _floats(address: Any) -> Any:
 def _run_part(job: Any, part: int) -> None:
     """Run a chain on a part of its arrays, block by block, and take in its watched results: those that are odd as such."""
     told = words(job, _JOB_WORDS)
-    steps, watched, size, length = (
-        _number(told[_STEPS]),
-        _number(told[_WATCHED]),
-        _number(told[_SIZE]),
-        _number(told[_LENGTH]),
-    )
+    steps, watched, length = _number(told[_STEPS]), _number(told[_WATCHED]), _number(told[_LENGTH])
     code = carray(pointer(told[_CODE]), (steps, 5), np.int32)
     sources, sizes = words(told[_SOURCES], steps), words(told[_SIZES], steps)
     is_odd = carray(pointer(told[_IS_ODD]), (watched,), np.int64)
-    row = np.uint64(8 * part * watched)
-    ends = carray(pointer(told[_ENDS] + row * np.uint64(ENDS)), (watched, ENDS), np.int64)
-    sums = carray(pointer(told[_SUMS] + row * np.uint64(SUMS)), (watched, SUMS), np.float64)
-    seen = carray(pointer(told[_SEEN] + row * np.uint64(ODD)), (watched, ODD), np.float64)
-    for number in range(watched):
-        begin(ends[number], sums[number])
-        begin_odd(seen[number])
+    before = np.uint64(8 * part * watched)
+    ends = carray(pointer(told[_ENDS] + before * np.uint64(ENDS)), (watched, ENDS), np.int64)
+    sums = carray(pointer(told[_SUMS] + before * np.uint64(SUMS)), (watched, SUMS), np.float64)
+    seen = carray(pointer(told[_SEEN] + before * np.uint64(ODD)), (watched, ODD), np.float64)
+    for row in range(watched):
+        begin(ends[row], sums[row])
+        begin_odd(seen[row])
     registers = np.empty((steps, BLOCK), np.float32)
-    places = np.empty(steps, np.uint64)
-    stop = min(size, (part + 1) * length)
+    places = np.empty(steps, np.uint64)  # The address of what is in each register: there, or in a source itself.
+    stop = min(_number(told[_SIZE]), (part + 1) * length)
     for start in range(part * length, stop, BLOCK):
-        _run_block(code, sources, sizes, start, min(stop - start, BLOCK), registers, places, is_odd, ends, sums, seen)
-
-
-@njit
-def _run_block(
-    code: Any,
-    sources: Any,
-    sizes: Any,
-    start: int,
-    count: int,
-    registers: Any,
-    places: Any,
-    is_odd: Any,
-    ends: Any,
-    sums: Any,
-    seen: Any,
-) -> None:
-    """The same of one block. `places` are the addresses of what is in each register: there, or in a source itself."""
-    for step in range(len(code)):
-        number, a, b, place, row = code[step, 0], code[step, 1], code[step, 2], code[step, 3], code[step, 4]
-        if number == _LOAD:
-            places[place] = sources[a] + np.uint64(4 * start)
-        else:
-            result = registers[place]
-            if number <= _FILL:
-                size = _number(sizes[a])
-                _take_in(number, carray(pointer(sources[a]), (size,), np.float32), size, b, start, result, count)
+        count = min(stop - start, BLOCK)
+        for step in range(steps):
+            number, a, b, place, row = code[step, 0], code[step, 1], code[step, 2], code[step, 3], code[step, 4]
+            if number == _LOAD:
+                places[place] = sources[a] + np.uint64(4 * start)
             else:
-                _operate(number, _floats(places[a]), _floats(places[b]), result, count)
-            places[place] = np.uint64(result.ctypes.data)
-        if row >= 0 and is_odd[row]:
-            see_odd(_floats(places[place]), count, seen[row])
-        elif row >= 0:
-            bits = carray(pointer(places[place]), (BLOCK,), np.int32)
-            see(_floats(places[place]), bits, count, ends[row], sums[row])
+                result = registers[place]
+                if number <= _FILL:
+                    _take_in(number, sources[a], _number(sizes[a]), b, start, result, count)
+                else:
+                    _operate(number, _floats(places[a]), _floats(places[b]), result, count)
+                places[place] = np.uint64(result.ctypes.data)
+            if row >= 0 and is_odd[row]:
+                see_odd(_floats(places[place]), count, seen[row])
+            elif row >= 0:
+                bits = carray(pointer(places[place]), (BLOCK,), np.int32)
+                see(_floats(places[place]), bits, count, ends[row], sums[row])
 
 
 _TASK = "jax_debug_widgets_run_parts"
