@@ -353,6 +353,7 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
     assert len(numbers.split(",")) == 2
     assert own[0].index("In [") == head.index("place")
 
+    of_others = last_run()._session.switches.muted()
     assert "Did you mean layer['w']?" in ours.run("%jaxdebug mute layers['w']").stderr
     ours.run(f"%jaxdebug mute {numbers}, layer['w']")
     lines = ours.run("%jaxdebug sites").stdout.splitlines()
@@ -360,7 +361,7 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
         "h": "muted", "layer['w']": "muted", "grad/h": "on"
     }  # fmt: skip
     ours.run(f"%jaxdebug unmute {numbers} {own[0].split('  ')[-2].strip()}, layer['w']")
-    assert not last_run()._session.switches.muted()
+    assert last_run()._session.switches.muted() == of_others
 
 
 def test_a_site_that_is_none_is_refused(ours):
