@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from jax_debug_widgets._jax.ffi import API, CONTEXT, words
+from jax_debug_widgets._jax.ffi import API, CONTEXT, atomic_add, words
 
 _NEXT, _DONE, _PARTS, _USERS, WORK = range(5)
 """A job, in words of 8 bytes: the next part that nobody has taken, how many are done, how many there are, how many threads
@@ -26,18 +26,6 @@ _DESTROY_ERROR, _SCHEDULE, _NUM_THREADS = 8, 17, 18
 _allocate: Any = types.ExternalFunction("malloc", types.uint64(types.uint64))
 _free: Any = types.ExternalFunction("free", types.void(types.uint64))
 _yield: Any = types.ExternalFunction("sched_yield", types.int32())
-
-
-def _atomic_add(_typing: Any, _address: Any, _value: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        address, value = arguments
-        return builder.atomic_rmw("add", builder.inttoptr(address, ir.IntType(64).as_pointer()), value, "seq_cst")
-
-    return types.int64(types.uint64, types.int64), emit
-
-
-_add: Any = intrinsic(_atomic_add)
-"""Add to a word; what it was before. One step that no other thread gets into."""
 
 
 def _call_address(_typing: Any, _function: Any, _argument: Any) -> Any:
@@ -77,7 +65,7 @@ def _threads_of(frame: Any) -> int:
 @njit
 def _leave(job: Any) -> None:
     """This thread looks at a job no more; the last one takes its memory back."""
-    if _add(job + np.uint64(8 * _USERS), -1) == 1:
+    if atomic_add(job + np.uint64(8 * _USERS), -1) == 1:
         _free(job)
 
 
@@ -102,12 +90,12 @@ def do_together(frame: Any, task: Any, job: Any) -> None:
     parts, users = np.int64(words(job, WORK)[_PARTS]), job + np.uint64(8 * _USERS)
     helpers = min(_threads_of(frame), parts) - 1 if parts > 1 else 0
     for _ in range(helpers):
-        _add(users, 1)
+        atomic_add(users, 1)
         if not _ask(frame, _SCHEDULE, task, job):
-            _add(users, -1)
-    _add(users, 1)  # This thread is at work twice, and waits for the others in between.
+            atomic_add(users, -1)
+    atomic_add(users, 1)  # This thread is at work twice, and waits for the others in between.
     _call(task, job)
-    while _add(job + np.uint64(8 * _DONE), 0) < parts:
+    while atomic_add(job + np.uint64(8 * _DONE), 0) < parts:
         _yield()  # Somebody is at work on the last of them.
     _leave(job)
 
@@ -122,11 +110,11 @@ def doing(do: Any) -> Any:
     @njit
     def take_parts(job: Any) -> None:
         parts = np.int64(words(job, WORK)[_PARTS])
-        part = _add(job + np.uint64(8 * _NEXT), 1)
+        part = atomic_add(job + np.uint64(8 * _NEXT), 1)
         while part < parts:
             do(job, part)
-            _add(job + np.uint64(8 * _DONE), 1)
-            part = _add(job + np.uint64(8 * _NEXT), 1)
+            atomic_add(job + np.uint64(8 * _DONE), 1)
+            part = atomic_add(job + np.uint64(8 * _NEXT), 1)
         _leave(job)
 
     return take_parts

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from llvmlite import ir
 from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -25,6 +26,25 @@ def _address_as_pointer(_typing: Any, _address: Any) -> Any:
 
 pointer: Any = intrinsic(_address_as_pointer)
 """An address as a pointer."""
+
+
+def _atomic(operation: str) -> Any:
+    def typed(_typing: Any, _address: Any, _value: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            address, value = arguments
+            word = builder.inttoptr(address, ir.IntType(64).as_pointer())
+            return builder.atomic_rmw(operation, word, value, "seq_cst")
+
+        return types.int64(types.uint64, types.int64), emit
+
+    return intrinsic(typed)
+
+
+atomic_add: Any = _atomic("add")
+"""Add to the word at an address; what it was before. One step that no other thread gets into."""
+
+atomic_exchange: Any = _atomic("xchg")
+"""The same, but put a number in its place."""
 
 
 @njit

@@ -9,9 +9,7 @@ import time
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import carray, cfunc, njit, types
-from numba.extending import intrinsic
 
 from jax_debug_widgets._jax.ffi import (
     ARGUMENT_COUNT,
@@ -20,6 +18,7 @@ from jax_debug_widgets._jax.ffi import (
     RESULTS,
     array_of,
     asks_for_version,
+    atomic_exchange,
     data_of,
     pointer,
     register,
@@ -41,28 +40,16 @@ _read_clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int
 _this_thread: Any = types.ExternalFunction("pthread_self", types.uint64())
 
 
-def _atomic_exchange(_typing: Any, _address: Any, _value: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        address, value = arguments
-        return builder.atomic_rmw("xchg", builder.inttoptr(address, ir.IntType(64).as_pointer()), value, "seq_cst")
-
-    return types.uint64(types.uint64, types.uint64), emit
-
-
-_exchange: Any = intrinsic(_atomic_exchange)
-"""Put a word in the place of another, which is given back: in one step that no other thread gets into."""
-
-
 @njit
 def _lock(ring: Any) -> None:
     """Held for no longer than it takes to copy some bytes, and never by who waits for anything."""
-    while _exchange(ring + np.uint64(8 * LOCK), np.uint64(1)):
+    while atomic_exchange(ring + np.uint64(8 * LOCK), 1):
         pass
 
 
 @njit
 def _unlock(ring: Any) -> None:
-    _exchange(ring + np.uint64(8 * LOCK), np.uint64(0))
+    atomic_exchange(ring + np.uint64(8 * LOCK), 0)
 
 
 @njit

@@ -8,10 +8,19 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from llvmlite import binding
 from numba import cfunc, njit, types
 
 from jax_debug_widgets._jax import crew
-from jax_debug_widgets._jax.ffi import words
+from jax_debug_widgets._jax.ffi import (
+    FRAME_WORDS,
+    RESULTS,
+    array_of,
+    asks_for_version,
+    atomic_add,
+    register,
+    words,
+)
 from jax_debug_widgets.watch.native import TARGET
 
 PARTS = 500
@@ -74,6 +83,57 @@ def test_who_comes_when_all_is_done_has_nothing_to_do():
         _task.ctypes(int(job))
     assert counts.tolist() == [1, 1, 1]
     crew._leave(job)
+
+
+MOST_YIELDS = 10_000_000
+"""Some seconds, for who comes to nothing but an empty place."""
+
+_MET = 1 << 32
+"""What is added to a word by who has met another; ones are added by who comes."""
+
+
+@njit
+def _meet(job: Any, _part: int) -> None:
+    """Come, and stay until somebody else has come as well."""
+    place = words(job, _WORDS)[_COUNTS]
+    atomic_add(place, 1)
+    for _ in range(MOST_YIELDS):
+        if atomic_add(place, 0) % _MET == 2:
+            atomic_add(place, _MET)
+            break
+        crew._yield()
+
+
+_come = crew.doing(_meet)
+_meeting = crew.address_of("jax_debug_widgets_tests_meet")
+
+
+@cfunc(types.uint64(types.uint64))
+def _meet_task(job: Any) -> Any:
+    _come(job)
+    return 0
+
+
+binding.add_symbol("jax_debug_widgets_tests_meet", _meet_task.address)
+
+
+@cfunc(types.uint64(types.uint64))
+def _handle(address: Any) -> Any:
+    frame = words(address, FRAME_WORDS)
+    if not asks_for_version(frame):
+        place = array_of(frame[RESULTS], 0, np.uint64)
+        place[0] = np.uint64(0)
+        job = crew.new_job(2, _WORDS)
+        words(job, _WORDS)[_COUNTS] = np.uint64(place.ctypes.data)
+        crew.do_together(frame, _meeting(), job)
+    return 0
+
+
+def test_threads_of_xla_do_help():
+    """Each of two parts waits for the other, so two threads are at work at once."""
+    register("jax_debug_widgets_tests_meet", _handle)
+    told = jax.ffi.ffi_call("jax_debug_widgets_tests_meet", jax.ShapeDtypeStruct((2,), np.uint32))()
+    assert np.asarray(told).tolist() == [2, 2], "how many came, and how many of them met the other"
 
 
 def test_programs_that_run_at_once_do_not_disturb_each_other():
