@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,18 +25,31 @@ if TYPE_CHECKING:
 native_p = jax_core.Primitive("computed_natively")
 native_p.multiple_results = True
 
+_importing_since: dict[str, float] = {}
+"""The modules that are being imported, by `time.monotonic`."""
+
+_COMPILES_AFTER_S = 1.5
+
 
 @functools.cache
 def importable(module: str, what: str) -> bool:
     """Whether a module that needs Numba can be imported; a warning says that not `what`, if Numba is there all the same."""
     if importlib.util.find_spec("numba") is None:
         return False
+    _importing_since[module] = time.monotonic()
     try:
         importlib.import_module(module)
     except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
         warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=3)
         return False
+    finally:
+        del _importing_since[module]
     return True
+
+
+def numba_compiles() -> bool:
+    """Whether somebody waits for Numba to compile such a module. Where that was done before, importing takes 0.3 s."""
+    return any(time.monotonic() - since > _COMPILES_AFTER_S for since in list(_importing_since.values()))
 
 
 def computed_natively(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax import dispatch, features
+from jax_debug_widgets._jax.native import numba_compiles
 from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 _CANNOT_END = (
     "outside a capture a program that may run on several devices goes on, without any more stops; "
     "under %%jaxdebug it is ended on all of them."
+)
+
+_NUMBA_COMPILES = (
+    "Numba compiles what reads values in compiled programs. This takes some 10 seconds, once for this environment; "
+    "the program begins after it."
 )
 
 _UNSEEN_S = 1.0
@@ -89,6 +95,8 @@ class Recording:
     def _tick(self) -> bool:
         # Asked before collecting: what fires until the effects have drained must be in the last batch.
         over = self.run.is_over()
+        if numba_compiles():
+            self.run.note(_NUMBA_COMPILES)
         if not over and self._can_wait():
             return True
         self._session.collect()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +14,9 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import native
 from jax_debug_widgets.session import Options, current_session
+from tests.waiting import until
 
 mpl.use("agg")
 
@@ -53,6 +58,22 @@ def test_events_are_a_sequence_in_arrival_order(run):
     for index in (8, -9):
         with pytest.raises(IndexError):
             events[index]
+
+
+def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
+    (tmp_path / "compiles_long.py").write_text("import _gate\n_gate.open.wait(20)")
+    monkeypatch.syspath_prepend(tmp_path)
+    gate = SimpleNamespace(open=threading.Event())
+    monkeypatch.setitem(sys.modules, "_gate", gate)
+    monkeypatch.setattr(native, "_COMPILES_AFTER_S", 0.05)
+    with jdw.capture() as run:
+        compiling = threading.Thread(target=native.importable, args=("compiles_long", "nothing"))
+        compiling.start()
+        until(lambda: any("Numba compiles" in note for note in run.notes))
+        gate.open.set()
+        compiling.join()
+        assert not native.numba_compiles()
+    assert len(run.notes) == 1
 
 
 def test_events_grow_while_the_run_goes_on():
