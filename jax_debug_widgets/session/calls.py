@@ -1,4 +1,4 @@
-"""The calls of one run: what was traced, lowered and compiled, when it was dispatched, ready, and drained."""
+"""Who tells the calls of one run what becomes of them: the threads that make them, those that wait, those that look."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
-import numpy as np
 
-from jax_debug_widgets._jax.dispatch import Execution, execution_of, is_of_effects
+from jax_debug_widgets._jax.dispatch import Execution, execution_of
 from jax_debug_widgets._jax.names import function_of, unwrapped
 from jax_debug_widgets.events import Call, Lot, Origin, Tap
-from jax_debug_widgets.events.errors import error_line
-from jax_debug_widgets.session.in_flight import InFlight
-from jax_debug_widgets.session.preparations import Preparations
+from jax_debug_widgets.session.call_book import CallBook
 from jax_debug_widgets.session.record import Record
 from jax_debug_widgets.session.spans import WAIT_SITES, SpanLog
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from jax_debug_widgets._jax.backlog import Backlog, Handed
     from jax_debug_widgets._jax.dispatch import Stage
     from jax_debug_widgets._jax.waits import Wait
@@ -31,15 +30,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.trace_prints import Traced
     from jax_debug_widgets.session.waiter import Waiter
 
-MAX_CALLS = 10_000
-"""Calls that are kept; of older ones only the number."""
-
 
 class CallLog:
-    """The calls of one run, in the order in which they began. Safe from any thread.
+    """The calls of one run. Safe from any thread.
 
-    Nothing here looks at all calls: a training loop makes millions. Nor does the program wait for the book-keeping: what it
-    dispatches is news, which whoever looks at the calls takes in first.
+    The program does not wait for the book-keeping: what it dispatches is news, which whoever looks at the calls takes in first.
     """
 
     def __init__(self, origin_ns: int, waiter: Waiter, backlog: Backlog, policy: Policy) -> None:
@@ -47,76 +42,60 @@ class CallLog:
         self.spans = SpanLog()
         self._waiter = waiter
         self._backlog = backlog
-        self._policy = policy
+        self._book = CallBook(policy)
+        self._news: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
+        """Guards the book; told when nothing is pending any more."""
         self._waiting = 0
         """How many threads wait until all has drained."""
-        self._news: deque[Callable[[], None]] = deque()
-        self._records: dict[int, Record] = {}
-        self._count = 0
         self._open: dict[int, list[Record]] = {}
         """Thread -> the calls of the cell that it is in, outermost first; touched by that thread alone."""
-        self._preparations = Preparations()
-        self._versions: dict[int, int] = {}
-        """Call -> the version in which it last changed, the newest last."""
-        self._version = 0
-        self._pending: dict[int, Record] = {}
-        self._in_flight = InFlight()
-        self._drained: deque[Record] = deque()
-        """Calls that have drained and have not been compared with what their programs say."""
-        self._leading: Record | None = None
-        self._has_effects = self._has_failed = self._effects_have_failed = False
 
     @property
     def dropped(self) -> int:
         """How many calls are no longer kept."""
-        with self._up_to_date():
-            return self._count - len(self._records)
+        with self._up_to_date() as book:
+            return book.dropped
 
     @property
     def newest(self) -> int:
         """The id of the call that began last; -1 before the first."""
-        with self._up_to_date():
-            return self._count - 1
+        with self._up_to_date() as book:
+            return book.newest
 
     @property
     def leading(self) -> str:
-        """What the cell is about: its first call of a program that can say something, or else its first; empty for none."""
-        with self._up_to_date():
-            return self._leading.name if self._leading else ""
+        """The name of what the cell is about, see `CallBook`; empty for none."""
+        with self._up_to_date() as book:
+            return book.leading.name if book.leading else ""
 
     @property
     def has_effects(self) -> bool:
-        """Whether there was a program that can say something."""
-        with self._up_to_date():
-            return self._has_effects
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.has_effects
 
     @property
     def has_failed(self) -> bool:
-        """Whether a call has failed, other than by its user's will."""
-        with self._up_to_date():
-            return self._has_failed
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.has_failed
 
     @property
     def effects_have_failed(self) -> bool:
-        """Whether one of these was of a program with effects that had been dispatched, not one that JAX refused before."""
-        with self._up_to_date():
-            return self._effects_have_failed
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.effects_have_failed
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
-        """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
-        with self._up_to_date():
-            changed = []
-            for number in reversed(self._versions):
-                if self._versions[number] <= since:
-                    break
-                changed.append(number)
-            return [self._records[number].frozen() for number in sorted(changed)], self._version
+        """See `CallBook.changed`."""
+        with self._up_to_date() as book:
+            return book.changed(since)
 
     def compilations(self) -> dict[str, float]:
         """See `Preparations`."""
-        with self._up_to_date():
-            return self._preparations.compilations()
+        with self._up_to_date() as book:
+            return book.preparations.compilations()
 
     def begin(self, name: str, function: str) -> CallSpan:
         """The cell is about to call a compiled function from this thread."""
@@ -129,18 +108,17 @@ class CallLog:
         self._close(record)
         if record.executed:
             return
-        with self._up_to_date():
-            self._preparations.hand_over(record)
+        with self._up_to_date() as book:
+            book.preparations.hand_over(record)
             outputs = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
             self._dispatched(record, execution_of(outputs), self._now())
 
     def abandon(self, record: Record, error: BaseException | None) -> None:
         """The call has raised: `error`, if it is known (an exception that the cell caught is not)."""
         self._close(record)
-        with self._up_to_date():
-            self._preparations.hand_over(record)
-            self._fail(record, error)
-            self._touch(record)
+        with self._up_to_date() as book:
+            book.preparations.hand_over(record)
+            book.fail(record, error, self._now())
 
     def abandon_all(self, error: BaseException | None) -> None:
         """The cell has ended; the calls that this thread has not finished have raised."""
@@ -155,7 +133,7 @@ class CallLog:
         if record is None or record.executed or record.function not in ("", function):
             record = self._new(function, function, "library")
         record.executed = True
-        self._news.append(partial(self._dispatching, record, function, ordered, taps))
+        self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
 
         def executed(execution: Execution) -> None:
             self._news.append(partial(self._dispatched, record, execution, self._now()))
@@ -180,64 +158,50 @@ class CallLog:
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
         """Remember how long a stage took until the call that it was for is known."""
-        with self._up_to_date():
-            self._preparations.compiled(stage, unwrapped(name.removeprefix("jit(").removesuffix(")")), seconds)
+        with self._up_to_date() as book:
+            book.preparations.compiled(stage, unwrapped(name.removeprefix("jit(").removesuffix(")")), seconds)
 
     def prepared(self, name: str, seconds: float) -> None:
         """Count what was done to a program before it was lowered as part of that."""
-        with self._up_to_date():
-            self._preparations.prepared(function_of(name), seconds)
+        with self._up_to_date() as book:
+            book.preparations.prepared(function_of(name), seconds)
 
     def traced(self, printed: Traced) -> None:
         """A function that this thread traces has printed."""
         opened = self._opened()
-        with self._up_to_date():
+        with self._up_to_date() as book:
             if opened:
                 opened[-1].take_print(printed)
-                self._touch(opened[-1])
+                book.touch(opened[-1])
             else:
-                self._preparations.printed(printed)
+                book.preparations.printed(printed)
 
     def attribute(self, times_ns: np.ndarray, lot: Lot) -> tuple[np.ndarray, dict[int, int]]:
         """See `InFlight`, and `mixed` there."""
-        with self._up_to_date():
-            calls = self._in_flight.attribute(times_ns, lot)
-            mixed, self._in_flight.mixed = self._in_flight.mixed, {}
-            return calls, mixed
+        with self._up_to_date() as book:
+            return book.attribute(times_ns, lot)
 
     def count(self, calls: np.ndarray, lot: Lot) -> None:
         """Add firings to their calls (int64, one a firing)."""
-        kinds = len(lot.taps)
-        pairs, counts = np.unique(calls * kinds + lot.tap, return_counts=True)
-        with self._up_to_date():
-            changed: dict[int, Record] = {}
-            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-                call, number = divmod(pair, kinds)
-                record, tap = self._records.get(call), lot.taps[number]
-                if record is not None:
-                    record.events += count * tap.size
-                    record.fired[tap] += count
-                    changed[call] = record
-            for record in changed.values():
-                self._touch(record)
+        with self._up_to_date() as book:
+            book.count(calls, lot)
 
     def pending(self) -> list[Record]:
         """Calls whose effects have not drained, oldest first."""
-        with self._up_to_date():
-            return list(self._pending.values())
+        with self._up_to_date() as book:
+            return list(book.pending.values())
 
     def take_drained(self) -> Iterable[Record]:
         """The calls that have drained since this was last asked. Their events must have been counted."""
-        with self._up_to_date():
-            drained, self._drained = self._drained, deque()
-        return drained
+        with self._up_to_date() as book:
+            return book.take_drained()
 
     def wait_until_drained(self, timeout: float | None) -> bool:
         """Block until no call is pending, at most `timeout` seconds; whether that came to be."""
         with self._changed:
             self._waiting += 1
         self._backlog.tell()
-        with self._changed:
+        with self._up_to_date():
             try:
                 return self._changed.wait_for(self._has_drained, timeout)
             finally:
@@ -249,15 +213,19 @@ class CallLog:
         spans.add(WAIT_SITES[what], began_ns - origin, ended_ns - origin, spans.calling())
 
     @contextmanager
-    def _up_to_date(self) -> Iterator[None]:
-        """The lock, with the news taken in."""
+    def _up_to_date(self) -> Iterator[CallBook]:
+        """The book, for this thread alone, with the news taken in."""
         with self._changed:
             self._take_in()
-            yield
+            try:
+                yield self._book
+            finally:
+                if self._waiting and not self._book.pending:
+                    self._changed.notify_all()
 
     def _catch_up(self) -> None:
-        with self._changed:
-            self._take_in()
+        with self._up_to_date():
+            pass
 
     def _take_in(self) -> None:
         while self._news:
@@ -265,7 +233,7 @@ class CallLog:
 
     def _has_drained(self) -> bool:
         self._take_in()
-        return not self._pending
+        return not self._book.pending
 
     def _opened(self) -> list[Record]:
         """The calls of the cell that this thread is in."""
@@ -273,33 +241,8 @@ class CallLog:
 
     def _new(self, name: str, function: str, origin: Origin) -> Record:
         record = Record(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
-        self._news.append(partial(self._add, record))
+        self._news.append(partial(self._book.add, record))
         return record
-
-    def _add(self, record: Record) -> None:
-        record.id = self._count
-        self._records[record.id] = record
-        self._count += 1
-        if len(self._records) > MAX_CALLS:
-            oldest = next(iter(self._records))
-            if oldest not in self._pending:
-                del self._records[oldest], self._versions[oldest]
-        if record.origin == "cell":
-            self._leading = self._leading or record
-        self._touch(record)
-
-    def _dispatching(self, record: Record, function: str, ordered: bool, taps: Sequence[Tap]) -> None:
-        record.function, record.taps = function, taps
-        self._preparations.hand_over(record)
-        if record.origin == "library":  # It is seen only now that it has been compiled.
-            record.started_ns -= int(sum(record.stages.values()) * 1e9)
-        elif not (self._leading and self._leading.effects):
-            self._leading = record
-        record.effects, record.ordered = True, ordered
-        self._has_effects = True
-        self._pending[record.id] = record
-        self._in_flight.add(record)
-        self._touch(record)
 
     def _dispatched_elsewhere(
         self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: Handed
@@ -307,8 +250,8 @@ class CallLog:
         """A program that was called inside a library, or in a loop of the cell's."""
         record = Record(function, function, "library", at_ns, thread, ident)
         record.executed = True
-        self._add(record)
-        self._dispatching(record, function, False, taps)
+        self._book.add(record)
+        self._book.dispatching(record, function, False, taps)
         self._dispatched(record, Execution(finished=False, effects=(handed,)), at_ns)
 
     def _dispatched(self, record: Record, execution: Execution, at_ns: int) -> None:
@@ -319,50 +262,21 @@ class CallLog:
             else:
                 record.hand(execution.handed, self._origin_ns)
                 execution.handed.then(lambda error: self._news.append(partial(self._told, record, error)))
-            self._touch(record)
+            self._book.touch(record)
             return
         record.over_ns = record.ready_ns = at_ns
         if execution.error is not None:
-            self._fail(record, execution.error)
-            self._touch(record)
+            self._book.fail(record, execution.error, at_ns)
         else:
-            self._drain(record, at_ns)
+            self._book.drain(record, at_ns)
 
     def _now(self) -> int:
         return time.perf_counter_ns() - self._origin_ns
-
-    def _touch(self, record: Record) -> None:
-        if record.id not in self._records:
-            return
-        self._version += 1
-        self._versions.pop(record.id, None)
-        self._versions[record.id] = self._version
-        if not record.pending and self._pending.pop(record.id, None) is not None:
-            self._changed.notify_all()
-
-    def _fail(self, record: Record, error: BaseException | None) -> None:
-        record.over_ns = record.over_ns or self._now()
-        if record.error:
-            return
-        if error is not None and self._policy.ends(error):
-            record.outcome = self._policy.halted or "interrupted"
-            record.error = self._policy.ended or error_line(error)
-        else:
-            record.error = error_line(error) if error else "raised an exception"
-            self._has_failed = True
-            self._effects_have_failed |= record.effects and is_of_effects(error)
 
     def _close(self, record: Record) -> None:
         opened = self._opened()
         if record in opened:
             opened.remove(record)
-
-    def _drain(self, record: Record, at_ns: int) -> None:
-        record.drained_ns = at_ns
-        record.over_ns = record.over_ns or at_ns
-        if record.taps and not record.error:
-            self._drained.append(record)
-        self._touch(record)
 
     def _over(self, handed: Handed, _error: Exception | None) -> None:
         """When a call is over that says something among its results. Who looks at the run tells that, or waits for it."""
@@ -373,24 +287,24 @@ class CallLog:
     def _told(self, record: Record, error: Exception | None) -> None:
         """All that such a call says has been told."""
         if error is not None:
-            self._fail(record, error)
+            self._book.fail(record, error, self._now())
         at_ns = max(record.over_ns or self._now(), record.dispatched_ns or 0)
         record.ready_ns = record.ready_ns or at_ns
-        self._drain(record, at_ns)
+        self._book.drain(record, at_ns)
 
     def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
         def ready(error: Exception | None) -> None:
-            with self._up_to_date():
+            with self._up_to_date() as book:
                 record.ready_ns = record.ready_ns or self._now()
                 if error is not None:
-                    self._fail(record, error)
-                self._touch(record)
+                    book.fail(record, error, self._now())
+                book.touch(record)
 
         def drained(error: Exception | None) -> None:
-            with self._up_to_date():
+            with self._up_to_date() as book:
                 if error is not None:
-                    self._fail(record, error)
-                self._drain(record, self._now())
+                    book.fail(record, error, self._now())
+                book.drain(record, self._now())
 
         self._waiter.when_ready(tuple(outputs), ready)
         self._waiter.when_ready(tuple(effects), drained)

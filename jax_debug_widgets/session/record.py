@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """A call of `CallLog`, which alone changes it; `frozen` is what others see."""
+    """A call of `CallBook`, which `CallLog` alone changes; `frozen` is what others see."""
 
     def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str, ident: int) -> None:
         self.name, self.function, self.started_ns = name, function, started_ns
@@ -42,7 +42,7 @@ class Record:
 
     @property
     def over_ns(self) -> int | None:
-        """When the last event can have fired, for `CallLog.attribute`; earlier than `drained_ns`, which waits its turn."""
+        """When the last event can have fired, for `InFlight`; earlier than `drained_ns`, which waits its turn."""
         if self._over_ns is None and self._handed is not None:
             handed, origin_ns = self._handed
             if handed.ended_ns is not None:

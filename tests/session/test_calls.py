@@ -128,8 +128,7 @@ def test_a_call_without_effects_is_listed_and_drains(ours):
     assert not call.effects and call.events == 0
     assert call.compile > 0
     run = current_session().current
-    with run.call_log._changed:
-        assert run.call_log._changed.wait_for(lambda: run.call_log._records[0].drained_ns is not None, 10)
+    until(lambda: run.calls[0].drained_ns is not None)
 
 
 def test_ordered_effects_are_told(ours):

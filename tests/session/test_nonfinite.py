@@ -115,7 +115,7 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
 
 
 def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
-    monkeypatch.setattr("jax_debug_widgets.session.calls.MAX_CALLS", 3)
+    monkeypatch.setattr("jax_debug_widgets.session.call_book.MAX_CALLS", 3)
     f = jax.jit(lambda x: (jax.debug.print("x {}", x), x + 1)[1])
     with jdw.capture() as run:
         for _ in range(5):
