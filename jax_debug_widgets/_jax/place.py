@@ -46,6 +46,11 @@ class Place:
         """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""
         return not self.loops or isinstance(atom, core.Literal) or atom in self.steady
 
+    @property
+    def numbers_tell(self) -> bool:
+        """Whether the number of a firing in its call tells the iteration of each loop: all run as often as their text says."""
+        return not self.conditional and all(loop.length is not None for loop in self.loops[1:])
+
     def after(self, equation: core.JaxprEqn) -> Place:
         """The same place, knowing what `equation` computes: from what is steady, something steady."""
         changes = equation.effects or equation.primitive.name == "program_id"

@@ -1,8 +1,8 @@
 """Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise.
 
-A loop becomes one of turns: the watched body once, then a loop of plain ones. A switch in each iteration would cost more:
-XLA copies what goes through it. It stays for bodies that say something themselves (what is told of their loop must not
-change), for unrolled loops, and where random keys are stacked.
+A loop becomes one of turns: the watched body once, then a loop of plain ones; backwards these come first. A switch in
+each iteration would cost more: XLA copies what goes through it. It stays for bodies that say something themselves (what is
+told of their loop must not change), for unrolled loops, and where random keys are stacked.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool])
 
 
 def by_iteration(equation: Any, watched: Any, every: int) -> list[Any]:
-    """A loop that runs the body `watched` in its first iteration and every n-th after it, as equations."""
+    """A loop that runs the body `watched` in its first iteration and every n-th after it, as equations.
+
+    One that runs from its end does so in the same iterations.
+    """
     is_scan = equation.primitive.name == "scan"
     if _can_take_turns(equation):
         loop = _scan_in_turns if is_scan else _while_in_turns
@@ -120,6 +123,18 @@ def _turns(goes_on: Callable[[Any], Any], watched: Any, plain: Any, every: int, 
         return lax.while_loop(is_plain, run_plain, (np.int32(1), watched(state)))[1]
 
     return lax.while_loop(goes_on, turn, state)
+
+
+def _turns_back(is_last: Any, is_watched: Any, watched: Any, plain: Any, state: Any) -> Any:
+    """Until `is_last(state)`: the state after `plain` as long as not `is_watched(state)`, and `watched` once.
+
+    A backward pass is watched where its forward pass is, in iterations counted from the start: it ends with such a one.
+    """
+
+    def turn(state: Any) -> Any:
+        return watched(lax.while_loop(lambda state: ~is_watched(state), plain, state))
+
+    return lax.while_loop(lambda state: ~is_last(state), turn, state)
 
 
 def _while_in_turns(params: Any, watched: ClosedJaxpr, every: int) -> Callable[..., Any]:
@@ -177,8 +192,17 @@ def _scan_in_turns(params: Any, watched: ClosedJaxpr, every: int) -> Callable[..
             return step
 
         initial = np.int32(0), carry, made
-        _, carry, made = _turns(lambda state: state[0] < length, run(watched), run(plain), every, initial)
+        _, carry, made = turns(run(watched), run(plain), initial)
         return [*carry, *made]
+
+    def turns(watched: Any, plain: Any, state: Any) -> Any:
+        if not reverse:
+            return _turns(lambda state: state[0] < length, watched, plain, every, state)
+
+        def is_watched(state: Any) -> Any:
+            return lax.rem(length - 1 - state[0], np.int32(every)) == 0
+
+        return _turns_back(lambda state: state[0] == length, is_watched, watched, plain, state)
 
     return loop
 

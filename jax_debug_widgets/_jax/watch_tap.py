@@ -15,7 +15,7 @@ from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.emit import emit_recorder_call
-from jax_debug_widgets._jax.equation import Recorder
+from jax_debug_widgets._jax.equation import Loop, Recorder
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import coordinate_equations
 
@@ -70,7 +70,7 @@ def _tap_equations(taken: Taken, beside: Any, place: Place, every: int) -> list[
         return _conditional_tap_equations(taken, taken.when, place, every, source)
     equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
     coordinates = coordinate_equations(place, beside or equations[-1]) if place.axes else []
-    handed += [one.outvars[0] for one in coordinates]
+    handed += [*_iterations(place), *(one.outvars[0] for one in coordinates)]
     tap = core.new_jaxpr_eqn(handed, [], watch_tap_p, {"record": taken.record}, {debugging.debug_effect}, source)
     return [*equations, *coordinates, tap]
 
@@ -80,14 +80,14 @@ def _conditional_tap_equations(taken: Taken, when: When, place: Place, every: in
 
     With `every` above 1 that is asked in every so-manieth iteration of the outermost loop alone.
     """
-    counters = place.counters if len(place.counters) == len(place.loops) else ()
+    counters = _iterations(place)
     count, asked = len(taken.variables), len(when.variables)
 
     def switched(*operands: Any) -> None:
         arrays, looked_at, where = operands[:count], operands[count : count + asked], operands[count + asked :]
         holds = when.of(*looked_at)
         if every > 1 and counters:
-            holds &= lax.rem(where[0], np.int32(every)) == 0
+            holds &= lax.rem(_from_start(where[0], place.loops[0]), np.int32(every)) == 0
 
         def take(arrays: Sequence[Any], where: Sequence[Any]) -> None:
             watch_tap_p.bind(*taken.compute(*arrays), *where, record=taken.record)
@@ -98,6 +98,16 @@ def _conditional_tap_equations(taken: Taken, when: When, place: Place, every: in
     where = [*counters, *(one.outvars[0] for one in coordinates)]
     equations, _ = _appended(switched, [*taken.variables, *when.variables, *where])
     return [*coordinates, *(one.replace(source_info=source) for one in equations)]
+
+
+def _iterations(place: Place) -> Sequence[Any]:
+    """The variables that hold the iteration of each loop, if they are to be had of all."""
+    return place.counters if len(place.counters) == len(place.loops) else ()
+
+
+def _from_start(number: Any, loop: Loop) -> Any:
+    """The iteration in which the body of a loop has run so many times, see `Nesting.from_start`."""
+    return (loop.length or 0) - 1 - number if loop.reverse else number
 
 
 def _appended(function: Callable[..., Any], variables: Sequence[Any]) -> tuple[list[Any], list[Any]]:

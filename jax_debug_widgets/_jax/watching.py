@@ -11,7 +11,7 @@ import operator
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -167,7 +167,6 @@ class _Pass:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._every = watcher.every()
-        self._counts = watcher.conditional()
         self._samples_loops = self._is_jaxs_own = False
 
     def program(
@@ -183,7 +182,7 @@ class _Pass:
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
-        self._samples_loops = has_loop and not self._counts
+        self._samples_loops = has_loop and not self._watcher.conditional()
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own)
         around = replace(around, given=given(program), call_of=self._every if by_call else 1)
         if forward is not None:
@@ -203,6 +202,8 @@ class _Pass:
         for number, equation in enumerate(jaxpr.eqns):
             equations += self._entered(number, equation, here, uses)
             here = here.after(equation)
+        if place.numbers_tell and not self._watcher.conditional():
+            place = replace(place, counters=())
         taken = None if self._is_jaxs_own and _is_jaxs(jaxpr) else self._watcher.body(jaxpr, place, around)
         if taken is not None:
             equations += tap_equations(taken, jaxpr, place, self._every)
@@ -214,21 +215,20 @@ class _Pass:
         key = _ENTERED.get(equation.primitive.name)
         if key is None or key not in equation.params:
             return [equation]
-        if self._counts:
-            return [self._counted(number, equation, place, uses, key)]
-        return self._rewritten(number, equation, place, uses, key)
-
-    def _counted(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> Any:
-        """As `_rewritten`, with the iteration of each loop where a condition may ask for it."""
-        counter = new_number() if equation.primitive.name in ("scan", "while") else None
+        counter = [new_number()] if equation.primitive.name in ("scan", "while") else []
         known = place.counters if can_close(equation, in_mesh=True) else ()
-        counters = (*known, *([counter] if counter else ()))
-        (rewritten,) = self._rewritten(number, equation, replace(place, counters=counters), uses, key)
-        if counter is not None and used_in(rewritten, [counter]):
-            rewritten = with_counter(rewritten, counter)
-        return close_over(rewritten, used_in(rewritten, known))
+        here = replace(place, counters=(*known, *counter))
+        rewritten = self._rewritten(number, equation, here, uses, key)
+        if rewritten is equation:
+            return [equation]
+        own, outer = used_in(rewritten, counter), used_in(rewritten, known)
+        rewritten, plain = (_told_iterations(one, own, outer) for one in (rewritten, equation))
+        if self._is_sampled(equation, place):
+            return sampling.by_iteration(plain, rewritten.params[key], self._every)
+        return [rewritten]
 
-    def _rewritten(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> list[Any]:
+    def _rewritten(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> Any:
+        """An equation with taps in its programs, in which `place.counters` may occur; the very same if there are none."""
         old = equation.params[key]
         if key == "branches":
             new = tuple(
@@ -240,17 +240,15 @@ class _Pass:
             unchanged = new is old
         asked = self._asked(number, equation, place, uses) if equation.primitive.name == "while" else None
         if unchanged and asked is None:
-            return [equation]
+            return equation
         if key == "branches":  # All branches must have the same effects.
             new = tuple(
                 one.replace(jaxpr=one.jaxpr.replace(effects=one.jaxpr.effects | {debugging.debug_effect}))
                 for one in new
             )
-        if self._is_sampled(equation, place):
-            return sampling.by_iteration(equation, new, self._every)
         effects = equation.effects | {debugging.debug_effect}
         changed = equation.replace(params={**equation.params, key: new}, effects=effects)
-        return [changed if asked is None else _asking(changed, asked)]
+        return changed if asked is None else _asking(changed, asked)
 
     def _asked(self, number: int, equation: Any, place: Place, uses: Uses) -> Any | None:
         """The condition of a `while` with its taps; None if nothing in it is watched."""
@@ -280,6 +278,13 @@ class _Pass:
 
     def _is_sampled(self, equation: Any, place: Place) -> bool:
         return self._samples_loops and place.mesh is None and sampling.is_long(equation, self._every)
+
+
+def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) -> Any:
+    """An equation whose programs may use these: the iteration of its own loop, and those of the loops around it."""
+    for counter in own:
+        equation = with_counter(equation, counter)
+    return close_over(equation, outer)
 
 
 def _is_jaxs(jaxpr: core.Jaxpr) -> bool:
