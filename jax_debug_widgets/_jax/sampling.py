@@ -2,12 +2,13 @@
 
 A loop becomes one of turns: the watched body once, then a loop of plain ones; backwards these come first. A switch in
 each iteration would cost more: XLA copies what goes through it. It stays for bodies that say something themselves (what is
-told of their loop must not change), for unrolled loops, and where random keys are stacked.
+told of their loop must not change), for unrolled loops, and where random keys are stacked. In `shard_map`, where JAX would
+ask of all that is traced how it varies over the mesh, the switch is beside the values (`watch_tap.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -45,18 +46,11 @@ def is_long(equation: Any, every: int) -> bool:
 
 
 def has_long_loop(jaxpr: Any, every: int) -> bool:
-    """Whether there is such a loop in a program, outside `shard_map`."""
-    return any(True for _ in _long_loops(jaxpr, every))
-
-
-def _long_loops(jaxpr: Any, every: int) -> Iterator[Any]:
-    for equation in jaxpr.eqns:
-        if equation.primitive.name == "shard_map":
-            continue
-        if is_long(equation, every):
-            yield equation
-        for inner in core.jaxprs_in_params(equation.params):
-            yield from _long_loops(inner, every)
+    """Whether there is such a loop in a program."""
+    return any(
+        is_long(equation, every) or any(has_long_loop(one, every) for one in core.jaxprs_in_params(equation.params))
+        for equation in jaxpr.eqns
+    )
 
 
 def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool]) -> ClosedJaxpr:

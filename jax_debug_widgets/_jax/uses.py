@@ -20,6 +20,10 @@ _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
 """A derivative in a name stack: what is differentiated twice is in `transpose(jvp(jvp(...)))`, the outer one first."""
 
 
+_PUT_ON_MESH = ("reshard", "pvary")
+"""Primitives that give what they take, as a value of the devices of a mesh."""
+
+
 @dataclass(frozen=True, eq=False)
 class Around:
     """What a body cannot know by itself.
@@ -29,6 +33,7 @@ class Around:
       primal: the results that the program itself uses, as opposed to what differentiation keeps for its backward pass.
       cotangents: the operands that are cotangents.
       every, sampled_loop: of which loop around it only every how manieth iteration is watched.
+      switched: whether a switch beside the values sees to that, and not two bodies of the loop.
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
@@ -42,6 +47,7 @@ class Around:
     cotangents: frozenset[int] = frozenset()
     every: int = 1
     sampled_loop: int = 0
+    switched: bool = False
     call_of: int = 1
     replicas: int = 1
     pushed: bool = False
@@ -71,7 +77,7 @@ class Uses:
         self._frames: dict[Any, tuple[Level, ...]] = {}
         stack = str(place.stack)
         for number, equation in enumerate(jaxpr.eqns):
-            if equation.primitive.name == "reshard" and self._is_one(equation.invars[0]):
+            if equation.primitive.name in _PUT_ON_MESH and self._is_one(equation.invars[0]):
                 self._ones.update(equation.outvars)
             for atom in equation.invars:
                 if not isinstance(atom, core.Literal):

@@ -54,20 +54,28 @@ class When(Protocol):
         ...
 
 
-def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, every: int) -> list[Any]:
-    """What reads the values, and the tap that hands it over."""
+@dataclass(frozen=True)
+class Sampled:
+    """Every how manieth iteration, counted from the start, of which of the loops around a body is asked for."""
+
+    every: int
+    loop: int
+
+
+def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, sampled: Sampled | None) -> list[Any]:
+    """What reads the values, and the tap that hands it over; in a switch, if that is for some iterations only."""
     beside = jaxpr.eqns[-1] if jaxpr.eqns else None
     if beside is None:
-        return _tap_equations(taken, None, place, every)
+        return _tap_equations(taken, None, place, sampled)
     # Where some axes of a mesh are manual and some are not, a call to the host is lowered by what the mesh is.
     with mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh):
-        return _tap_equations(taken, beside, place, every)
+        return _tap_equations(taken, beside, place, sampled)
 
 
-def _tap_equations(taken: Taken, beside: Any, place: Place, every: int) -> list[Any]:
+def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | None) -> list[Any]:
     source = source_info_util.current() if beside is None else beside.source_info
-    if taken.when is not None:
-        return _conditional_tap_equations(taken, taken.when, place, every, source)
+    if taken.when is not None or sampled is not None:
+        return _switched_tap_equations(taken, place, sampled, source)
     equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
     coordinates = coordinate_equations(place, beside or equations[-1]) if place.axes else []
     handed += [*_iterations(place), *(one.outvars[0] for one in coordinates)]
@@ -75,19 +83,17 @@ def _tap_equations(taken: Taken, beside: Any, place: Place, every: int) -> list[
     return [*equations, *coordinates, tap]
 
 
-def _conditional_tap_equations(taken: Taken, when: When, place: Place, every: int, source: Any) -> list[Any]:
-    """A switch beside the values, which computes what is taken of them only where the condition holds.
-
-    With `every` above 1 that is asked in every so-manieth iteration of the outermost loop alone.
-    """
-    counters = _iterations(place)
-    count, asked = len(taken.variables), len(when.variables)
+def _switched_tap_equations(taken: Taken, place: Place, sampled: Sampled | None, source: Any) -> list[Any]:
+    """A switch beside the values, which computes what is taken of them only where and when that is asked for."""
+    counters, looked_at = _iterations(place), taken.when.variables if taken.when else ()
+    count, asked = len(taken.variables), len(looked_at)
 
     def switched(*operands: Any) -> None:
-        arrays, looked_at, where = operands[:count], operands[count : count + asked], operands[count + asked :]
-        holds = when.of(*looked_at)
-        if every > 1 and counters:
-            holds &= lax.rem(_from_start(where[0], place.loops[0]), np.int32(every)) == 0
+        arrays, at, where = operands[:count], operands[count : count + asked], operands[count + asked :]
+        holds = taken.when.of(*at) if taken.when else True
+        if sampled and counters:
+            number = _from_start(where[sampled.loop], place.loops[sampled.loop])
+            holds &= lax.rem(number, np.int32(sampled.every)) == 0
 
         def take(arrays: Sequence[Any], where: Sequence[Any]) -> None:
             watch_tap_p.bind(*taken.compute(*arrays), *where, record=taken.record)
@@ -96,7 +102,7 @@ def _conditional_tap_equations(taken: Taken, when: When, place: Place, every: in
 
     coordinates = coordinate_equations(place, core.new_jaxpr_eqn([], [], watch_tap_p, {}, set(), source))
     where = [*counters, *(one.outvars[0] for one in coordinates)]
-    equations, _ = _appended(switched, [*taken.variables, *when.variables, *where])
+    equations, _ = _appended(switched, [*taken.variables, *looked_at, *where])
     return [*coordinates, *(one.replace(source_info=source) for one in equations)]
 
 

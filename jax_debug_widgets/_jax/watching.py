@@ -29,7 +29,7 @@ from jax_debug_widgets._jax.program import outermost
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.uses import Around, Uses, around_program, function_of
-from jax_debug_widgets._jax.watch_tap import Taken, tap_equations
+from jax_debug_widgets._jax.watch_tap import Sampled, Taken, tap_equations
 
 _ENTERED = {
     "jit": "jaxpr",
@@ -160,8 +160,8 @@ class _Pass:
     """The pass over one program.
 
     With `every` above 1 the outermost loops that are long enough have two bodies, the plain and the watched one, and one
-    switch an iteration; a program without such a loop has two versions, and one switch a call. A switch beside each
-    value would keep all of them, and break the fusions that they are in, also when it is never taken.
+    switch an iteration; a program without such a loop has two versions, and one switch a call. A switch beside the
+    values keeps all of them, and breaks the fusions that they are in, also when it is never taken: in `shard_map` only.
     """
 
     def __init__(self, watcher: Watcher) -> None:
@@ -196,17 +196,20 @@ class _Pass:
 
     def body(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> core.Jaxpr:
         """The same body with its taps; the very same if nothing in it is watched."""
+        if around.switched and len(place.counters) < len(place.loops):  # Nobody tells the iteration.
+            around = replace(around, every=1, switched=False)
         uses = Uses(jaxpr, place, around)
         equations = []
         here = place
         for number, equation in enumerate(jaxpr.eqns):
             equations += self._entered(number, equation, here, uses)
             here = here.after(equation)
-        if place.numbers_tell and not self._watcher.conditional():
+        sampled = self._sampled_by_switch(place, around)
+        if place.numbers_tell and not (sampled or self._watcher.conditional()):
             place = replace(place, counters=())
         taken = None if self._is_jaxs_own and _is_jaxs(jaxpr) else self._watcher.body(jaxpr, place, around)
         if taken is not None:
-            equations += tap_equations(taken, jaxpr, place, self._every)
+            equations += tap_equations(taken, jaxpr, place, sampled)
         elif len(equations) == len(jaxpr.eqns) and all(map(operator.is_, equations, jaxpr.eqns)):
             return jaxpr
         return jaxpr.replace(eqns=equations, effects=jaxpr.effects | {debugging.debug_effect})
@@ -223,7 +226,7 @@ class _Pass:
             return [equation]
         own, outer = used_in(rewritten, counter), used_in(rewritten, known)
         rewritten, plain = (_told_iterations(one, own, outer) for one in (rewritten, equation))
-        if self._is_sampled(equation, place):
+        if self._is_sampled(equation) and place.mesh is None:
             return sampling.by_iteration(plain, rewritten.params[key], self._every)
         return [rewritten]
 
@@ -256,7 +259,7 @@ class _Pass:
         place = replace(place, counters=place.counters[:-1])  # Its own loop counts for the body only.
         is_plain = not condition.out_avals[0].shape
         can_tell = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
-        if self._is_sampled(equation, place) or not can_tell:
+        if self._is_sampled(equation) or not can_tell:
             inside = place.inside(equation, "cond_jaxpr", condition.jaxpr)
             self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_jaxpr"))
             return None
@@ -265,10 +268,11 @@ class _Pass:
 
     def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
         jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
-        samples = self._is_sampled(equation, place)
+        samples = self._is_sampled(equation)
         around = uses.around(number, equation, key)
         if samples:
-            around = replace(around, every=self._every, sampled_loop=len(place.loops))
+            loop, switched = len(place.loops), place.mesh is not None
+            around = replace(around, every=self._every, sampled_loop=loop, switched=switched)
         self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
         tapped = self.body(jaxpr, place.inside(equation, key, jaxpr), around)
         self._samples_loops = before
@@ -276,8 +280,14 @@ class _Pass:
             return inner
         return inner.replace(jaxpr=tapped) if isinstance(inner, ClosedJaxpr) else tapped
 
-    def _is_sampled(self, equation: Any, place: Place) -> bool:
-        return self._samples_loops and place.mesh is None and sampling.is_long(equation, self._every)
+    def _is_sampled(self, equation: Any) -> bool:
+        return self._samples_loops and sampling.is_long(equation, self._every)
+
+    def _sampled_by_switch(self, place: Place, around: Around) -> Sampled | None:
+        """Which iterations a switch beside the values picks out: under a condition those of the outermost loop."""
+        if self._watcher.conditional():
+            return Sampled(self._every, 0) if self._every > 1 and place.loops else None
+        return Sampled(self._every, around.sampled_loop) if around.switched else None
 
 
 def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) -> Any:

@@ -20,6 +20,7 @@ def along_steps(
 ) -> np.ndarray:
     """float64[n]: the step of the outermost loop, inner loops as its fractions, counting on from one call to the next.
 
+    Iterations 0, 1, 2, … of a `while` in it, of which nobody knows how many there will be, stand at 0, 1/2, 2/3, … of it.
     Where the step is not known it is how often the site had fired, on that device.
 
     Args:
@@ -33,7 +34,7 @@ def along_steps(
         told = np.flatnonzero(mine & (step >= 0))
         if len(told):
             outer, flat = step[told], np.maximum(inner[told], 0)
-            at = outer + flat / math.prod(length or 1 for length in loops[1:])
+            at = outer + _fraction(flat / math.prod(length or 1 for length in loops[1:]), loops)
             x[told] = _counted_on(
                 at, _turns(outer, flat, loops, reverse) if any(reverse) else at, call[told], loops, leap
             )
@@ -47,10 +48,16 @@ def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], rev
     """float64[n]: the same as `at` for loops none of which runs from the end: it rises as they run."""
     turn, count = np.zeros(len(flat)), 1
     for length, is_reversed in zip(loops[:0:-1], reverse[:0:-1], strict=True):
-        flat, digit = np.divmod(flat, length or 1)
+        flat, digit = np.divmod(flat, length) if length else (np.zeros_like(flat), flat)
         turn += count * ((length or 1) - 1 - digit if is_reversed else digit)
         count *= length or 1
-    return turn / count + (-outer if reverse[0] else outer)
+    return _fraction(turn / count, loops) + (-outer if reverse[0] else outer)
+
+
+def _fraction(iterations: np.ndarray, loops: Sequence[int | None]) -> np.ndarray:
+    """Where in a step of the outermost loop stands what comes after so many, or this part, of the iterations inside it."""
+    is_open = len(loops) > 1 and loops[1] is None
+    return iterations / (1 + iterations) if is_open else iterations
 
 
 def _counted_on(

@@ -80,6 +80,23 @@ def test_gradients_in_a_shard_map(watched, agrees):
             agrees(run[name], part, row)
 
 
+@since_9
+@pytest.mark.parametrize("is_checked", [True, False], ids=["varying types", "as before"])
+def test_gradients_that_are_taken_on_each_device(is_checked, watched, agrees):
+    def step(w, xs):
+        loss, grads = jax.value_and_grad(model)(w[0], xs)
+        return loss[None], grads[None]
+
+    mapped = jax.shard_map(step, mesh=mesh_of(), in_specs=P("d"), out_specs=P("d"), check_vma=is_checked)
+    run = watched(jax.jit(mapped), jnp.stack([W] * 4), XS)
+    devices = [f"{device.platform}:{device.id}" for device in jax.devices()[:4]]
+    for name in ("grad/t", "grad/h"):
+        events = [event for event in run.events if event.site.label == name]
+        assert {event.device for event in events} == set(devices)
+        for row, event in enumerate(events):
+            agrees(run[name], np.split(by_hand()[name], 4)[devices.index(event.device)], row)
+
+
 @pytest.mark.parametrize("options", [{}, {"when": "t.max() > 0"}, {"values": True}], ids=["plain", "when", "values"])
 def test_a_shard_map_over_some_of_the_axes_is_watched(watched, options):
     mapped = jax.shard_map(

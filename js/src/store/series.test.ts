@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Band } from "./band";
 import { decimate } from "./decimate";
 import { Line, Series } from "./series";
-import { Loops } from "./steps";
+import { Loops, stepsOf } from "./steps";
 
 it("keeps the lows and highs when there are too many points", () => {
   const y = Float64Array.from({ length: 10_000 }, (_, i) => (i === 1234 ? 9 : i === 4321 ? -9 : Math.sin(i)));
@@ -32,7 +32,7 @@ const backwards = { loops: [3], reverse: [true] };
 function pushed(
   steps: number[],
   calls: number[],
-  about: { loops: number[]; reverse: boolean[]; leap?: number },
+  about: { loops: (number | null)[]; reverse: boolean[]; leap?: number },
   inner = steps.map(() => -1),
 ): Series {
   const series = new Series(1, 0);
@@ -55,6 +55,19 @@ it("counts the steps that a call leaves out after the last that fired", () => {
   expect([...(first as Line).x.view()]).toEqual([0, 3, 6, 8, 11, 14]);
   const shorter = pushed([0, 1, 0], [0, 0, 1], { loops: [8], reverse: [false], leap: 3 });
   expect([...(shorter.first as Line).x.view()]).toEqual([0, 1, 2]);
+});
+
+it("puts the iterations of a while between two steps, however many there are", () => {
+  const { first } = pushed(
+    [0, 0, 0, 1, 2, 2, 0],
+    [0, 0, 0, 0, 0, 0, 1],
+    { loops: [3, null], reverse: [] },
+    [0, 1, 3, 0, 0, 1, 0],
+  );
+  expect([...(first as Line).x.view()]).toEqual([0, 0.5, 0.75, 1, 2, 2.5, 3]);
+  const loopInIt = { loops: [2, null, 2], reverse: [false, false, true] };
+  const inside = pushed([0, 0, 0, 0, 1], [0, 0, 0, 0, 0], loopInIt, [1, 0, 3, 2, 1]);
+  expect([...(inside.first as Line).settled().x.view()]).toEqual([0, 1 / 3, 1 / 2, 3 / 5, 1 + 1 / 3]);
 });
 
 it("tells what stands last on the axis, and what came last", () => {
@@ -80,4 +93,10 @@ it("spreads a band over places that come from behind", () => {
   expect([...band.x.view()]).toEqual([0, 1, 2]);
   expect([...band.low.view()]).toEqual([10, 11, 12]);
   expect([...band.high.view()]).toEqual([20, 21, 22]);
+});
+
+it("tells the iteration of a while, and of the loop in it", () => {
+  const log = { step: () => 2, inner: () => 7 } as never;
+  expect(stepsOf(log, 0, { loops: [3, null, 2] } as never)).toEqual([2, 3, 1]);
+  expect(stepsOf(log, 0, { loops: [3, null] } as never)).toEqual([2, 7]);
 });

@@ -2,20 +2,27 @@
 import type { SiteMessage } from "../transport/wire";
 import type { EventLog } from "./events";
 
+/** The length of a loop that only run time tells. */
+const OPEN = Number.POSITIVE_INFINITY;
+
 /** The loops around a site, and where on an axis of steps their iterations stand. */
 export class Loops {
-  /** Of the loops inside the outermost, the innermost first: how many iterations they have, and whether from the end. */
+  /** Of the loops inside the outermost, the innermost first: how many iterations they have, and whether from the end.
+   * Without end the second may be, a `while`. */
   private readonly inside: { length: number; isReversed: boolean }[];
   /** How often the innermost runs for each iteration of the outermost. */
   private readonly count: number;
   private readonly runsBack: boolean;
   private readonly length: number;
   private readonly leap: number;
+  /** The second is a `while`: nobody knows how many iterations it will have. */
+  private readonly isOpen: boolean;
 
   constructor({ loops, reverse, leap }: Pick<SiteMessage, "loops" | "reverse" | "leap">) {
-    const all = loops.map((length, i) => ({ length: length || 1, isReversed: reverse[i] ?? false }));
+    const all = loops.map((length, i) => ({ length: length || OPEN, isReversed: reverse[i] ?? false }));
     this.inside = all.slice(1).reverse();
-    this.count = this.inside.reduce((product, { length }) => product * length, 1);
+    this.isOpen = all[1]?.length === OPEN;
+    this.count = this.inside.reduce((product, { length }) => product * (length === OPEN ? 1 : length), 1);
     this.runsBack = all[0]?.isReversed ?? false;
     this.length = loops[0] ?? 0;
     this.leap = leap;
@@ -27,9 +34,9 @@ export class Loops {
     return seen < this.length && this.length < seen + this.leap ? this.length : seen;
   }
 
-  /** The step of the outermost loop, inner loops as its fractions. */
+  /** The step of the outermost loop, inner loops as its fractions; iterations of a `while` at 0, 1/2, 2/3, … of it. */
   at(step: number, inner: number): number {
-    return step + Math.max(0, inner) / this.count;
+    return step + this.fraction(Math.max(0, inner) / this.count);
   }
 
   /** The same for loops none of which runs from the end: it rises as they run. */
@@ -40,10 +47,14 @@ export class Loops {
     for (const { length, isReversed } of this.inside) {
       const digit = left % length;
       turn += scale * (isReversed ? length - 1 - digit : digit);
-      scale *= length;
+      scale *= length === OPEN ? 1 : length;
       left = Math.floor(left / length);
     }
-    return turn / scale + (this.runsBack ? -step : step);
+    return this.fraction(turn / scale) + (this.runsBack ? -step : step);
+  }
+
+  private fraction(iterations: number): number {
+    return this.isOpen ? iterations / (1 + iterations) : iterations;
   }
 }
 
@@ -54,8 +65,8 @@ export function stepsOf(log: EventLog, position: number, site: SiteMessage | und
   let inner = log.inner(position);
   const steps: number[] = [];
   for (const length of inner < 0 ? [] : (site?.loops.slice(1) ?? []).reverse()) {
-    steps.unshift(inner % (length || 1));
-    inner = Math.floor(inner / (length || 1));
+    steps.unshift(inner % (length || OPEN));
+    inner = Math.floor(inner / (length || OPEN));
   }
   return [step, ...steps];
 }
