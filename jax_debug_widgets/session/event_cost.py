@@ -17,9 +17,10 @@ import numpy as np
 from jax_debug_widgets._jax.cost import equation_of, loop_of, seconds_of, tap
 from jax_debug_widgets.events import Asked, Inbox
 from jax_debug_widgets.store import Budget, Store
-from jax_debug_widgets.taps.capture import make_tap, nesting_of, recorder
+from jax_debug_widgets.taps.capture import make_tap, nesting_of
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import OutcomeBook
+from jax_debug_widgets.taps.recorders import recorder
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 
 if TYPE_CHECKING:

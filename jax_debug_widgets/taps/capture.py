@@ -1,8 +1,4 @@
-"""Record what compiled programs say: taps made at lowering, firings appended at run time.
-
-The recorder of a tap runs on the program's own threads (the caller's, or XLA's), possibly millions of times, so it
-appends to a list and returns. Everything else is done by whoever empties the inbox.
-"""
+"""Record what compiled programs say: taps made at lowering, firings appended at run time (`recorders.py`)."""
 
 from __future__ import annotations
 
@@ -11,11 +7,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.handover import HandoverHooks
 from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
@@ -27,11 +22,11 @@ from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
+from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener
 from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
-from jax_debug_widgets.taps.written import TapWriter, writer
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation, Recorder
@@ -185,30 +180,8 @@ class Capture:
 
     def bundle_recorder(self, taps: Sequence[Tap]) -> BundleRecorder:
         """The function that a compiled program calls with the watched values of one body."""
-        bundle = Bundle(tuple(taps))
         switches = [self.sites.switch_of(tap.site.id) for tap in taps]
-        inbox = self._box_here().firings
-        put, stamps = inbox.putter(bundle), inbox.stamps
-        gate, is_on_mesh, passed = self.gate, bool(bundle.nesting.axes), self.gate.passage(bundle)
-
-        def record(*arrays: np.ndarray) -> tuple[()]:
-            if not all(switch.off for switch in switches):
-                put((stamps.now(), *arrays))
-            if is_on_mesh:
-                passed(arrays[bundle.coordinates])
-            if gate.closed:
-                gate.may_pass(bundle, arrays)
-            return ()
-
-        def tell(time_ns: int, thread: int, *arrays: np.ndarray) -> None:
-            if not all(switch.off for switch in switches):
-                put((stamps.at(time_ns, thread), *arrays))
-
-        chosen, teller = cast("BundleRecorder", record), cast("BundleTeller", tell)
-        chosen.taps = teller.taps = bundle.taps
-        chosen.teller = teller
-        chosen.writer = writer(bundle, inbox, gate)
-        return chosen
+        return bundle_recorder(Bundle(tuple(taps)), switches, self._box_here().firings, self.gate)
 
     def _wants_lanes(self) -> bool:
         settings: Settings | None = captured_settings()
@@ -318,99 +291,3 @@ def nesting_of(equation: Equation) -> Nesting:
         shuffled=equation.shuffled,
         in_parts=equation.in_parts,
     )
-
-
-class BundleRecorder(Protocol):
-    """A recorder of several taps, and what is told instead where they are results of their program."""
-
-    taps: tuple[Tap, ...]
-    teller: BundleTeller
-    writer: TapWriter | None
-
-    def __call__(self, *arrays: np.ndarray) -> tuple[()]:
-        """See `Recorder`."""
-        ...
-
-
-class BundleTeller(Protocol):
-    """What is told of several taps, see `_jax.straight.Teller`."""
-
-    taps: tuple[Tap, ...]
-
-    def __call__(self, time_ns: int, thread: int, *arrays: np.ndarray) -> None:
-        """See `_jax.straight.Teller`."""
-        ...
-
-
-class TapTeller:
-    """Puts in what a print said in a call that is over."""
-
-    def __init__(self, tap: Tap, switch: Switch, inbox: Inbox, every: int) -> None:
-        self.tap = tap
-        self._switch, self._every = switch, every
-        self._put, self._stamps = inbox.putter(tap), inbox.stamps
-
-    def __call__(self, time_ns: int, thread: int, *arrays: np.ndarray) -> None:
-        """See `_jax.straight.Teller`. One firing of `every`, and nothing of a muted site."""
-        if self._switch.takes(self._every):
-            self._put((self._stamps.at(time_ns, thread), *arrays))
-
-
-class TapRecorder(Protocol):
-    """A recorder that can be asked what it records, and how often it wants to be called, see `record_every`."""
-
-    tap: Tap
-    every: int
-    writer: TapWriter | None
-
-    def __call__(self, *arrays: np.ndarray) -> Any:
-        """See `Recorder`."""
-        ...
-
-
-def recorder(
-    tap: Tap, switch: Switch, inbox: Inbox, run: Callable[..., object] | None, gate: Gate, every: int = 1
-) -> TapRecorder:
-    """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order.
-
-    It records one firing of `every`, and nothing of a muted site; the user's own function still runs.
-    """
-    record = _recorder(tap, switch, inbox, gate, every)
-
-    def record_and_run(*arrays: np.ndarray) -> tuple[()]:
-        assert run is not None
-        record(*arrays)
-        for lane in tap.lane_order:
-            run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
-        return ()
-
-    chosen = cast("TapRecorder", record if run is None else record_and_run)
-    chosen.tap = tap
-    chosen.writer = writer(tap, inbox, gate, switch) if run is None and every == 1 else None
-    return chosen
-
-
-def _recorder(tap: Tap, switch: Switch, inbox: Inbox, gate: Gate, every: int) -> Callable[..., tuple[()]]:
-    put, stamps, passed, coordinates = inbox.putter(tap), inbox.stamps, gate.passage(tap), tap.coordinates
-    all_of_them = every == 1
-
-    def record(*arrays: np.ndarray) -> tuple[()]:
-        if (all_of_them and switch.is_plain) or switch.takes(every):
-            put((stamps.now(), *arrays))
-        if gate.closed:
-            gate.may_pass(tap, arrays)
-        return ()
-
-    def record_one(array: np.ndarray) -> tuple[()]:
-        # The same without a tuple for the arguments, which takes as long as all the rest.
-        if (all_of_them and switch.is_plain) or switch.takes(every):
-            put((stamps.now(), array))
-        if gate.closed:
-            gate.may_pass(tap, (array,))
-        return ()
-
-    def record_on_mesh(*arrays: np.ndarray) -> tuple[()]:
-        passed(arrays[coordinates])
-        return record(*arrays)
-
-    return record_on_mesh if tap.nesting.axes else record_one if tap.width == 1 else record
