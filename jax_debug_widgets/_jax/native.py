@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 native_p = jax_core.Primitive("computed_natively")
 native_p.multiple_results = True
 
-_importing_since: dict[str, float] = {}
-"""The modules that are being imported, by `time.monotonic`."""
+_importing: dict[str, tuple[float, Any]] = {}
+"""The modules that are being imported: since when, by `time.monotonic`, and what listens to Numba's compiler."""
 
-_COMPILES_AFTER_S = 1.5
+_TOLD_AFTER_S = 1.5
 
 
 @functools.cache
@@ -36,20 +36,23 @@ def importable(module: str, what: str) -> bool:
     """Whether a module that needs Numba can be imported; a warning says that not `what`, if Numba is there all the same."""
     if importlib.util.find_spec("numba") is None:
         return False
-    _importing_since[module] = time.monotonic()
     try:
-        importlib.import_module(module)
+        event = importlib.import_module("numba.core.event")
+        listener = event.RecordingListener()
+        _importing[module] = time.monotonic(), listener
+        with event.install_listener("numba:run_pass", listener):
+            importlib.import_module(module)
     except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
         warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=3)
         return False
     finally:
-        del _importing_since[module]
+        _importing.pop(module, None)
     return True
 
 
 def numba_compiles() -> bool:
-    """Whether somebody waits for Numba to compile such a module. Where that was done before, importing takes 0.3 s."""
-    return any(time.monotonic() - since > _COMPILES_AFTER_S for since in list(_importing_since.values()))
+    """Whether somebody waits for Numba to compile such a module; what its cache holds it loads."""
+    return any(each.buffer and time.monotonic() - since > _TOLD_AFTER_S for since, each in list(_importing.values()))
 
 
 def computed_natively(

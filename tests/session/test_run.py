@@ -61,16 +61,23 @@ def test_events_are_a_sequence_in_arrival_order(run):
 
 
 def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
-    (tmp_path / "compiles_long.py").write_text("import _gate\n_gate.open.wait(20)")
+    (tmp_path / "compiles_long.py").write_text(
+        "import _gate\nfrom numba import njit\n_gate.reached.set()\n_gate.open.wait(20)\n"
+        "njit('f8(f8)')(lambda x: x + 1)\n_gate.compiled.set()\n_gate.end.wait(20)"
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    gate = SimpleNamespace(open=threading.Event())
+    gate = SimpleNamespace(**{name: threading.Event() for name in ("reached", "open", "compiled", "end")})
     monkeypatch.setitem(sys.modules, "_gate", gate)
-    monkeypatch.setattr(native, "_COMPILES_AFTER_S", 0.05)
+    monkeypatch.setattr(native, "_TOLD_AFTER_S", 0)
     with jdw.capture() as run:
         compiling = threading.Thread(target=native.importable, args=("compiles_long", "nothing"))
         compiling.start()
-        until(lambda: any("Numba compiles" in note for note in run.notes))
+        assert gate.reached.wait(20)
+        assert not native.numba_compiles()  # It is imported, and that may take its time.
         gate.open.set()
+        assert gate.compiled.wait(20)
+        until(lambda: any("Numba compiles" in note for note in run.notes))
+        gate.end.set()
         compiling.join()
         assert not native.numba_compiles()
     assert len(run.notes) == 1
