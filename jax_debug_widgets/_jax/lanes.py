@@ -35,7 +35,7 @@ class LaneHooks(Replacing):
         """The lanes among the axes of a result of this shape, of an equation that comes from there; () where none is known."""
         return self._found.get((_place(traceback), shape)) or ()
 
-    def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, int, int, int]], shape: tuple[int, ...]) -> Axes:
+    def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, ...]], shape: tuple[int, ...]) -> Axes:
         """The same for what a call in this range gives, which an equation makes that comes from inside the call.
 
         What is in a rule of `custom_vmap` is not batched any more, and the call is.
