@@ -16,6 +16,7 @@ import numpy as np
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named
 from jax_debug_widgets.watch.source import is_library
+from jax_debug_widgets.watch.statistics import SCALAR, STATISTICS
 
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
@@ -246,6 +247,11 @@ def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: It
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
         return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""
+    name, _, statistic = bare.rpartition(".")
+    if name in known and statistic in (*STATISTICS, *SCALAR):
+        wanted = pattern.partition("@")[0].removesuffix(f".{statistic}")
+        read = f"run[{wanted.removeprefix(BY_LANE)!r}]{'.lanes' if pattern.startswith(BY_LANE) else ''}[{statistic!r}]"
+        return f"{pattern!r} is a statistic: watch {wanted!r}, and read {read}.", ""
     near = difflib.get_close_matches(bare, {*known, *scopes, *primitives}, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if "/" in bare and scopes:
