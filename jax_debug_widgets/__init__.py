@@ -109,11 +109,12 @@ def capture(
       A context manager that gives the `Run`; what it saw can be read during and after the body.
 
     Raises:
-      TypeError: `watch` is none of what it can be, or something else where a number is wanted.
-      ValueError: a number that is not positive, a condition that is none, or `values`, `histograms`, `lanes` or `when` without
-        anything to watch.
+      TypeError: `watch` or `break_on` is none of what it can be, or something else where a number, or True or False, is wanted.
+      ValueError: a number that is not positive, a condition that is none, a `watch` that is empty, or `values`,
+        `histograms`, `lanes` or `when` without anything to watch.
       Stopped: the program was ended from the panel, at a breakpoint or by an interrupt.
     """
+    from jax_debug_widgets.breakpoints import conditions_of
     from jax_debug_widgets.session import Options, current_session
     from jax_debug_widgets.watch import Watch
 
@@ -127,7 +128,7 @@ def capture(
         max_events=max_events,
         max_mb=max_mb,
         watch=Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes),
-        break_on=(str(break_on),) if isinstance(break_on, (str, int)) else tuple(map(str, break_on)),
+        break_on=conditions_of(break_on),
         break_timeout=break_timeout,
         prompt=prompt,
     )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from types import CodeType
 from typing import Any
 
@@ -33,6 +34,10 @@ _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 def is_ours(file: str) -> bool:
     """Whether a file is of this package: its frames are no more the user's than JAX's own."""
     return file.startswith(_OUR_FILES)
+
+
+def _is_users(file: str) -> bool:
+    return source_info_util.is_user_filename(file) and not is_ours(file)
 
 
 UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")
@@ -118,6 +123,16 @@ def is_mapping(told: Any) -> bool:
     """Whether a loop is that of `lax.map`, by what JAX says of its body: a lambda of JAX's own that carries nothing."""
     return told.func_name == "<lambda>" and (told.func_filename or "").endswith(_MAPPING)
 
+
+def asks_host(traceback: Any) -> bool:
+    """Whether an equation is of a call of `jax.pure_callback` or its like, of which `vmap` may have made a loop over lanes."""
+    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
+    jaxs = takewhile(lambda code: not _is_users(code.co_filename), codes)
+    return any(code.co_name in _ASKING_HOST and code.co_filename.endswith(("callback.py", "ffi.py")) for code in jaxs)
+
+
+_ASKING_HOST = ("pure_callback", "io_callback", "wrapped")
+"""JAX's functions that call the host; the last is what `jax.ffi.ffi_call` gives."""
 
 INLINED = ".<locals>.<comprehension>"
 """How the name of a comprehension's function ends that has no frame of its own."""
@@ -217,7 +232,7 @@ def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
     found: list[tuple[CodeType, int, bool]] = []
     codes, offsets = traceback.raw_frames()
     for code, offset in zip(codes, list(offsets), strict=True):
-        is_users = source_info_util.is_user_filename(code.co_filename) and not is_ours(code.co_filename)
+        is_users = _is_users(code.co_filename)
         found.append((code, offset, is_users))
         users -= is_users
         if not users:

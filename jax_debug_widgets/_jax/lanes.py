@@ -8,6 +8,7 @@ result, it is found again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,15 @@ class LaneHooks(Replacing):
         """The lanes among the axes of a result of this shape, of an equation that comes from there; () where none is known."""
         return self._found.get((_place(traceback), shape)) or ()
 
+    def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, ...]], shape: tuple[int, ...]) -> Axes:
+        """The same for what a call in this range gives, which an equation makes that comes from inside the call.
+
+        What is in a rule of `custom_vmap` is not batched any more, and the call is.
+        """
+        place = _place(traceback)
+        end = place.index(at) + 1 if at in place else 0
+        return self._found.get((place[:end], shape)) or ()
+
     def axes_at(self, file: str, span: tuple[int, int, int, int], shape: tuple[int, ...]) -> Axes:
         """The same for a result of a range of the source, whoever has called it; () where they differ."""
         return self._found.get(((file, tuple(span)), shape)) or ()
@@ -46,18 +56,51 @@ class LaneHooks(Replacing):
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
         results = theirs(trace, *args, **options)
         if self._wanted():
-            place = _place(source_info_util.current().traceback)
+            # A program that was traced before, a loop's body say, is batched equation by equation.
+            traced = source_info_util._source_info_context.context.traceback
+            place = _place(traced or source_info_util.current().traceback)
+            written = _Written(place)
+            origin = _Traced(traced) if traced else written
             for result in results if isinstance(results, list | tuple) else (results,):
                 shape, axes = _lanes(result)
-                for key in (place, *place) if axes else ():
+                if axes and traced:
+                    axes = self._with_inner((origin, written), shape, axes)
+                for key in (origin, place, *place) if axes else ():
                     self._note((key, shape), axes)
         return results
+
+    def _with_inner(self, origins: tuple[Any, ...], shape: tuple[int, ...], outer: Axes) -> Axes:
+        """With the lanes that the result of a traced equation had before an outer `vmap` added its own."""
+        rest = [axis for axis in range(len(shape)) if axis not in outer]
+        before = tuple(shape[axis] for axis in rest)
+        inner = next((found for one in origins if (found := self._found.get((one, before)))), ())
+        return (*outer, *(rest[axis] for axis in inner))
 
     def _note(self, key: Any, axes: Axes) -> None:
         known = self._found.setdefault(key, axes)
         # An outer `vmap` sees what an inner one has made of it, and knows less. Of two that know as much neither is right.
         if known is not None and known != axes and len(axes) >= len(known):
             self._found[key] = axes if len(axes) > len(known) else None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Code that runs under a `vmap` itself, by its place: no equation was there before."""
+
+    place: Any
+
+
+@dataclass(frozen=True, eq=False)
+class _Traced:
+    """An equation that was there before, and what is made of it: all have its very traceback, others at most an equal one."""
+
+    traceback: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Traced) and other.traceback is self.traceback
+
+    def __hash__(self) -> int:
+        return id(self.traceback)
 
 
 def _as_method(ours: Callable[..., Any], theirs: Any) -> Any:

@@ -42,6 +42,7 @@ _ENTERED = {
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",
+    "custom_vmap_call": "call",
     "shard_map": "jaxpr",
     "scan": "jaxpr",
     "while": "body_jaxpr",

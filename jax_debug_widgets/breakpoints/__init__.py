@@ -6,7 +6,7 @@ May know: _jax, events, taps, transport.   Must not know: widgets, IPython, the 
 """
 
 from jax_debug_widgets.breakpoints.audience import Audience, Place
-from jax_debug_widgets.breakpoints.conditions import Condition, parse_condition, unmet
+from jax_debug_widgets.breakpoints.conditions import Condition, conditions_of, parse_condition, unmet
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
 from jax_debug_widgets.breakpoints.policy import Policy
@@ -22,6 +22,7 @@ __all__ = [
     "Policy",
     "Stepper",
     "Stopped",
+    "conditions_of",
     "parse_condition",
     "unmet",
 ]

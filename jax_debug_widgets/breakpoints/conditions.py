@@ -45,6 +45,22 @@ class Condition:
         return f"{self.text} at {tap.site.where}"
 
 
+def conditions_of(break_on: Any) -> tuple[str, ...]:
+    """The conditions of `jdw.capture(break_on=...)`, each as a text.
+
+    Raises:
+      TypeError: what is no text, no number of a site, and no several of these.
+    """
+    several = tuple(break_on) if isinstance(break_on, list | tuple) else (break_on,)
+    for one in several:
+        if isinstance(one, bool) or not isinstance(one, str | int):
+            raise TypeError(f"break_on wants {_WANTED}, or several of these in a list, got {one!r}")
+    return tuple(map(str, several))
+
+
+_WANTED = "nonfinite, a site (train.py:41, its number or name), or an expression (loss>10)"
+
+
 def parse_condition(text: str) -> Condition:
     """`nonfinite`, a site (`train.py:41`, its number, its name), or an expression over captured values (`loss > 10`).
 
@@ -60,11 +76,11 @@ def parse_condition(text: str) -> Condition:
     try:
         tree = ast.parse(text, "<--break-on>", "eval")
     except SyntaxError as error:
-        msg = f"--break-on wants nonfinite, a site (train.py:41), or an expression (loss>10), got {text!r}: {error.msg}"
+        msg = f"--break-on wants {_WANTED}, got {text!r}: {error.msg}"
         raise ValueError(msg) from None
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _BUILTIN.keys()
     if not names:
-        msg = f"--break-on {text!r} names no captured value"
+        msg = f"--break-on {text!r} names no captured value: write {_WANTED}"
         raise ValueError(msg)
     code = compile(tree, "<--break-on>", "eval")
     return Condition(text, _Expression(code, frozenset(names)), lambda site: names <= names_of(site))

@@ -109,7 +109,8 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
 
 def _watch_of(values: dict[str, Any]) -> Watch | None:
     """What the watch options, taken out of `values`, ask for."""
-    names = [name for text in values.pop("watch") or () for name in separated(text)]
+    told = values.pop("watch")
+    names = None if told is None else [name for text in told for name in separated(text)]
     watch = True if values.pop("watch_all") else names
     return Watch.of(
         watch,

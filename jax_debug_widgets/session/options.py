@@ -34,7 +34,7 @@ class Options:
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
 
     Raises:
-      TypeError: something else where a number is wanted.
+      TypeError: something else where a number, or True or False, is wanted.
       ValueError: a number that is not positive, or a condition that is none.
     """
 
@@ -53,6 +53,10 @@ class Options:
 
     def __post_init__(self) -> None:
         _ = self.policy()
+        for name in ("echo", "debug", "barrier", "prompt"):
+            if not isinstance(value := getattr(self, name), bool | np.bool_):
+                msg = f"{name} must be True or False, got {value!r}"
+                raise TypeError(msg)
         if self.every < 1:
             msg = f"every must be at least 1, got {self.every!r}"
             raise ValueError(msg)
@@ -60,7 +64,7 @@ class Options:
             value = getattr(self, name)
             if value is None and name in ("timeout", "break_timeout"):
                 continue
-            if not isinstance(value, (int, float, np.number)):
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
                 msg = f"{name} must be a number, got {value!r}"
                 raise TypeError(msg)
             if not value > 0 or math.isnan(value):

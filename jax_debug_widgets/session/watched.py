@@ -201,6 +201,8 @@ class WatchedValues(Mapping[str, WatchedValue]):
         untaken = self._run.untaken()
         if said := untaken.said_of(name):
             raise KeyError(said)
+        if said := _said_of_part(name, sites):
+            raise KeyError(said)
         near = difflib.get_close_matches(name, [*sites, *untaken.labels], n=3) or list(sites)
         is_captured = any(name in choice.names for choice in self._run.choices())
         hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
@@ -216,6 +218,16 @@ class WatchedValues(Mapping[str, WatchedValue]):
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {value!r}" for name, value in self.items()) or "<no watched values>"
+
+
+def _said_of_part(name: str, sites: Mapping[str, CallSite]) -> str:
+    """What to write for `h.mean` or `h.lanes`; empty for what is no statistic or property of a watched value."""
+    own, _, part = name.rpartition(".")
+    values = next((site.values for full, site in sites.items() if own in (full, site.label)), ())
+    if part in values and part != LANES:
+        return f"{name!r} is a statistic of a watched value: write run[{own!r}][{part!r}]"
+    is_property = bool(values) and isinstance(getattr(WatchedValue, part, None), property)
+    return f"{name!r} is told of a watched value: write run[{own!r}].{part}" if is_property else ""
 
 
 def answer_watch(session: Session, run: Run, number: int, request: Mapping[str, Any]) -> Message:

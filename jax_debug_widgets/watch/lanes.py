@@ -45,8 +45,11 @@ class Lanes:
 
         def axes_of(one: Named) -> Axes:
             equation = made_by.get(one.variable)
-            shape = one.variable.aval.shape
-            return self._batched.axes_of(equation.source_info.traceback, shape) if equation is not None else ()
+            if equation is None:
+                return ()
+            traceback, shape = equation.source_info.traceback, one.variable.aval.shape
+            own = self._batched.axes_of(traceback, shape)
+            return max(own, self._batched.axes_of_call(traceback, (one.file, tuple(one.span)), shape), key=len)
 
         # For their gradients, which may be in a body that comes later.
         self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})

@@ -11,7 +11,7 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import is_mapping
+from jax_debug_widgets._jax.frames import asks_host, is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
 from jax_debug_widgets.watch.literals import leaves_of
@@ -115,7 +115,7 @@ def _taken_apart(
         return [[one] for one in escaping]
     is_loop = False
     if len({number for _, number, _ in escaping}) == 1:
-        is_loop = body.equations[escaping[0][1]].primitive.name in LOOPS
+        is_loop = _kind(body.equations[escaping[0][1]]) in LOOPS
         found = _results_of(body, escaping, target)
         if found:
             return found
@@ -205,7 +205,7 @@ def _told_fields(
 def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[list[Made]]:
     """The results of one equation for each part of a target; nothing where the parts cannot be told."""
     equation = body.equations[escaping[0][1]]
-    name, count, results = equation.primitive.name, len(target.parts), len(equation.outvars)
+    name, count, results = _kind(equation), len(target.parts), len(equation.outvars)
     told = _parts_by_path(equation)
     if told:
         return [[one for one in escaping if told[one[2]] == part] for part in range(count)]
@@ -234,7 +234,7 @@ def _result_paths(equation: Any) -> list[str]:
 
     JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first.
     """
-    name = equation.primitive.name
+    name = _kind(equation)
     key = LOOPS.get(name, "jaxpr" if name in ("jit", "pjit") else "")
     told = equation.params[key].jaxpr.debug_info.result_paths if key else None
     if not told or len(told) != len(equation.outvars):
@@ -243,6 +243,12 @@ def _result_paths(equation: Any) -> list[str]:
     own = "[1]" if name == "scan" and is_mapping(equation.params[key].jaxpr.debug_info) else own
     paths = [path.removeprefix("result") for path in told]
     return [path.removeprefix(own) if path.startswith(own) else _COUNTER for path in paths]
+
+
+def _kind(equation: Any) -> str:
+    """The primitive of an equation; `host call` of the loop in which `vmap` asks the host for one lane after the other."""
+    name = equation.primitive.name
+    return "host call" if name in LOOPS and asks_host(equation.source_info.traceback) else name
 
 
 def _is_counted(equation: Any) -> bool:

@@ -114,7 +114,7 @@ def _of_condition(watch: Watch, seen: Seen) -> list[str]:
 
 def _of_loops(seen: Seen, sites: Collection[CallSite]) -> list[str]:
     """Values in conditions of loops that are left as they are."""
-    left = seen.unasked.keys() - {site.watch.name for site in sites if site.watch}
+    left = seen.unasked.keys() - {site.label for site in sites if site.watch}
     if not left:
         return []
     why = "which a loop asks more often where it is sampled (--every), or where its lanes end one by one beside prints"

@@ -8,10 +8,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
 
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named
 from jax_debug_widgets.watch.source import is_library
+from jax_debug_widgets.watch.statistics import SCALAR, STATISTICS
 
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
@@ -78,14 +83,12 @@ class Watch:
           TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition, or
             something is asked of watched values and none is to be watched.
         """
-        if not isinstance(every, int) or every < 1:
-            raise ValueError(f"every must be a positive integer, got {every!r}")
-        if isinstance(watch, str):
-            watch = separated(watch)
-        is_several = isinstance(watch, Sequence) and all(isinstance(one, str) for one in watch)
-        if not (watch is None or isinstance(watch, bool) or is_several):
-            raise TypeError(f"watch must be True, a name or several names, got {watch!r}")
-        names = tuple(one for one in watch if one.strip()) if isinstance(watch, Sequence) else ()
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+            raise ValueError(f"every must be a whole number from 1 on (every=10 takes one step of ten), got {every!r}")
+        for name, wish in {"ops": ops, "values": values, "histograms": histograms, "lanes": lanes}.items():
+            if not isinstance(wish, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False (which values: watch='h'), got {wish!r}")
+        names = _names_of(watch)
         if not (isinstance(when, str) or when is None):
             raise TypeError(f"when must be an expression in a string ('loss > 10'), got {when!r}")
         asked = bool(names or watch is True or ops)
@@ -100,7 +103,21 @@ class Watch:
             raise ValueError(
                 f"{name} says what is taken of watched values: say which as well, with watch (--watch NAMES)"
             )
+        every = int(every)
         return cls(names, watch is True, ops, every, values, histograms, when or "", lanes=lanes) if asked else None
+
+
+def _names_of(watch: Any) -> tuple[str, ...]:
+    """The patterns of `jdw.capture(watch=...)`; none of True, False and None."""
+    if watch is None or isinstance(watch, bool):
+        return ()
+    several = separated(watch) if isinstance(watch, str) else watch
+    if not (isinstance(several, Sequence) and all(isinstance(one, str) for one in several)):
+        raise TypeError(f"watch must be True, a name or several names (watch='h' or ['h', 'loss']), got {watch!r}")
+    names = tuple(one for one in several if one.strip())
+    if not names:
+        raise ValueError(f"watch names nothing: give names (watch='h,loss'), True for all, or None, not {watch!r}")
+    return names
 
 
 def separated(text: str) -> list[str]:
@@ -230,6 +247,11 @@ def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: It
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
         return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""
+    name, _, statistic = bare.rpartition(".")
+    if name in known and statistic in (*STATISTICS, *SCALAR):
+        wanted = pattern.partition("@")[0].removesuffix(f".{statistic}")
+        read = f"run[{wanted.removeprefix(BY_LANE)!r}]{'.lanes' if pattern.startswith(BY_LANE) else ''}[{statistic!r}]"
+        return f"{pattern!r} is a statistic: watch {wanted!r}, and read {read}.", ""
     near = difflib.get_close_matches(bare, {*known, *scopes, *primitives}, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if "/" in bare and scopes:

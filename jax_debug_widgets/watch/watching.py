@@ -103,7 +103,7 @@ class ProgramWatcher:
         )
         if self._watch.everything:
             chosen = [one for one in chosen if self._is_added(one)]
-        self._seen.unasked.update(dict.fromkeys(one.name for one in chosen))
+        self._seen.unasked.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
         self._found_by(chosen)
 
     def every(self) -> int:
@@ -128,7 +128,7 @@ class ProgramWatcher:
         if self._condition and chosen:
             self._seen.conditional |= holds is not None
             if holds is None:
-                self._seen.untaken.update(dict.fromkeys(one.name for one in chosen))
+                self._seen.untaken.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
                 self._found_by(chosen)
                 chosen = []
         places = self._seen.places

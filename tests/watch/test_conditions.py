@@ -197,6 +197,24 @@ def test_what_a_condition_cannot_tell_of_is_said(watched):
     assert "Did you mean 'inner'? There are" in note
 
 
+def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
+    """As `run` takes them: of a value that is taken beside its gradient the note must not say that it is not."""
+
+    def f(x):
+        def step(c, row):
+            inner = c + row.sum()
+            return inner, None
+
+        outer = lax.scan(step, jnp.float32(0), x)[0] * jnp.float32(2)
+        return outer * outer
+
+    program = jax.jit(jax.value_and_grad(f))
+    (note,) = watched(program, X, watch="outer,inner", when="inner > -1e9").status().notes
+    assert note.startswith("Not taken: grad/inner, grad/outer, outer, computed in other functions")
+    (note,) = watched(program, X, watch="grad/outer,inner", when="inner > -1e9").status().notes
+    assert note.startswith("Not taken: grad/inner, grad/outer, computed in other functions")
+
+
 def test_a_condition_that_is_none_is_refused():
     for when, error in (("loss >", "expression"), ("1 > 0", "names no value"), ("max > 1", "names no value")):
         with pytest.raises(ValueError, match=error):

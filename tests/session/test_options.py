@@ -1,0 +1,45 @@
+"""What a capture cannot be asked to do is refused with what to write in its place; nothing of it is ignored."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.magics.options import UsageError, parse
+
+SWITCHES = ("ops", "values", "histograms", "lanes", "echo", "debug", "barrier", "prompt")
+
+REFUSED = [
+    *(("every", value, "every must be a whole number") for value in (True, 0, -3, "x", 2.0, None, [2])),
+    *(("watch", value, "give names") for value in ("", "  ", ",", [], (), [""])),
+    *(("watch", value, "watch must be True, a name or several") for value in (5, {"h"}, {"h": 1}, ["h", 3], b"h")),
+    *((name, value, f"{name} must be True or False") for name in SWITCHES for value in ("all", 1, None, "")),
+    *(("when", value, "expression") for value in ("", " ", "h >", 5, True)),
+    ("when", "3 > 2", "names no value"),
+    *(("break_on", value, "break_on wants nonfinite, a site") for value in (None, True, 5.5, {"a": 1}, [3.2], [None])),
+    *(("break_on", value, "wants nonfinite, a site") for value in ("x >", "", "  ", "h = 3")),
+    *(("break_on", value, "names no captured value: write") for value in (-3, "3 > 2")),
+    *((name, True, f"{name} must be a number") for name in ("timeout", "stuck_after", "max_mb", "break_timeout")),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "told"), REFUSED)
+def test_what_cannot_be_is_refused_with_what_to_write(name, value, told):
+    options = {"watch": "h", name: value}
+    with pytest.raises((TypeError, ValueError), match=told):
+        jdw.capture(**options)
+    with pytest.raises((TypeError, ValueError), match=told):
+        jdw.instrument(jax.jit(lambda x: x), **options)
+
+
+@pytest.mark.parametrize("line", ["--watch ''", "--watch ,", "--watch '' --watch-ops"])
+def test_an_empty_name_is_refused_in_a_cell_as_well(line):
+    with pytest.raises(UsageError, match="give names"):
+        parse(line, echo_by_default=False)
+
+
+def test_numbers_of_numpy_are_numbers_and_its_truths_truths():
+    jdw.capture(watch="h", every=np.int64(2), values=np.bool_(True), timeout=np.float32(3))
+    assert parse("--every 3 f(x)", echo_by_default=False)[0].watch is None

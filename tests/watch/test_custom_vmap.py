@@ -1,0 +1,118 @@
+"""Functions with a `vmap` rule of their own: what they compute, what their rules compute, and what they give."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.custom_batching import custom_vmap, sequential_vmap
+
+XS = np.linspace(-1.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
+SHIFTED = np.stack([XS, XS + np.float32(1)])
+
+
+def sine(x):
+    h = jnp.sin(x * np.float32(2))
+    t = h.sum()
+    return t * t
+
+
+by_hand, through_vmap, one_by_one = custom_vmap(sine), custom_vmap(sine), sequential_vmap(sine)
+
+
+@by_hand.def_vmap
+def _rule(_axis_size, _in_batched, xs):
+    r = jnp.sin(xs * np.float32(2))
+    u = r.sum(-1)
+    return u * u, True
+
+
+@through_vmap.def_vmap
+def _rule_with_vmap(_axis_size, _in_batched, xs):
+    return jax.vmap(sine)(xs), True
+
+
+def model(f):
+    def run(x):
+        y = f(x + np.float32(1))
+        return y * np.float32(3)
+
+    return run
+
+
+def repeated(f):
+    return lambda x: lax.scan(lambda x, _: (x + np.float32(1), f(x)), x, length=2)
+
+
+def inner(x):
+    return np.sin((x + np.float32(1)) * np.float32(2))
+
+
+FUNCTIONS = {"by hand": by_hand, "through vmap": through_vmap, "one by one": one_by_one}
+
+UNMAPPED = {
+    "jit": jax.jit,
+    "loop": lambda f: jax.jit(repeated(f)),
+    "checkpoint": lambda f: jax.jit(jax.checkpoint(f)),
+    "jvp": lambda f: jax.jit(lambda x: jax.jvp(f, (x,), (x,))),
+}
+
+MAPPED = {
+    "jit of vmap": lambda f: jax.jit(jax.vmap(f)),
+    "vmap of jit": lambda f: jax.vmap(jax.jit(f)),
+    "vmap of loop": lambda f: jax.jit(jax.vmap(repeated(f))),
+    "vmap of jvp": lambda f: jax.jit(jax.vmap(lambda x: jax.jvp(f, (x,), (x,)))),
+}
+
+
+@pytest.mark.parametrize("around", UNMAPPED)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_the_function_computes_is_watched(name, around, watched, agrees, same_bits):
+    program = UNMAPPED[around](model(FUNCTIONS[name]))
+    plain = program(XS[0])
+    run = watched(program, XS[0], watch="h,t,y")
+    assert same_bits(run.result, plain)
+    for step in range(2 if around == "loop" else 1):
+        h = inner(XS[0] + np.float32(step))
+        agrees(run["h"], h, step)
+        agrees(run["t"], h.sum(), step)
+        agrees(run["y"], h.sum() ** 2, step)
+
+
+@pytest.mark.parametrize("around", MAPPED)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_it_gives_is_told_by_lane(name, around, watched, same_bits):
+    program = MAPPED[around](model(FUNCTIONS[name]))
+    plain = program(XS)
+    run = watched(program, XS, watch="lanes/y")
+    assert same_bits(run.result, plain)
+    for step in range(2 if "loop" in around else 1):
+        wanted = inner(XS + np.float32(step)).sum(1) ** 2
+        np.testing.assert_allclose(run["y"].lanes["value"][step], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_of_nested_vmaps_all_lanes_are_told(name, watched):
+    run = watched(jax.jit(jax.vmap(jax.vmap(model(FUNCTIONS[name])))), SHIFTED, watch="lanes/y")
+    assert run["y"].site.watch.lanes == (2, 3)
+    np.testing.assert_allclose(run["y"].lanes["value"][0], inner(SHIFTED).sum(2) ** 2, rtol=1e-4, atol=1e-5)
+
+
+def test_what_the_rule_computes_is_watched(watched, agrees):
+    run = watched(jax.jit(jax.vmap(model(by_hand))), XS, watch="r,u")
+    agrees(run["r"], inner(XS))
+    agrees(run["u"], inner(XS).sum(1))
+
+
+def test_what_the_rule_maps_has_lanes(watched):
+    run = watched(jax.jit(jax.vmap(model(through_vmap))), XS, watch="lanes/h,lanes/t")
+    np.testing.assert_allclose(run["h"].lanes["mean"][0], inner(XS).mean(1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(run["t"].lanes["value"][0], inner(XS).sum(1), rtol=1e-4, atol=1e-6)
+
+
+def test_what_is_mapped_one_by_one_has_a_step_a_lane(watched, agrees):
+    run = watched(jax.jit(jax.vmap(model(one_by_one))), XS, watch="h")
+    for step, x in enumerate(XS):
+        agrees(run["h"], inner(x), step)
