@@ -56,6 +56,10 @@ class Around:
     forward: tuple[core.Jaxpr, Place, Around] | None = None
 
 
+_REMATS = frozenset({"checkpoint", "remat", "remat2"})
+"""What JAX's versions call `jax.checkpoint`."""
+
+
 class Uses:
     """Who uses what in a body, as far as differentiation is concerned.
 
@@ -83,8 +87,7 @@ class Uses:
                 if not isinstance(atom, core.Literal):
                     self.consumers.setdefault(atom, []).append(number)
             path = f"{stack}/{equation.source_info.name_stack}"
-            derived = tuple(one.startswith("transpose") for one in _DERIVED.findall(path))
-            self.derived.append(() if "rematted_computation" in path else derived)
+            self.derived.append(() if "rematted_computation" in path else _derived(equation, path))
             count = sum(self.derived[-1])
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
@@ -187,6 +190,12 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     # Of the results of what it differentiates in reverse JAX has no more names; un-jitted, `hessian` is on the Python stack.
     pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
     return Around(cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
+
+
+def _derived(equation: Any, path: str) -> tuple[bool, ...]:
+    """See `Uses.derived`; a transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more."""
+    derived = tuple(one.startswith("transpose") for one in _DERIVED.findall(path))
+    return derived[:1] if equation.primitive.name in _REMATS and derived == (True, False) else derived
 
 
 def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:

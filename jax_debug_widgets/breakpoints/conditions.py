@@ -6,18 +6,17 @@ microseconds an event. `jdw.breakpoint(when=...)` is looked at on the device.
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, Tap
+from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, words_of
 
 _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
@@ -32,11 +31,13 @@ class Condition:
       text: as the user wrote it.
       holds: tap and its arrays -> the lanes for which it holds, `[()]` outside `vmap`; empty where it does not.
       concerns: whether it can ever hold at a site.
+      trouble: why it could not be computed; empty where it could.
     """
 
     text: str
     holds: Callable[[Tap, tuple[np.ndarray, ...]], Lanes]
     concerns: Callable[[CallSite], bool]
+    trouble: Callable[[], str] = str
 
     def reason(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
         """A sentence of what is the matter."""
@@ -73,26 +74,26 @@ def parse_condition(text: str) -> Condition:
     if _PLACE.fullmatch(text):
         at_it = partial(_is_at, place=text)
         return Condition(text, lambda tap, _arrays: list(tap.lane_order) if at_it(tap.site) else [], at_it)
-    try:
-        tree = ast.parse(text, "<--break-on>", "eval")
-    except SyntaxError as error:
-        msg = f"--break-on wants {_WANTED}, got {text!r}: {error.msg}"
-        raise ValueError(msg) from None
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _BUILTIN.keys()
+    tree = parsed(text, f"--break-on wants {_WANTED}", _WORDS)
+    names = frozenset(names_in(tree, _WORDS))
     if not names:
         msg = f"--break-on {text!r} names no captured value: write {_WANTED}"
         raise ValueError(msg)
-    code = compile(tree, "<--break-on>", "eval")
-    return Condition(text, _Expression(code, frozenset(names)), lambda site: names <= names_of(site))
+    expression = _Expression(compiled(tree, np, _WORDS), names)
+    return Condition(text, expression, lambda site: names <= names_of(site), expression.trouble)
 
 
 def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[str]:
-    """A sentence for each condition that could hold at none of the sites, with what to do about it."""
+    """A sentence for each condition that could hold at none of the sites, or be computed of nothing."""
     sites = list(sites)
     known = sorted({"nonfinite"}.union(*map(names_of, sites)))
-    return [
-        _unmet(condition.text, known) for condition in conditions if not any(condition.concerns(site) for site in sites)
+    told = [
+        f"--break-on {condition.text} could not be computed: {trouble}"
+        if (trouble := condition.trouble())
+        else _unmet(condition.text, known) * (not any(condition.concerns(site) for site in sites))
+        for condition in conditions
     ]
+    return [sentence for sentence in told if sentence]
 
 
 def _unmet(text: str, known: list[str]) -> str:
@@ -105,18 +106,22 @@ def _unmet(text: str, known: list[str]) -> str:
     )
 
 
-_BUILTIN: Mapping[str, Any] = {
-    "np": np, "jnp": np, "abs": abs, "max": max, "min": min, "len": len, "float": float, "int": int, "bool": bool,
-}  # fmt: skip
+_WORDS = {**words_of(np), "float": float, "int": int, "bool": bool}
 
 
 class _Expression:
-    """Lanes in which an expression is true; none where the event has not all of its names."""
+    """Lanes in which an expression is true of any element; none where the event has not all of its names."""
 
-    def __init__(self, code: CodeType, names: frozenset[str]) -> None:
-        self._code = code
+    def __init__(self, value: Callable[[Mapping[str, Any]], Any], names: frozenset[str]) -> None:
+        self._value = value
         self._names = names
         self._known: dict[Tap, bool] = {}
+        self._has_worked = False
+        self._error = ""
+
+    def trouble(self) -> str:
+        """Why it could never be computed; empty where it once was, and where nothing had its names."""
+        return "" if self._has_worked else self._error
 
     def __call__(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
         if tap not in self._known:
@@ -127,10 +132,12 @@ class _Expression:
         values = variables_of(tap, arrays, lane)
         try:
             with np.errstate(all="ignore"):
-                # The user's own expression, typed into the user's own kernel.
-                return bool(np.any(eval(self._code, {"__builtins__": {}, **_BUILTIN}, values)))  # noqa: S307
-        except Exception:  # noqa: BLE001 - an expression that raises for these values does not hold for them.
+                is_true = bool(np.any(self._value({name: values[name] for name in self._names})))
+        except Exception as error:  # noqa: BLE001 - an expression that raises for these values does not hold for them.
+            self._error = f"{type(error).__name__}: {error}"
             return False
+        self._has_worked = True
+        return is_true
 
 
 def names_of(site: CallSite) -> set[str]:

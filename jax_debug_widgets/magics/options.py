@@ -80,7 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--max-mb", type=float, metavar="MB", default=defaults.max_mb, help=megabytes)
     break_on = (
         "stop where this holds: nonfinite (and was finite before), a site (train.py:41, its number or name), or an expression "
-        "over captured values without blanks (loss>10) or in quotes; may be given several times"
+        "over captured values without blanks (loss>10) or in quotes ('0 < h < 1', of any element); may be given several times"
     )
     parser.add_argument("--break-on", action="append", metavar="WHAT", default=[], help=break_on)
     break_timeout = "seconds after which a stop goes on by itself (default: never, while its page is open)"
@@ -102,7 +102,10 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     parser.add_argument("--histogram", action="store_true", help=histogram)
     lanes = "also take the statistics of each lane of a vmap by itself (of the first 512); --watch lanes/h: of h alone"
     parser.add_argument("--lanes", action="store_true", help=lanes)
-    when = "take watched values only where this holds, on the device: 'abs(logits).max() > 10', grad.h.max()>1"
+    when = (
+        "take watched values only where this holds, on the device: 'abs(logits).max() > 10', grad.h.max()>1; "
+        "'0 < h < 1 and not isnan(x)' holds where it does for any element, 'all(h > 0)' for all"
+    )
     parser.add_argument("--when", metavar="CONDITION", default=None, help=when)
     return parser
 

@@ -52,12 +52,22 @@ class Choice:
         return (*own, self.site.label) if len(self.site.values) == 1 else own
 
 
+def says_nothing(_name: str) -> str:
+    """What is known of names where nothing is."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Untaken:
-    """Of a run the values that are watched and of which nothing was ever taken, and why."""
+    """Of a run the values that are watched and of which nothing was ever taken, and why.
+
+    Attributes:
+      unwatched: name -> why the source has it and the run does not watch it; empty where there is nothing to say of it.
+    """
 
     choices: Sequence[Choice] = ()
     why: str = ""
+    unwatched: Callable[[str], str] = says_nothing
 
     def said_of(self, pattern: str) -> str:
         """What there is to say of those that a name or pattern finds; empty where it finds none."""
@@ -68,7 +78,9 @@ class Untaken:
         }
         verb = "is" if len(found) == 1 else "are"
         has = "has" if len(found) == 1 else "have"
-        return f"{', '.join(found)} {verb} watched and {has} no values: {self.why}" if found else ""
+        return (
+            f"{', '.join(found)} {verb} watched and {has} no values: {self.why}" if found else self.unwatched(pattern)
+        )
 
     @property
     def labels(self) -> list[str]:
@@ -97,8 +109,9 @@ def matching(
     """The values that a pattern finds (`grad_norm/*`), or the one of that name.
 
     Raises:
-      KeyError: see `choose`.
+      KeyError, TypeError: see `choose`.
     """
+    pattern = as_name(pattern)
     if not any(sign in pattern for sign in "*?"):
         return [choose(pattern, choices, read, untaken)]
     found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
@@ -118,9 +131,9 @@ def choose(
       untaken: what is watched and has no values.
 
     Raises:
-      KeyError: none, or several places; the message says which names there are.
+      KeyError: none, or several places; the message says which names there are. TypeError: it is no name.
     """
-    plain, _, number = name.partition("#")
+    plain, _, number = as_name(name).partition("#")
     kinds = max((len(choice.names) for choice in choices), default=0)
     names = [[choice.names[kind] if kind < len(choice.names) else "" for choice in choices] for kind in range(kinds)]
     # A line that is called from several places has a value for each.
@@ -154,6 +167,19 @@ def choose(
     without = f"; watched and without values: {', '.join(untaken.labels)}" if untaken.labels else ""
     msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}{without}"
     raise KeyError(msg)
+
+
+def as_name(name: object) -> str:
+    """The name that somebody asks for.
+
+    Raises:
+      TypeError: it is none.
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"a value is asked for by its name, in a string ('loss'), not by {name!r}; events by their number: run.events[0]"
+        )
+    return name
 
 
 def are_same(values: Sequence[np.ndarray]) -> bool:

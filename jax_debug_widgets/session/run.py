@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,11 +20,12 @@ from jax_debug_widgets.session.calls import CallLog, CallSpan
 from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.life import Life
-from jax_debug_widgets.session.naming import Choice, Untaken, choose
+from jax_debug_widgets.session.naming import Choice, Untaken, choose, says_nothing
 from jax_debug_widgets.session.tables import Calls, events_frame, write_parquet
 from jax_debug_widgets.session.trace_prints import TracePrints
 from jax_debug_widgets.session.watched import WatchedValue, WatchedValues
 from jax_debug_widgets.store import Store
+from jax_debug_widgets.watch import why_unwatched
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -166,6 +168,13 @@ class Run:
 
     def __getitem__(self, name: str) -> WatchedValue:
         return self.values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the watched values."""
+        return iter(self.values)
 
     @property
     def panel(self) -> Panel:
@@ -365,8 +374,13 @@ class Run:
         """What is watched and has never been taken."""
         taken = {site.id for site in self.sites}
         watch = self.options.watch
-        why = f"`{watch.when}` has not held there" if watch and watch.when else "it has not been computed"
+        seldom = (
+            "it has not been computed (a branch that was not taken, a loop without steps, a program that ended before)"
+        )
+        why = f"`{watch.when}` has not held there" if watch and watch.when else seldom
         sites = sorted(
             (site for site in self.watched if site.id not in taken), key=lambda site: (site.where, site.label)
         )
-        return Untaken([Choice(site, index) for site in sites for index in range(len(site.values))], why)
+        choices = [Choice(site, index) for site in sites for index in range(len(site.values))]
+        seen = self.watch_seen()
+        return Untaken(choices, why, partial(why_unwatched, seen=seen) if seen else says_nothing)

@@ -14,7 +14,7 @@ import numpy as np
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.session.gradients import gradients_of
-from jax_debug_widgets.session.naming import are_same
+from jax_debug_widgets.session.naming import are_same, as_name
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import BY_LANE, HISTOGRAM, LANES, is_library, named_places
 
@@ -187,9 +187,13 @@ class WatchedValues(Mapping[str, WatchedValue]):
             found[name] = site
         return found
 
+    def __contains__(self, name: object) -> bool:
+        """Whether any is called so; of several `values[name]` asks which."""
+        return bool(_called(name, self.sites()))
+
     def __getitem__(self, name: str) -> WatchedValue:
         sites = self.sites()
-        found = {own: site for own, site in sites.items() if name in (own, site.label, f"{site.label}@{site.where}")}
+        found = _called(as_name(name), sites)
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
         if found and len({site.values for site in found.values()}) == 1:
@@ -198,14 +202,17 @@ class WatchedValues(Mapping[str, WatchedValue]):
                 return first
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
+        is_captured = any(name in choice.names for choice in self._run.choices())
+        hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
+        if self._run.options.watch is None:
+            how = f"ask for it with --watch {name}, or watch={name!r}"
+            raise KeyError(f"{name!r} is not watched, nor is anything else in this run: {how}{hint}")
         untaken = self._run.untaken()
         if said := untaken.said_of(name):
-            raise KeyError(said)
+            raise KeyError(f"{said.removesuffix('.')}{hint}")
         if said := _said_of_part(name, sites):
             raise KeyError(said)
         near = difflib.get_close_matches(name, [*sites, *untaken.labels], n=3) or list(sites)
-        is_captured = any(name in choice.names for choice in self._run.choices())
-        hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
         raise KeyError(
             f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}{hint}"
         )
@@ -228,6 +235,10 @@ def _said_of_part(name: str, sites: Mapping[str, CallSite]) -> str:
         return f"{name!r} is a statistic of a watched value: write run[{own!r}][{part!r}]"
     is_property = bool(values) and isinstance(getattr(WatchedValue, part, None), property)
     return f"{name!r} is told of a watched value: write run[{own!r}].{part}" if is_property else ""
+
+
+def _called(name: object, sites: Mapping[str, CallSite]) -> dict[str, CallSite]:
+    return {own: site for own, site in sites.items() if name in (own, site.label, f"{site.label}@{site.where}")}
 
 
 def answer_watch(session: Session, run: Run, number: int, request: Mapping[str, Any]) -> Message:

@@ -10,7 +10,18 @@ from jax_debug_widgets.watch.lanes import NAME as LANES
 from jax_debug_widgets.watch.price import price
 from jax_debug_widgets.watch.select import BY_LANE, Watch
 from jax_debug_widgets.watch.source import is_library
-from jax_debug_widgets.watch.told import NamedPlace, named_places
+from jax_debug_widgets.watch.told import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.watching import Watching
 
-__all__ = ["BY_LANE", "HISTOGRAM", "LANES", "NamedPlace", "Watch", "Watching", "is_library", "named_places", "price"]
+__all__ = [
+    "BY_LANE",
+    "HISTOGRAM",
+    "LANES",
+    "NamedPlace",
+    "Watch",
+    "Watching",
+    "is_library",
+    "named_places",
+    "price",
+    "why_unwatched",
+]

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, PUSHING
-from jax_debug_widgets.watch.body import Body, Made
-from jax_debug_widgets.watch.loads import is_taken_apart
+from jax_debug_widgets.watch.body import Body, Call, Made
+from jax_debug_widgets.watch.loads import is_taken_apart, loads_of_targets
 from jax_debug_widgets.watch.source import Statement, Target, is_library
+from jax_debug_widgets.watch.takers import takers_of
 
+_FLAX = re.compile(r"[\\/]flax[\\/]nnx[\\/]")
 _WRAPPER = re.compile("grad|vjp|update_context_manager", re.IGNORECASE)  # The last is around each of flax.nnx's.
 
 
@@ -24,6 +26,26 @@ def differentiating(body: Body, number: int, depth: int) -> str:
         if level.differentiates:
             return level.differentiates
     return ""
+
+
+def without_changed_state(
+    body: Body, call: Call, statement: Statement, escaping: list[Made], members: list[int]
+) -> list[Made]:
+    """Without the state of modules that `flax.nnx.grad` hands on unseen: the counters of dropouts, the means of norms.
+
+    What nothing takes by the names that are assigned is such.
+    """
+    _, *inner = body.levels[members[0]][call.depth :]
+    is_of_flax = inner and _FLAX.search(inner[0].file) and differentiating(body, members[0], call.depth)
+    if statement.is_return or not is_of_flax:
+        return escaping
+    loads = loads_of_targets(statement)
+
+    def is_seen(one: Made) -> bool:
+        takers = takers_of(body, call, one[0], set(members))
+        return any(taken.span is None or any(map(taken.span.contains, loads)) for taken in takers)
+
+    return [one for one in escaping if body.uses.transposed[one[1]] or is_seen(one)]
 
 
 def parts_of_derivative(
@@ -47,11 +69,13 @@ def parts_of_derivative(
 
 
 def _value(statement: Statement, target: Target, forward: Sequence[Made]) -> list[Made]:
-    """What `jax.value_and_grad` gives first: the value, or with `has_aux` what comes with it too.
+    """What `jax.value_and_grad` gives first: the value, or with `has_aux` the value and what comes with it.
 
     Of libraries (`flax.nnx`) the state that a function has changed comes with it unseen.
     """
     scalars = [one for one in forward if one[0].aval.size == 1 and one[0].aval.dtype.kind in "fV"]
     if target.is_plain and len(scalars) == 1 and not is_taken_apart(statement, target.text):
         return scalars
+    if target.parts and len(scalars) == 1:
+        return [*scalars, *(one for one in forward if one not in scalars)]
     return list(forward)

@@ -48,6 +48,21 @@ def parts_by_use(
     return found
 
 
+def loads_of_targets(statement: Statement) -> list[Span]:
+    """Where its function takes what a statement assigns."""
+    if statement.function is None:
+        return []
+    texts = [text for target in statement.targets for text in texts_of(target)]
+    return [one.span for text in texts for one in loads_of(statement.function, statement, text)]
+
+
+def is_taken_by_name(body: Body, call: Call, statement: Statement, variable: Any, inside: set[int]) -> bool:
+    """Whether what takes a variable in the function of a statement names what that assigns."""
+    loads = loads_of_targets(statement)
+    takers = takers_of(body, call, variable, inside)
+    return any(taken.span is not None and any(map(taken.span.contains, loads)) for taken in takers)
+
+
 def fields_of(
     body: Body,
     call: Call,

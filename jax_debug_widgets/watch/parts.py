@@ -13,9 +13,9 @@ from jax.extend import core as jax_core
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import asks_host, is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
-from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative
+from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative, without_changed_state
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import fields_of, is_called, parts_by_use
+from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
 
@@ -31,6 +31,7 @@ _FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
 def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -> Iterator[tuple[str, Made]]:
     """Each name of a statement with the variable of one execution of it."""
     escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])]
+    escaping = without_changed_state(body, call, statement, escaping, members)
     if not escaping:
         return
     if statement.is_return and len(escaping) == 1:
@@ -67,7 +68,7 @@ def _whole(
     if len({number for _, number, _ in before.values()}) == 1:
         return sorted(found, key=lambda one: before[one][2])
     if len(found) > 1:
-        found = _without_state(body, call, found, members)
+        found = _without_state(body, call, statement, found, members)
     if len(found) > 1 and not differentiating(body, members[0], call.depth):
         returned = _returned(body, call, members, len(found)) or []
         elements = [one for part in returned for one in part]
@@ -86,7 +87,7 @@ def before_lanes_moved(body: Body, one: Made) -> Made:
     return one
 
 
-def _without_state(body: Body, call: Call, found: list[Made], members: list[int]) -> list[Made]:
+def _without_state(body: Body, call: Call, statement: Statement, found: list[Made], members: list[int]) -> list[Made]:
     """Without what modules of flax make unseen beside what they return: `x = nn.BatchNorm()(x)` makes new means."""
 
     def is_of_flax(number: int, end: int | None) -> bool:
@@ -94,6 +95,8 @@ def _without_state(body: Body, call: Call, found: list[Made], members: list[int]
 
     if is_of_flax(members[0], call.depth + 2):
         used = [one for one in found if body.is_taken(one[0], set(members), call.depth)]
+        if len(used) > 1:
+            used = [one for one in used if is_taken_by_name(body, call, statement, one[0], set(members))]
         return used if len(used) == 1 else found
     returned = _returned_value(body, call, members)
     if returned and all(one in returned or is_of_flax(one[1], None) for one in found):

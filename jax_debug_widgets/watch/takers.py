@@ -41,7 +41,8 @@ def takers_of(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterat
         is_here = is_around and levels[call.depth].file == call.file
         yield Taken(Span(*levels[call.depth].span) if is_here else None)
     for position in body.uses.results.get(variable, ()):
-        yield _returned_at(body, call, position, inside)
+        if not body.is_state(position):
+            yield _returned_at(body, call, position, inside)
 
 
 def _returned_at(body: Body, call: Call, position: int, inside: set[int]) -> Taken:

@@ -83,14 +83,23 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
 def without_values(name: str, seen: Seen) -> str:
     """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name."""
     name = name.replace('"', "'")
-    for file in sorted({file for file, _ in seen.functions if not is_library(file)}):
-        if not any(_root_of(name) in line for line in source_of(file).lines):
-            continue
-        _, places = named_places(file, seen)
-        for place in sorted(places, key=lambda one: one.why in (NOT_COMPILED, UNJITTED)):  # The least that can be said.
-            if place.name == name and place.why not in ("", NOT_WATCHED):
-                return f"{name!r} (line {place.span.line}) has no values: {place.why}."
-    return ""
+    found = next((place for place in _places_called(name, seen) if place.why != NOT_WATCHED), None)
+    return f"{name!r} (line {found.span.line}) has no values: {found.why}." if found else ""
+
+
+def why_unwatched(name: str, seen: Seen) -> str:
+    """Why a run has no value of that name: it could be watched and was not asked for, or see `without_values`."""
+    name = name.replace('"', "'")
+    found = next((place for place in _places_called(name, seen) if place.why == NOT_WATCHED), None)
+    return f"{name!r} (line {found.span.line}) is {found.why}." if found else without_values(name, seen)
+
+
+def _places_called(name: str, seen: Seen) -> list[NamedPlace]:
+    """Where the user's own source has a name without values; what explains the least comes last."""
+    files = sorted({file for file, _ in seen.functions if not is_library(file)})
+    mentioning = [file for file in files if any(_root_of(name) in line for line in source_of(file).lines)]
+    places = [place for file in mentioning for place in named_places(file, seen)[1] if place.name == name and place.why]
+    return sorted(places, key=lambda one: one.why in (NOT_COMPILED, UNJITTED))
 
 
 def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:

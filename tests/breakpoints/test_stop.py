@@ -187,6 +187,39 @@ def test_break_on_looks_at_events_that_are_captured_anyway(stopped, condition, s
 
 
 @pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(("condition", "holds"), [
+    ("0.4 < h < 0.6", lambda h: bool(((h > 0.4) & (h < 0.6)).any())),
+    ("h > 2 and h < 3 or not h > -1", lambda h: bool((((h > 2) & (h < 3)) | (h <= -1)).any())),
+    ("max(h) > 3 and min(h, 0).sum() < 0", lambda h: h.max() > 3 and np.minimum(h, 0).sum() < 0),
+    ("any(h > 3)", lambda h: bool((h > 3).any())),
+    ("all(abs(h) < 3)", lambda h: bool((np.abs(h) < 3).all())),
+    ("h.ndim == 3 and h.shape[2] or max(isnan(h))", lambda _h: False),
+])  # fmt: skip
+def test_break_on_asks_each_element_of_an_array(stopped, condition, holds):
+    def step(h, _):
+        jax.debug.print("{h}", h=h)
+        return h - 1, None
+
+    seen = []
+    f = jax.jit(lambda h: lax.scan(step, h, length=6)[0])
+    start = np.float32([[0.5, 4.25], [1.25, 5.5]])
+    _, run = stopped(f, start, user=lambda page: seen.extend(page.all_stops()), break_on=condition)
+    assert [stop["step"] for stop in seen] == [[step] for step in range(6) if holds(start - step)]
+    assert not [note for note in run.status().notes if "--break-on" in note]
+
+
+def test_a_condition_that_could_not_be_computed_is_told(stopped):
+    @jax.jit
+    def f(x):
+        jax.debug.print("{x}", x=x)
+        return x
+
+    _, run = stopped(f, jnp.ones(3), user=lambda page: page.all_stops(), break_on="x > 0 and np.ones(2) > 0")
+    (note,) = (note for note in run.status().notes if "--break-on" in note)
+    assert "could not be computed: ValueError" in note and "broadcast" in note
+
+
+@pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
 def test_a_value_that_stays_nan_stops_once_and_again_when_it_was_finite_in_between(stopped, batched):
     def step(c, x):
@@ -244,7 +277,7 @@ def test_a_condition_that_nothing_could_meet_is_told(condition, watch, told):
     assert [("Did you mean" in note) for note in notes] == (["Did you mean" in told] if told else [])
 
 
-@pytest.mark.parametrize("wrong", ["loss >", "1 > 2", "= 3"])
+@pytest.mark.parametrize("wrong", ["loss >", "1 > 2", "= 3", "any(v > 1 for v in h)", "norm(h) > 1"])
 def test_a_condition_that_is_none_is_refused(wrong):
     with pytest.raises(ValueError, match="--break-on"):
         jdw.capture(break_on=wrong)

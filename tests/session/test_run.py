@@ -309,7 +309,7 @@ def test_a_name_at_two_places_is_refused_with_them_where_shapes_differ_too():
 def test_what_is_printed_and_not_watched_is_told_where_it_is(run):
     with pytest.raises(KeyError, match=r"'loss' is not watched.*run\.series\('loss'\)"):
         run["loss"]
-    with pytest.raises(KeyError, match=r'no watched values"$'):
+    with pytest.raises(KeyError, match=r"ask for it with --watch other, or watch='other'.$"):
         run["other"]
 
 

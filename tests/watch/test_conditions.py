@@ -42,7 +42,18 @@ def test_values_are_taken_where_the_condition_holds_with_their_own_steps(watched
     ("when", "holds"),
     [
         ("isnan(moved)", lambda _moved, size: size < 0),
-        ("max(size, 0) > 1 and True", None),
+        ("max(size, 0) > 3 and True", lambda _moved, size: size > 3),
+        ("2 < size <= 4", lambda _moved, size: (size > 2) & (size <= 4)),
+        ("0.5 < moved < 0.6", lambda moved, _size: ((moved > 0.5) & (moved < 0.6)).any(1)),
+        (
+            "moved > 2 and moved < 2.5 or size < 3",
+            lambda moved, size: ((moved > 2) & (moved < 2.5)).any(1) | (size < 3),
+        ),
+        ("not all(abs(moved) < 2)", lambda moved, _size: (np.abs(moved) >= 2).any(1)),
+        ("not moved < 2", lambda moved, _size: (moved >= 2).any(1)),
+        ("moved.ndim == 2 and moved.shape[1] > 3 or size > 4", lambda _moved, size: size > 4),
+        ("any(np.sign(moved) * 3 in (3,)) if size > 4 else False", lambda moved, size: (moved > 0).any(1) & (size > 4)),
+        ("len(moved) == 8 and min(moved) < -2", lambda moved, _size: moved.min(1) < -2),
         ("abs(moved).max() > 2", lambda moved, _size: np.abs(moved).max(1) > 2),
         ("jnp.abs(moved) > 2", lambda moved, _size: (np.abs(moved) > 2).any(1)),
         ("max(size, 3.0) > 3", lambda _moved, size: size > 3),
@@ -50,13 +61,25 @@ def test_values_are_taken_where_the_condition_holds_with_their_own_steps(watched
 )
 def test_conditions_are_python_over_names_of_the_source(watched, when, holds):
     run = watched(walk, X, watch="size", when=when)
-    if holds is None:  # `and` asks for a Python bool; the program runs, unwatched, and the run says so.
-        (note,) = run.status().notes
-        assert "unwatched" in note and "TracerBoolConversionError" in note
-        return
     moved = np.cumsum(np.asarray(X), 0)
     wanted = np.flatnonzero(holds(moved, np.asarray(walk(X)[1])))
-    assert [event.step[0] for event in run.events] == wanted.tolist()
+    assert [event.step[0] for event in run.events] == wanted.tolist(), run.status().notes
+
+
+def test_a_condition_that_cannot_be_computed_leaves_the_program_unwatched(watched):
+    run = watched(walk, X, watch="size", when="moved > 0 and jnp.ones(3) > 0")
+    (note,) = run.status().notes
+    assert "runs unwatched" in note and "incompatible shapes" in note
+    np.testing.assert_array_equal(run.result[1], walk(X)[1])
+
+
+def test_what_an_expression_may_call_can_be_a_name_of_the_source(watched):
+    @jax.jit
+    def f(x):
+        sum = x.sum()  # noqa: A001 - as people write.
+        return sum * 2
+
+    assert len(watched(f, X, watch="sum", when="sum > -1e9 and sum(sum) < 1e9")["sum"].steps) == 1
 
 
 def test_a_condition_that_never_holds_is_told(watched):
@@ -216,7 +239,12 @@ def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
 
 
 def test_a_condition_that_is_none_is_refused():
-    for when, error in (("loss >", "expression"), ("1 > 0", "names no value"), ("max > 1", "names no value")):
+    for when, error in (
+        ("loss >", "expression"),
+        ("1 > 0", "names no value"),
+        ("any(x > 1 for x in loss)", r"'\(x > 1 for x in loss\)' goes through elements; any\(h > 0\) asks all of them"),
+        ("float(loss) > 1", r"there is no float\(\); there are abs, sum, .*max, min, len, what jnp has, and h.max\(\)"),
+    ):
         with pytest.raises(ValueError, match=error):
             jdw.capture(watch="loss", when=when)
     with pytest.raises(ValueError, match="with watch"):

@@ -615,3 +615,32 @@ def test_derivatives_of_derivatives_are_told_and_so_is_the_gradient_of_a_loss_of
     agrees(run["cost"], loss(p, xs))
     for leaf, gradient in jax.grad(loss)(p, xs).items():  # That of `c`, on which nothing hangs, is JAX's own zeros.
         agrees(run[f"grads['{leaf}']"], gradient)
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+def test_the_gradients_of_what_only_a_checkpointed_function_takes(watched, agrees, batched):
+    def loss_of(params, x):
+        @jax.checkpoint
+        def layer(weights, x):
+            h = jnp.tanh(x @ weights)
+            return h
+
+        return (layer(params["inner"], x) @ params["outer"]).sum()
+
+    def step(params, x):
+        loss, grads = jax.value_and_grad(loss_of)(params, x)
+        return jax.tree.map(lambda p, g: p - g, params, grads), loss
+
+    rng = np.random.default_rng(3)
+    params = {"inner": rng.normal(size=(3, 4)).astype(np.float32), "outer": rng.normal(size=(4, 2)).astype(np.float32)}
+    x = rng.normal(size=(6, 5, 3) if batched else (5, 3)).astype(np.float32)
+    run = watched(jax.jit(jax.vmap(step, in_axes=(None, 0)) if batched else step), params, x)
+
+    def by_hand(x):  # d sum(tanh(x w) v) = x' ((1 - tanh²) 1 v'), tanh(x w)' 1
+        h = np.tanh(x @ params["inner"])
+        ones = np.ones((len(x), 2))
+        return x.T @ ((1 - h**2) * (ones @ params["outer"].T)), h.T @ ones
+
+    inner, outer = zip(*map(by_hand, x), strict=True) if batched else by_hand(x)
+    agrees(run["grads['inner']"], inner)
+    agrees(run["grads['outer']"], outer)

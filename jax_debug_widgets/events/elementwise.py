@@ -1,0 +1,150 @@
+"""Conditions that people type over arrays (`--when`, `--break-on`), element by element.
+
+Python asks for one truth in `0 < h < 1`, `a and b`, `not a`, `a in (1, 2)` and `a if b else c`, which an array of several
+elements has not, nor one whose values are not known yet. Here these are asked of each element, as `&`, `|` and `~` are. What
+is no array is Python's: `h.ndim == 2 and h.shape[1] > 3` looks at the second shape only where there is one.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from types import CodeType, ModuleType
+from typing import Any
+
+Words = Mapping[str, Any]
+"""What an expression may call by itself: functions, and modules."""
+
+_OF_ONE_ELEMENT = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr)
+
+
+def words_of(xp: Any) -> dict[str, Any]:
+    """What NumPy, or a module like it, computes for expressions."""
+    words = {name: getattr(xp, name) for name in ("abs", "sum", "any", "all", "isnan", "isinf", "isfinite")}
+    several = {"max": _either(xp.max, xp.maximum), "min": _either(xp.min, xp.minimum)}
+    return {**words, **several, "len": len, "np": xp, "jnp": xp}
+
+
+def parsed(text: str, wants: str, words: Words) -> ast.Expression:
+    """The syntax tree of a condition.
+
+    Args:
+      wants: how the message begins that says what it should be.
+
+    Raises:
+      ValueError: it is no expression, or one that cannot be computed of arrays.
+    """
+    wants = f"{wants}, got {text!r}"
+    try:
+        tree = ast.parse(text.strip(), "<condition>", "eval")
+    except SyntaxError as error:
+        raise ValueError(f"{wants}: {error.msg}") from None
+    for node in ast.walk(tree):
+        if isinstance(node, _OF_ONE_ELEMENT):
+            raise ValueError(f"{wants}: {ast.unparse(node)!r} goes through elements; any(h > 0) asks all of them")  # noqa: TRY004
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in words:
+            known = ", ".join(word for word, what in words.items() if not isinstance(what, ModuleType))
+            raise ValueError(f"{wants}: there is no {node.func.id}(); there are {known}, what jnp has, and h.max()")
+    return tree
+
+
+def names_in(tree: ast.AST, words: Words) -> set[str]:
+    """The names of values: a word is one, too, where it is not called."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and id(node) not in called and not isinstance(words.get(node.id), ModuleType)
+    }
+
+
+def compiled(tree: ast.Expression, xp: Any, words: Words) -> Callable[[Mapping[str, Any]], Any]:
+    """What gives the expression's value, which may be an array, for the values of its names."""
+    rewritten = ast.fix_missing_locations(_Elementwise().visit(tree))
+    code: CodeType = compile(rewritten, "<condition>", "eval")
+    known = {"__builtins__": {}, **words, **_connectives(xp)}
+    # The user's own expression, typed into the user's own kernel.
+    return lambda values: eval(code, {**known, **values})  # noqa: S307
+
+
+class _Elementwise(ast.NodeTransformer):
+    """Puts calls of `_connectives` where Python would ask for one truth; they have keywords for names, as no value has."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        lefts = [node.left, *node.comparators[:-1]]
+        tests = [_compared(*one) for one in zip(lefts, node.ops, node.comparators, strict=True)]
+        return tests[0] if len(tests) == 1 else _call("and", map(_later, tests))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        return _call("and" if isinstance(node.op, ast.And) else "or", map(_later, node.values))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return _call("not", [node.operand]) if isinstance(node.op, ast.Not) else node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        return _call("if", [node.test, _later(node.body), _later(node.orelse)])
+
+
+def _compared(left: ast.expr, how: ast.cmpop, right: ast.expr) -> ast.expr:
+    if isinstance(how, ast.In | ast.NotIn):
+        within = _call("in", [left, right])
+        return within if isinstance(how, ast.In) else _call("not", [within])
+    return ast.Compare(left, [how], [right])
+
+
+def _call(name: str, arguments: Iterable[ast.expr]) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
+def _later(node: ast.expr) -> ast.expr:
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), node)
+
+
+def _connectives(xp: Any) -> dict[str, Callable[..., Any]]:
+    either = functools.partial(_connected, xp.logical_or, True)
+
+    def is_within(value: Any, several: Any) -> Any:
+        if isinstance(several, tuple | list):
+            return either(*(functools.partial(operator.eq, value, one) for one in several))
+        return xp.isin(value, several) if _is_array(several) else value in several
+
+    def chosen(test: Any, body: Callable[[], Any], other: Callable[[], Any]) -> Any:
+        return xp.where(_truth(test), body(), other()) if _is_array(test) else (body if test else other)()
+
+    return {
+        "and": functools.partial(_connected, xp.logical_and, False),
+        "or": either,
+        "not": lambda value: xp.logical_not(value) if _is_array(value) else not value,
+        "in": is_within,
+        "if": chosen,
+    }
+
+
+def _connected(combine: Callable[[Any, Any], Any], stops: bool, *parts: Callable[[], Any]) -> Any:
+    """Combine truths from the left, until one that is no array says by itself what all of them are."""
+    result: Any = not stops
+    for part in parts:
+        value = _truth(part())
+        result = combine(result, value) if _is_array(result) or _is_array(value) else value
+        if result is stops:
+            break
+    return result
+
+
+def _truth(value: Any) -> Any:
+    return value.astype(bool) if _is_array(value) else bool(value)
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "dtype")
+
+
+def _either(reduce: Callable[..., Any], pairwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`max(x)` of an array, and `max(x, y)`."""
+    return lambda first, *rest: functools.reduce(pairwise, rest, first) if rest else reduce(first)

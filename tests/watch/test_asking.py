@@ -1,0 +1,90 @@
+"""Who asks a run for a value that it has not is told why."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.arange(3.0)
+
+
+@jax.jit
+def program(x, key):
+    size = x.shape[0]
+    alias = x
+    own, _ = jax.random.split(key)
+    hidden = jnp.tanh(alias)
+
+    def seldom(hidden):
+        doubled = hidden * 2
+        return doubled
+
+    either = lax.cond(hidden.sum() > 1e9, seldom, lambda hidden: hidden, hidden)
+    total = (either + jax.random.normal(own, x.shape)).sum() / size
+    jax.debug.print("{total}", total=total)
+    return total
+
+
+def run_of(watch=None):
+    with jdw.capture(watch=watch) as run:
+        program(X, jax.random.key(0))
+    return run
+
+
+@pytest.mark.parametrize(("name", "why"), [
+    ("doubled", "'doubled' (test_asking.py:25) is watched and has no values: it has not been computed (a branch that was not"),
+    ("size", "'size' (line 19) has no values: known while tracing: no array operation computes it"),
+    ("alias", "'alias' (line 20) has no values: the same value as x"),
+    ("own", "'own' (line 21) has no values: a PRNG key: there are no numbers in it"),
+    ("hiden", "'hiden' is not watched in this run; there are hidden"),
+])  # fmt: skip
+def test_a_value_that_is_not_there_says_why(name, why):
+    run = run_of(watch=True)
+    with pytest.raises(KeyError, match=re.escape(why)):
+        run[name]
+    assert name not in run
+    if name != "hiden":
+        for ask in (run.series, run.plot, run.show):
+            with pytest.raises(KeyError, match=re.escape(why)):
+                ask(name)
+
+
+def test_what_was_not_asked_for_says_how_to_ask():
+    run = run_of(watch="total")
+    with pytest.raises(
+        KeyError, match=r"'either' \(line 28\) is not watched: name it with --watch, or use --watch-all"
+    ):
+        run["either"]
+    with pytest.raises(KeyError, match="'nothing' is not watched in this run; there are total"):
+        run["nothing"]
+    unwatched = run_of()
+    with pytest.raises(
+        KeyError, match=r"'hidden' is not watched, nor is anything else in this run: ask for it with --watch hidden"
+    ):
+        unwatched["hidden"]
+    with pytest.raises(KeyError, match=r"What is printed and called back of it: run.series\('total'\)"):
+        unwatched["total"]
+    assert "total" not in unwatched and list(unwatched) == []
+
+
+def test_a_run_knows_its_names():
+    run = run_of(watch="total,hidden")
+    assert set(run) == set(run.values) and "total" in list(run)
+    assert "total" in run and "totl" not in run and 3 not in run and None not in run
+    assert "hidden" in run  # It is assigned at several places: `run["hidden"]` asks which.
+    assert all(name in run and run[name].site for name in run)
+    assert bool(run_of())  # A run without watched values is no empty one.
+
+
+@pytest.mark.parametrize("wrong", [3, None, ("total",)])
+def test_what_is_no_name_is_refused(wrong):
+    run = run_of(watch="total")
+    for ask in (run.__getitem__, run.series, run.plot, run.show):
+        with pytest.raises(TypeError, match=r"asked for by its name, in a string \('loss'\), not by "):
+            ask(wrong)
