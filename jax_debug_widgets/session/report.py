@@ -75,7 +75,7 @@ def status(run: Run, session: Session) -> Status:
         nonfinite=_nonfinite_in_streams(run),
         barrier=run.life.barrier(run.call_log),
         notes=(
-            *run.notes,
+            *run.noted,
             *run.policy.noted_lines(),
             *run.policy.skipped_lines(),
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),

@@ -80,6 +80,7 @@ class Run:
     Attributes:
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
+      noted: what others have noted while it went on, as sentences; `notes` are all.
       key: names the run to the browser.
       is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
       is_measured: whether what watching costs is measured in it (`verify`), so that no estimate of that is told.
@@ -103,7 +104,7 @@ class Run:
         self.expectations = Expectations(self.store)
         self.box = box
         self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)
-        self.notes: list[str] = []
+        self.noted: list[str] = []
         self.watched: set[CallSite] = set()
         self.dispatched: dict[int, CallSite] = {}
         self._programs: set[Recorders] = set()
@@ -295,6 +296,12 @@ class Run:
         watch = self.options.watch
         return None if watch is None else self._session.watching.seen(watch)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the panel tells in words: what could not be captured, watched or found, what it costs, and the findings."""
+        self.collect()
+        return list(self.status().notes)
+
     def status(self) -> Status:
         """How the run is doing."""
         return report.status(self, self._session)
@@ -322,8 +329,8 @@ class Run:
 
     def note(self, sentence: str) -> None:
         """Tell the user something, once."""
-        if sentence not in self.notes and len(self.notes) < _MOST_NOTES:
-            self.notes.append(sentence)
+        if sentence not in self.noted and len(self.noted) < _MOST_NOTES:
+            self.noted.append(sentence)
 
     def returned(self, error: BaseException | None) -> None:
         """The code that is captured has returned, or raised this."""
@@ -337,7 +344,7 @@ class Run:
         self.life.gave_up()
         pending = ", ".join(record.name for record in self.call_log.pending())
         when = "when the wait was interrupted" if interrupted else f"after {self.options.timeout:g} s"
-        self.notes.append(
+        self.noted.append(
             f"The effects of {pending} had not drained {when}; their events will still "
             "appear here. `%jaxdebug barrier` waits for them, `--timeout S` waits longer at the end of the cell."
         )

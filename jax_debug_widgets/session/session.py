@@ -143,7 +143,7 @@ class Session:
             if not self._active:
                 self.capture.sites.restart()
             run = Run(self, title, self.added.beside(options), self._box_of_this_thread())
-            run.notes += features.missing().values()
+            run.noted += features.missing().values()
             if (tracing := tracing_now()) and tracing.signature is not None:
                 run.note(
                     f"It began while JAX traced `{tracing.function}`: what is called in it then runs later, with what calls "

@@ -83,6 +83,15 @@ def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
     assert len(run.notes) == 1
 
 
+def test_notes_are_all_that_the_panel_says():
+    with jdw.capture(watch="nothing_of_this_name", break_on="nowhere > 1") as run:
+        train(1.0)
+    (breaks, watched) = run.notes
+    assert "nowhere > 1" in breaks
+    assert "'nothing_of_this_name'" in watched
+    assert run.notes == list(run.status().notes)
+
+
 def test_events_grow_while_the_run_goes_on():
     with jdw.capture() as run:
         assert len(run.events) == 0

@@ -125,7 +125,7 @@ def test_what_is_handed_over_is_what_is_said_to_the_host(name, handed, printed, 
     assert Counter(line for event in run.events for line in event.text.splitlines()) == Counter(written.splitlines())
     assert Counter(echoed.splitlines()) == Counter(written.splitlines())
     assert sorted(map(str, told(run))) == sorted(map(str, told(calling)))
-    assert not run.notes
+    assert run.notes == [finding.message for finding in run.findings]
 
 
 @pytest.mark.behaviour("P1")
