@@ -32,6 +32,8 @@ class Series:
       values: [n, ...].
       strands: of each event, which lane and device it is of: index into `strand_names`.
       strand_names: e.g. `lane 3`, `cpu:1`.
+      ends: float64[n, 2], from where to where the elements go of which `values` have the mean, and those not finite that
+        there are; None where `values` are the elements.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Series:
     values: np.ndarray
     strands: np.ndarray
     strand_names: Sequence[str] = ("",)
+    ends: np.ndarray | None = None
 
 
 def draw_series(series: Sequence[Series], *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
@@ -61,8 +64,8 @@ def draw_series(series: Sequence[Series], *, ax: Axes | None = None, log: bool =
 
         _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
     drawn = [line for one in series for line in _lines(_in_real_numbers(one), band=band)]
-    for name, x, values in drawn:
-        _draw(ax, name, x, values)
+    for line in drawn:
+        _draw(ax, *line)
     ax.set_xlabel("step")
     if all((one.x == np.floor(one.x)).all() for one in series):
         from matplotlib.ticker import MaxNLocator
@@ -85,15 +88,18 @@ def _in_real_numbers(series: Series) -> Series:
     return replace(series, name=name, values=np.asarray(series.values, np.float64))
 
 
-_Line = tuple[str, np.ndarray, np.ndarray]
-"""Name, x float64[n], float64[n, k]: what is spread over k numbers at each place is a band."""
+_Line = tuple[str, np.ndarray, np.ndarray, np.ndarray]
+"""Name, x float64[n], float64[n, k], whose mean is drawn, and float64[n, m], over which there is a band if m is not 1."""
 
 
 def _lines(series: Series, *, band: bool) -> Iterator[_Line]:
     shape = series.values.shape[1:]
     flat = series.values.reshape(len(series.values), math.prod(shape))
+    if series.ends is not None:
+        yield from _strands(series.name, series, flat)
+        return
     if flat.shape[1] > MOST_ELEMENTS or (band and flat.shape[1] > 1):
-        yield f"{series.name}, mean and range over elements", series.x, flat
+        yield f"{series.name}, mean and range over elements", series.x, flat, flat
         return
     for element in range(flat.shape[1]):
         index = np.unravel_index(element, shape)
@@ -103,29 +109,31 @@ def _lines(series: Series, *, band: bool) -> Iterator[_Line]:
 
 def _strands(name: str, series: Series, values: np.ndarray) -> Iterator[_Line]:
     there = np.unique(series.strands)
+    spread = values if series.ends is None else series.ends
     if len(there) <= 1:
-        yield name, series.x, values
+        yield name, series.x, values, spread
     elif len(there) <= MOST_LINES:
         for strand in there.tolist():
             mine = series.strands == strand
-            yield f"{name}, {series.strand_names[strand]}", series.x[mine], values[mine]
+            yield f"{name}, {series.strand_names[strand]}", series.x[mine], values[mine], spread[mine]
     else:
         kind = "lanes" if series.strand_names[int(there[0])].startswith("lane") else "devices"
-        yield f"{name}, mean and range over {len(there)} {kind}", series.x, values
+        yield f"{name}, mean and range over {len(there)} {kind}", series.x, values, spread
 
 
-def _draw(ax: Axes, name: str, x: np.ndarray, values: np.ndarray) -> None:
+def _draw(ax: Axes, name: str, x: np.ndarray, values: np.ndarray, spread: np.ndarray) -> None:
     at, row = np.unique(x, return_inverse=True)
     finite = np.isfinite(values)
     counts = np.bincount(row, finite.sum(axis=1), len(at))
     sums = np.bincount(row, np.where(finite, values, 0).sum(axis=1), len(at))
     with np.errstate(invalid="ignore"):
         (line,) = ax.plot(at, sums / counts, label=name, linewidth=1.2)
-    if counts.max(initial=0) > 1:
+    if counts.max(initial=0) > 1 or spread.shape[1] > 1:
         low, high = np.full(len(at), np.inf), np.full(len(at), -np.inf)
-        np.minimum.at(low, row, np.where(finite, values, np.inf).min(axis=1))
-        np.maximum.at(high, row, np.where(finite, values, -np.inf).max(axis=1))
-        some = counts > 0
+        finite = np.isfinite(spread)
+        np.minimum.at(low, row, np.where(finite, spread, np.inf).min(axis=1))
+        np.maximum.at(high, row, np.where(finite, spread, -np.inf).max(axis=1))
+        some = low <= high
         ax.fill_between(at[some], low[some], high[some], color=line.get_color(), alpha=0.2, linewidth=0)
     for kind, odd in (("NaN", np.isnan(values)), ("∞", values == np.inf), ("−∞", values == -np.inf)):  # noqa: RUF001
         places = np.unique(x[odd.any(axis=1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
     """See `Run.plot`."""
-    choices = [
-        choice for name in names for choice in matching(name, run.choices(), run.read, run.untaken())
-    ] or run.choices()
-    drawn = []
+    drawn = [_range(run, name) for name in names if _is_of_statistics(run, name)]
+    names = [name for name in names if not _is_of_statistics(run, name)]
+    choices = [choice for name in names for choice in matching(name, run.choices(), run.read, run.untaken())]
+    if not (names or drawn):
+        choices = run.choices()
     for choice, full_name in zip(choices, full_names(choices), strict=True):
         try:
             values = run.read(choice)
@@ -37,6 +39,26 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
     if not drawn:
         raise ValueError(_nothing_to_plot(choices))
     return draw_series(drawn, ax=ax, log=log, band=band)
+
+
+def _is_of_statistics(run: Run, name: str) -> bool:
+    """Whether it is a watched array of which there are statistics alone."""
+    return name in run.values and "mean" in run.values[name] and "value" not in run.values[name]
+
+
+def _range(run: Run, name: str) -> Series:
+    """The mean of the elements of a watched array, and from where to where they go."""
+    value = run.values[name]
+    odd = {"posinf": np.inf, "neginf": -np.inf, "nan": np.nan}
+    columns = [value[statistic] for statistic in ("min", "max", "mean", *odd)]
+    count = min(map(len, columns))  # More may come between them.
+    low, high, mean, *counts = (column[:count] for column in columns)
+    found = [number > 0 for number in counts]
+    mean = np.where(np.isnan(mean), np.select(found, [*odd.values()], np.nan), mean)  # Nothing is finite there.
+    marked = [np.where(where, what, mean) for where, what in zip(found, odd.values(), strict=True)]
+    table = np.stack([low, high, mean, *marked], axis=1)
+    drawn = _series(run.store, f"{name}, mean and range over elements", Choice(value.site, 0), table)
+    return replace(drawn, values=drawn.values[:, 2:], ends=drawn.values[:, :2])
 
 
 def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:

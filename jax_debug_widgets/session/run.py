@@ -216,7 +216,8 @@ class Run:
         element; more than 3 lanes or devices are such a band, too.
 
         Args:
-          names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values where none is given.
+          names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values where none is given. Of a watched
+            array the mean, with a band from its least to its greatest element.
           ax: where to draw; a new figure's axes by default.
           log: a logarithmic y axis.
           band: a band over the elements of small arrays, too.

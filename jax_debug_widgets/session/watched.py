@@ -55,7 +55,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         """Where each row stands on the axis of a plot: int64[n], or float64[n] where inner loops make fractions of a step.
 
         The step of the outermost loop around it, counting on from one call to the next; outside loops, and where the step is
-        not known (a branch, say), how often it had been computed on that device.
+        not known, how often it had been computed on that device.
         """
         at = self._run.store.places(self.site.id)[0]
         whole = at.astype(np.int64)

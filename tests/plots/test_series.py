@@ -282,3 +282,49 @@ def test_complex_values_are_drawn_by_their_magnitude(ax):
 def test_a_name_is_shown_letter_by_letter(ax):
     draw_series([series("a['$x'] + b['$']", STEPS, STEPS * 1.0)], ax=ax)
     assert drawn(ax).get_ylabel() == r"a['\$x'] + b['\$']"
+
+
+def test_a_watched_array_is_its_mean_with_a_band_and_marks_where_it_is_not_finite(ax):
+    xs = np.random.default_rng(0).normal(size=(6, 3, 4)).astype(np.float32)
+    xs[2, 0, 0], xs[4] = np.nan, np.inf
+
+    @jax.jit
+    def program(xs):
+        def step(total, x):
+            h = x * 2.0
+            return total + h.sum(), None
+
+        return jax.lax.scan(step, 0.0, xs)[0]
+
+    with jdw.capture(watch="h") as run:
+        program(xs)
+    run.plot("h", ax=ax)
+    finite = np.where(np.isfinite(xs), 2 * xs, np.nan).reshape(6, 12)[[0, 1, 2, 3, 5]]
+    line, nan, infinite = ax.get_lines()
+    np.testing.assert_allclose(line.get_ydata()[[0, 1, 2, 3, 5]], np.nanmean(finite, 1), rtol=1e-4, atol=1e-6)
+    assert (nan.get_xdata().tolist(), infinite.get_xdata().tolist()) == ([2], [4])
+    (band,) = [one for one in ax.collections if isinstance(one, PolyCollection)]
+    heights = band.get_paths()[0].vertices
+    for x, row in zip([0, 1, 2, 3, 5], finite, strict=True):
+        ends = heights[heights[:, 0] == x, 1]
+        np.testing.assert_allclose([ends.min(), ends.max()], [np.nanmin(row), np.nanmax(row)], rtol=1e-5)
+    assert line.get_label() == "h, mean and range over elements"
+
+
+def test_a_watched_array_on_several_devices_has_a_line_and_a_band_for_each(ax):
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    @jax.jit
+    def program(xs):
+        def device(xs):
+            h = xs * 2.0
+            return jnp.sin(h)
+
+        return jax.shard_map(device, mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P("d"))(xs)
+
+    with jdw.capture(watch="h") as run:
+        program(jnp.arange(8.0))
+    run.plot("h", ax=ax)
+    assert [line.get_label().split(", ")[-1] for line in ax.get_lines()] == ["cpu:0", "cpu:1"]
+    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[3.0], [11.0]]
+    assert len(ax.collections) == 2
