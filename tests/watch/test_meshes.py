@@ -11,6 +11,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets.watch import statistics
 
 W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 XS = jnp.arange(16.0).reshape(8, 2) - 3
@@ -199,3 +200,35 @@ def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watch
     for name, leaf in (result[-1] if isinstance(result, tuple) else result).items():
         for device in range(4):
             agrees(run[f"grads['{name}']"], leaf, device)
+
+
+@pytest.mark.parametrize("is_native", [True, False], ids=["native", "XLA's"])
+@pytest.mark.parametrize(
+    "options",
+    [{"when": "h.max() > 3"}, {"histograms": True}, {"lanes": True}, {"values": True}],
+    ids=["when", "histograms", "lanes", "values"],
+)
+def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_native, watched, agrees, monkeypatch):
+    # What is watched in it is traced again: its calls are sampled, or the loop that it is in.
+    if not is_native:
+        monkeypatch.setattr(statistics, "native_target", lambda: None)
+
+    def per_device(xs):
+        def row(x):
+            h = x @ W
+            return jnp.tanh(h)
+
+        return jax.vmap(row)(xs)
+
+    mapped = jax.shard_map(per_device, mesh=mesh_of(), in_specs=P("d"), out_specs=P("d"))
+    by_call = jax.jit(mapped)
+    looped = jax.jit(lambda xs: lax.scan(lambda c, _: (c + 0 * mapped(xs).sum(), None), jnp.float32(0), length=4)[0])
+    parts = np.split(np.asarray(XS @ W), 4)
+    takes = [number for number, part in enumerate(parts) if "when" not in options or part.max() > 3]
+    for program, times in ((by_call, 1), (looped, 2)):
+        run = watched(program, XS, watch="h", every=2, **options)
+        assert not any("unwatched" in note for note in run.status().notes), run.status().notes
+        devices = run["h"].to_pandas()["device"].tolist()
+        assert sorted(devices) == sorted([f"cpu:{number}" for number in takes] * times)
+        for row, device in enumerate(devices):
+            agrees(run["h"], parts[int(device[-1])], row)
