@@ -113,6 +113,23 @@ def test_a_shard_map_over_some_of_the_axes_is_watched(watched, options):
     np.testing.assert_allclose(sorted(set(run["t"]["max"].tolist())), wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("every", [1, 2])
+def test_each_group_of_a_shard_map_over_some_of_the_axes_has_its_steps(every, watched):
+    def per_group(x):
+        def body(x, i):
+            h = x * 0 + i
+            return h, None
+
+        return lax.scan(body, x, jnp.arange(5.0))[0]
+
+    mapped = jax.shard_map(
+        per_group, mesh=mesh_of((2, 2), ("a", "b")), in_specs=P("a"), out_specs=P("a"), axis_names={"a"}
+    )
+    run = watched(jax.jit(mapped), jnp.ones(4), watch="h", every=every)
+    assert sorted(event.step for event in run.events) == sorted([(step,) for step in range(0, 5, every)] * 2)
+    assert all(event.kwargs["mean"] == event.step[0] for event in run.events)
+
+
 def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):
     mapped = jax.shard_map(
         lambda w, xs: lax.psum(model(w, xs), "d"), mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P()
