@@ -49,7 +49,13 @@ class Place:
     @property
     def numbers_tell(self) -> bool:
         """Whether the number of a firing in its call tells the iteration of each loop: all run as often as their text says."""
-        return not self.conditional and all(loop.length is not None for loop in self.loops[1:])
+        is_known = all(loop.length is not None for loop in self.loops[1:])
+        return is_known and not (self.conditional or self.in_groups)
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether one device of each of several groups runs it, and nobody says which: some axes are left to the compiler."""
+        return self.mesh is not None and not self.axes
 
     def after(self, equation: core.JaxprEqn) -> Place:
         """The same place, knowing what `equation` computes: from what is steady, something steady."""

@@ -181,6 +181,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         axes=place.axes,
         devices=device_names(place),
         in_parts=_is_in_parts(dict(params), place),
+        in_groups=place.in_groups,
     )
 
 

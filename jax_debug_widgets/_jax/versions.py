@@ -13,6 +13,7 @@ import jax
 from jax._src import callback as jax_callback
 from jax._src import config, core, mesh, monitoring, sharding_impls
 from jax._src.interpreters import batching, mlir
+from jax.sharding import NamedSharding, PartitionSpec
 
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
@@ -68,8 +69,24 @@ def set_sharding(module: Any, operation: Any, sharding: Any) -> None:
 
 def varying_like(value: Any, other: Any) -> Any:
     """A value that is the same on all devices of a `shard_map`, as the type of `other` says that it varies over the mesh."""
-    axes = other.vma if hasattr(other, "vma") else other.manual_axis_type.varying
+    axes = varying_over(other)
     return core.pvary(value, tuple(axes)) if axes else value
+
+
+def varying_over(aval: Any) -> frozenset[str]:
+    """The axes of the mesh over which a value in a `shard_map` varies, as its type says; since 0.10 of another name."""
+    if hasattr(aval, "vma"):
+        return aval.vma
+    return aval.manual_axis_type.varying if hasattr(aval, "manual_axis_type") else frozenset()
+
+
+def type_of(aval: Any) -> jax.ShapeDtypeStruct:
+    """Shape, dtype and over which axes of a mesh it varies."""
+    if not varying_over(aval):
+        return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+    name = "vma" if hasattr(aval, "vma") else "manual_axis_type"
+    whole = NamedSharding(aval.sharding.mesh, PartitionSpec(*[None] * len(aval.shape)))
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=whole, **{name: getattr(aval, name)})
 
 
 def stop_listening(listener: Callable[..., None]) -> None:

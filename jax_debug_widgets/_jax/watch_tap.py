@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
 import numpy as np
 from jax import lax
-from jax._src import core, debugging, source_info_util
+from jax._src import config, core, debugging, source_info_util
 from jax._src import mesh as mesh_lib
 from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.emit import emit_recorder_call
 from jax_debug_widgets._jax.equation import Loop, Recorder
 from jax_debug_widgets._jax.place import Place
@@ -67,9 +69,21 @@ def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, sampled: Sample
     beside = jaxpr.eqns[-1] if jaxpr.eqns else None
     if beside is None:
         return _tap_equations(taken, None, place, sampled)
+    looked_at = taken.when.variables if taken.when else ()
+    varies = any(versions.varying_over(one.aval) for one in (*taken.variables, *looked_at))
     # Where some axes of a mesh are manual and some are not, a call to the host is lowered by what the mesh is.
-    with mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh):
+    with (
+        mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh),
+        _telling_what_varies(place) if varies else nullcontext(),
+    ):
         return _tap_equations(taken, beside, place, sampled)
+
+
+@contextmanager
+def _telling_what_varies(place: Place) -> Iterator[None]:
+    """What is traced says how it varies over the mesh, as JAX asks of all in a `shard_map` that is traced again (`--every`)."""
+    with core.extend_axis_env_nd(list(place.mesh.shape.items())), config._check_vma(True):
+        yield
 
 
 def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | None) -> list[Any]:
@@ -118,7 +132,7 @@ def _from_start(number: Any, loop: Loop) -> Any:
 
 def _appended(function: Callable[..., Any], variables: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The equations of `function(*variables)`, and the atoms of its results."""
-    traced = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in variables))
+    traced = jax.make_jaxpr(function)(*(versions.type_of(one.aval) for one in variables))
     renamed = dict(zip(traced.jaxpr.invars, variables, strict=True))
     for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
         renamed[constant] = core.Literal(value, constant.aval)

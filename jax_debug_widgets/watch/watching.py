@@ -220,6 +220,7 @@ class ProgramWatcher:
                 axes=place.axes,
                 devices=device_names(place),
                 replicas=around.replicas,
+                shuffled=place.in_groups,
                 one_of=1 if place.loops else around.call_of,
                 stride=around.every,
                 strided=around.sampled_loop,

@@ -219,6 +219,33 @@ def test_a_loop_around_a_mesh():
     ]
 
 
+@pytest.mark.parametrize("is_checked", [True, False], ids=["check_vma", "as before"])
+def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_checked):
+    # One device of each group fires, and none says which: their firings cannot be counted apart.
+    mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+
+    def shard(x):
+        def inner(x, at):
+            jax.debug.print("{} {} on {}", *at, lax.axis_index("a"))
+            return x + 1, None
+
+        def outer(x, i):
+            jax.debug.print("{} on {}", i, lax.axis_index("a"))
+            return lax.scan(inner, x, (jnp.full(2, i), jnp.arange(2)))[0], None
+
+        return lax.scan(outer, x, jnp.arange(3))[0]
+
+    program = jax.jit(
+        jax.shard_map(shard, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"}, check_vma=is_checked)
+    )
+    with jdw.capture() as run:
+        jax.block_until_ready(program(jnp.arange(4.0)))
+    assert len(run.events) == 2 * (3 + 6)
+    for event in run.events:
+        assert event.step == tuple(map(int, event.text.partition(" on ")[0].split())), event.text
+    assert run.findings == []
+
+
 def test_what_may_be_hoisted_stays_so_and_is_not_told():
     def program(x, n):
         def body(c):

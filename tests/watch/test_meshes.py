@@ -11,6 +11,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets.watch import statistics
 
 W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 XS = jnp.arange(16.0).reshape(8, 2) - 3
@@ -112,6 +113,23 @@ def test_a_shard_map_over_some_of_the_axes_is_watched(watched, options):
     np.testing.assert_allclose(sorted(set(run["t"]["max"].tolist())), wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("every", [1, 2])
+def test_each_group_of_a_shard_map_over_some_of_the_axes_has_its_steps(every, watched):
+    def per_group(x):
+        def body(x, i):
+            h = x * 0 + i
+            return h, None
+
+        return lax.scan(body, x, jnp.arange(5.0))[0]
+
+    mapped = jax.shard_map(
+        per_group, mesh=mesh_of((2, 2), ("a", "b")), in_specs=P("a"), out_specs=P("a"), axis_names={"a"}
+    )
+    run = watched(jax.jit(mapped), jnp.ones(4), watch="h", every=every)
+    assert sorted(event.step for event in run.events) == sorted([(step,) for step in range(0, 5, every)] * 2)
+    assert all(event.kwargs["mean"] == event.step[0] for event in run.events)
+
+
 def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):
     mapped = jax.shard_map(
         lambda w, xs: lax.psum(model(w, xs), "d"), mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P()
@@ -199,3 +217,35 @@ def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watch
     for name, leaf in (result[-1] if isinstance(result, tuple) else result).items():
         for device in range(4):
             agrees(run[f"grads['{name}']"], leaf, device)
+
+
+@pytest.mark.parametrize("is_native", [True, False], ids=["native", "XLA's"])
+@pytest.mark.parametrize(
+    "options",
+    [{"when": "h.max() > 3"}, {"histograms": True}, {"lanes": True}, {"values": True}],
+    ids=["when", "histograms", "lanes", "values"],
+)
+def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_native, watched, agrees, monkeypatch):
+    # What is watched in it is traced again: its calls are sampled, or the loop that it is in.
+    if not is_native:
+        monkeypatch.setattr(statistics, "native_target", lambda: None)
+
+    def per_device(xs):
+        def row(x):
+            h = x @ W
+            return jnp.tanh(h)
+
+        return jax.vmap(row)(xs)
+
+    mapped = jax.shard_map(per_device, mesh=mesh_of(), in_specs=P("d"), out_specs=P("d"))
+    by_call = jax.jit(mapped)
+    looped = jax.jit(lambda xs: lax.scan(lambda c, _: (c + 0 * mapped(xs).sum(), None), jnp.float32(0), length=4)[0])
+    parts = np.split(np.asarray(XS @ W), 4)
+    takes = [number for number, part in enumerate(parts) if "when" not in options or part.max() > 3]
+    for program, times in ((by_call, 1), (looped, 2)):
+        run = watched(program, XS, watch="h", every=2, **options)
+        assert not any("unwatched" in note for note in run.status().notes), run.status().notes
+        devices = run["h"].to_pandas()["device"].tolist()
+        assert sorted(devices) == sorted([f"cpu:{number}" for number in takes] * times)
+        for row, device in enumerate(devices):
+            agrees(run["h"], parts[int(device[-1])], row)
