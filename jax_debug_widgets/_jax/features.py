@@ -64,6 +64,8 @@ _NEEDED = {
         "jax._src.source_info_util.is_user_filename",
         "jax._src.core.jaxprs_in_params",
         "jax._src.core.new_jaxpr_eqn",
+        "jax._src.core.extend_axis_env_nd",
+        "jax._src.config._check_vma",
     ),
     "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given": ("jax._src.pjit.PjitParams",),
     "telling watched values by lane": (
