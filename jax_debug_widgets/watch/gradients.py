@@ -85,7 +85,9 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     there is a tangent, which has one, too.
     """
     tracebacks = (one.body.equations[made[1]].source_info.traceback for _, made in one.values)
-    return len({body.uses.derived[number] for number in within}) > 1 or any(map(is_pushed_forward, tracebacks))
+    # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
+    derived = {body.uses.derived[n] for n in within if body.equations[n].primitive.name != "add_any"}
+    return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))
 
 
 def _is_mapped(one: Assignment) -> bool:

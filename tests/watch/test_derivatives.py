@@ -644,3 +644,27 @@ def test_the_gradients_of_what_only_a_checkpointed_function_takes(watched, agree
     inner, outer = zip(*map(by_hand, x), strict=True) if batched else by_hand(x)
     agrees(run["grads['inner']"], inner)
     agrees(run["grads['outer']"], outer)
+
+
+def of_checkpoints(w, x, one):
+    layer = jax.checkpoint(lambda x, w: jnp.tanh(x @ w))
+    a = layer(x, w) * 2 * one
+    b = layer(a, w.T)
+    return (b**2).sum()
+
+
+def of_one_checkpoint(w, x, one):
+    layer = jax.checkpoint(lambda x, w: jnp.tanh(x @ w))
+    a = layer(x, w) * 2 * one
+    b = jnp.sin(a) @ w.T
+    return (b**2).sum()
+
+
+@pytest.mark.parametrize("function", [of_checkpoints, of_one_checkpoint])
+def test_gradients_of_what_checkpointed_functions_that_share_a_weight_give(function, watched, agrees):
+    w, x, one = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(-2, 1, 8).reshape(4, 2), jnp.ones((4, 3))
+    run = watched(jax.jit(jax.value_and_grad(function)), w, x, one)
+    # That of a factor of one is the value times its gradient.
+    a = jnp.tanh(x @ w) * 2
+    agrees(run["a"], a)
+    agrees(run["grad/a"], jax.grad(function, 2)(w, x, one) / a)
