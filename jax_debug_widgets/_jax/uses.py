@@ -198,6 +198,17 @@ def _derived(equation: Any, path: str) -> tuple[bool, ...]:
     return derived[:1] if equation.primitive.name in _REMATS and derived == (True, False) else derived
 
 
+def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
+    """Whether all that it makes are constants of the source, `0.5` in `x * 0.5`, as values of the devices of a mesh.
+
+    Of a function that is jitted or mapped these may be left in a program of their own.
+    """
+    if not all(isinstance(atom, core.Literal) for atom in equation.invars):
+        return False
+    inside = [one for program in core.jaxprs_in_params(equation.params) for one in program.eqns]
+    return equation.primitive.name in _PUT_ON_MESH or (bool(inside) and all(map(puts_constant_on_mesh, inside)))
+
+
 def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
     """File, line and name of the function that a program is of; of an un-jitted loop that which it runs."""
     scan = _lone_scan(jaxpr)

@@ -16,7 +16,7 @@ from jax.extend import core as jax_core
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import INLINED, Level, is_pushed_forward, levels_around_program, levels_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.uses import Around, Uses
+from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
 Made = tuple[Any, int, int]
@@ -148,9 +148,13 @@ class Body:
 
     @cached_property
     def _moved(self) -> frozenset[int]:
-        """The equations that JAX has moved here out of a loop."""
+        """The equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
         loops = self._loop_bodies()
-        return frozenset(number for number, levels in enumerate(self.levels) if self._is_moved(levels, loops))
+        return frozenset(
+            number
+            for number, (equation, levels) in enumerate(zip(self.equations, self.levels, strict=True))
+            if self._is_moved(levels, loops) or puts_constant_on_mesh(equation)
+        )
 
     def is_backward(self, number: int, depth: int) -> bool:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""

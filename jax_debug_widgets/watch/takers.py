@@ -130,6 +130,8 @@ def _returned_by_program(body: Body, position: int) -> tuple[Taken, bool]:
     if body.jaxpr.debug_info.traced_for == "fori_loop":
         return Taken(None), False
     equation: Any = body.around.equation
+    # Differentiated, what nothing uses is left out, and what the derivative needs is added: there may be as many by chance.
+    is_complete = "jvp(" not in str(body.place.stack)
     if equation is not None and equation.primitive.name == "scan" and isinstance(node, ast.Tuple):
         _, carried = versions.scan_counts(equation.params)
         is_carry = position < carried
@@ -137,7 +139,8 @@ def _returned_by_program(body: Body, position: int) -> tuple[Taken, bool]:
             return Taken(None), False
         node = node.elts[0 if is_carry else 1]
         position, count = (position, carried) if is_carry else (position - carried, count - carried)
-    if isinstance(node, ast.Tuple) and len(node.elts) == count:
+        is_complete |= is_carry
+    if isinstance(node, ast.Tuple) and len(node.elts) == count and is_complete:
         node = node.elts[position]
     return Taken(span_of(node)), False
 

@@ -81,6 +81,29 @@ def test_gradients_in_a_shard_map(watched, agrees):
             agrees(run[name], part, row)
 
 
+def test_a_number_of_the_source_is_no_value_of_its_statement(watched):
+    def mixed(a, b):
+        u = a * 0.7 + b
+        v = jnp.sin(u)
+        return u, v
+
+    def loss(x):
+        @jax.jit
+        def body(c, t):
+            d, r = jax.vmap(mixed)(c, t)
+            e, s = jax.jit(mixed)(d, t)
+            return r, s + e
+
+        last, ys = lax.scan(body, x, jnp.stack([x, x * 0.5]))
+        return (last * ys.sum(0)).sum()
+
+    mapped = jax.shard_map(jax.grad(loss), mesh=mesh_of(), in_specs=P("d"), out_specs=P("d"))
+    run = watched(jax.jit(mapped), XS)
+    sites = [site for site in run.watched if site.label in {"d", "r", "e", "s"}]
+    assert {site.label for site in sites} >= {"d", "e"}
+    assert {site.watch.shape for site in sites} == {(2, 2)}
+
+
 @since_9
 @pytest.mark.parametrize("is_checked", [True, False], ids=["varying types", "as before"])
 def test_gradients_that_are_taken_on_each_device(is_checked, watched, agrees):

@@ -494,3 +494,29 @@ def test_what_is_mapped_over_a_tree_in_a_loop_is_a_tree_each_time(watched, agree
             (value,) = (v for n, v in run.values.items() if n.startswith(f"pair[{part}]@") and n.endswith(f"#{number}"))
             agrees(value, wanted)
         x = jnp.tanh(x * 2 + (x + 1) * 2)
+
+
+def test_what_is_left_of_a_tuple_in_a_differentiated_loop_is_not_told_by_how_many_there_are(watched, agrees):
+    def both(a, b):
+        u = a * 0.7 + b
+        return u, jnp.sin(u)
+
+    def loss(x):
+        @jax.jit
+        def body(_, t):
+            scaled = t * t.mean()  # For its derivative there is one result more, and `q` is left out.
+            h, q = jax.jit(both)(scaled, scaled)
+            return q, h
+
+        _, ys = lax.scan(body, x, jnp.stack([x, x * 0.5]))
+        r = ys.sum(0)
+        return (r * jnp.cos(x)).sum()
+
+    x = jnp.linspace(-1, 2, 6).reshape(2, 3)
+    run = watched(jax.jit(jax.grad(loss)), x)
+    for step, t in enumerate((x, x * 0.5)):
+        u = 1.7 * t * t.mean()
+        for name, value in (("h", u), ("q", jnp.sin(u))):
+            if name in run:
+                agrees(run[name], value, step)
+    agrees(run["scaled"], x * x.mean())

@@ -15,6 +15,8 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from jax import lax
+from jax.sharding import AxisType
+from jax.sharding import PartitionSpec as Spec
 
 import jax_debug_widgets as jdw
 from tests.watch.random_source import sources
@@ -41,6 +43,27 @@ ALL = {
     "jit(vmap(grad))": lambda loss: jax.jit(jax.vmap(jax.grad(loss), (None, 0)))(P, X),
     "jit(grad(vmap))": lambda loss: jax.jit(jax.grad(lambda p: jax.vmap(loss, (None, 0))(p, X).sum()))(P),
     "vmap(grad(jit))": lambda loss: jax.vmap(jax.grad(jax.jit(loss)), (None, 0))(P, X),
+}
+
+
+def _on_devices(function, *, out):
+    mesh = jax.make_mesh((LANES,), ("d",), axis_types=(AxisType.Auto,))
+    return jax.shard_map(function, mesh=mesh, in_specs=(Spec(), Spec("d")), out_specs=out)
+
+
+def _summed(loss, p):
+    return _on_devices(lambda p, x: lax.psum(loss(p, x[0]), "d"), out=Spec())(p, X)
+
+
+DEVICES = {
+    "jit(shard_map)": lambda loss: jax.jit(_on_devices(lambda p, x: loss(p, x[0])[None], out=Spec("d")))(P, X),
+    "jit(shard_map(grad))": lambda loss: jax.jit(
+        _on_devices(lambda p, x: jax.grad(loss, argnums=1)(p, x[0])[None], out=Spec("d"))
+    )(P, X),
+    "jit(shard_map(value_and_grad))": lambda loss: jax.jit(
+        _on_devices(lambda p, x: jax.value_and_grad(loss, argnums=1)(p, x[0])[1][None], out=Spec("d"))
+    )(P, X),
+    "jit(grad(shard_map))": lambda loss: jax.jit(jax.grad(lambda p: _summed(loss, p)))(P),
 }
 
 
@@ -141,13 +164,12 @@ def is_of(event, array):
 
 def differences(source, noted, transform, file):
     """What is shown and is not so."""
-    is_mapped = transform in ALL
-    truth = Truth(noted, LANES if is_mapped else 1)
+    truth = Truth(noted, 1 if transform in ONE else LANES)
     file.write_text(source)
     module = {"scan": lax.scan, "cond": lax.cond, "vmap": jax.vmap}
     exec(compile(source, str(file), "exec"), module)  # noqa: S102
     with jdw.capture(watch=True) as run:
-        jax.block_until_ready({**ONE, **ALL}[transform](module["loss"]))
+        jax.block_until_ready({**ONE, **ALL, **DEVICES}[transform](module["loss"]))
     jax.effects_barrier()
     wrong = []
     sites = {name: site for name, site in run.values.sites().items() if site.file == str(file)}
@@ -160,7 +182,10 @@ def differences(source, noted, transform, file):
         of_role = truth.values if role == "value" else truth.gradients
         known = [key for key in of_role if key[:2] == (site.line, name)]
         at_step = [key for key in known if event.step is None or key[2] == event.step]
-        right = any(is_of(event, one) for key in at_step for arrays in of_role[key] for one in arrays)
+        arrays = [one for key in at_step for arrays in of_role[key] for one in arrays]
+        if transform in DEVICES and event.device:
+            arrays = [one.take([int(event.device.partition(":")[2]) % len(one)], 0) for one in arrays]
+        right = any(is_of(event, one) for one in arrays)
         if known and not right:
             told = {name: float(number) for name, number in event.kwargs.items()}
             wrong.append(f"{transform}: {site.label}, line {site.line}, step {event.step} is not {told}")
@@ -170,7 +195,7 @@ def differences(source, noted, transform, file):
 @settings(
     max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
-@given(source=sources(), transform=st.sampled_from([*ONE, *ALL]))
+@given(source=sources(), transform=st.sampled_from([*ONE, *ALL, *DEVICES]))
 def test_what_a_name_shows_is_so(source, transform, tmp_path):
     wrong = differences(*source, transform, tmp_path / "program.py")
     note(source[0])
