@@ -116,7 +116,7 @@ class Equation:
       stop: of a breakpoint that a debugger of ours may open.
       replicas: how many devices run the program.
       in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
-      in_groups: whether one device of each of several groups fires, see `Place.in_groups`.
+      groups: of how many groups of devices one fires each, see `Place.groups`.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
       text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
@@ -155,7 +155,7 @@ class Equation:
     stop: StopPoint | None = None
     replicas: int = 1
     in_parts: bool = False
-    in_groups: bool = False
+    groups: int = 0
 
     @property
     def counted(self) -> bool:
@@ -166,7 +166,7 @@ class Equation:
     @property
     def shuffled(self) -> bool:
         """Whether it may fire for a later iteration before an earlier one, or on several devices that do not say which."""
-        return self.in_parts or self.in_groups or (not self.ordered and any(loop.unrolled for loop in self.loops))
+        return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:
         """The same equation, its operands of these types again before the user's code sees them."""

@@ -22,6 +22,7 @@ from jax._src.interpreters import ad, batching, mlir
 from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Settings, Tapper, on_host
 from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
@@ -149,9 +150,11 @@ class Hooks(Replacing):
         if not is_capturing():
             return theirs(mesh, *operands, **params)
         with core.eval_context():
-            # An operand that is no array of the mesh has one block: then JAX's rule runs on the first device alone.
-            for blocks in zip(*map(list, operands), strict=False):
-                self._run_eagerly(primitive, blocks, params, Lanes((), ((),) * len(blocks)))
+            lanes = Lanes((), ((),) * len(operands))
+            for block in blocks_of(mesh, operands):
+                self._run_eagerly(
+                    primitive, block.values, params, lanes, block=block, own_way=as_jax_would(theirs, mesh, block)
+                )
         return []
 
     def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Any:
@@ -177,17 +180,34 @@ class Hooks(Replacing):
         return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
 
     def _run_eagerly(
-        self, primitive: Any, operands: Sequence[Any], params: Any, lanes: Lanes, guard: Guard | None = None
+        self,
+        primitive: Any,
+        operands: Sequence[Any],
+        params: Any,
+        lanes: Lanes,
+        guard: Guard | None = None,
+        block: Block = NO_BLOCK,
+        own_way: Callable[..., Any] | None = None,
     ) -> Any:
         current = source_info_util.current()
         arrays, types = on_host(operands)
         equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
         # JAX's own way to the user's function: what it raises goes up through these frames, and none are missing.
-        own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(primitive, debugging.debug_callback_impl)
+        if own_way is None:
+            own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(
+                primitive, debugging.debug_callback_impl
+            )
         callers = callers_now(current.traceback)
-        equation = replace(equation, run=partial(own_way, **params), guard=guard, callers=callers).with_types(types)
+        equation = replace(
+            equation,
+            run=partial(own_way, **params),
+            guard=guard,
+            callers=callers,
+            axes=block.axes,
+            devices=block.devices,
+        ).with_types(types)
         there = () if guard is None else (np.asarray(guard.operand),)
-        self._tapper(equation, _settings.value)(*arrays, *there)
+        self._tapper(equation, _settings.value)(*arrays, *there, *block.coordinates)
         return []
 
 

@@ -19,8 +19,8 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, untapped
 from jax_debug_widgets._jax.equation import Equation, Lanes
 from jax_debug_widgets._jax.frames import Frame, callers_of, frame_of
-from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.program import DESCRIBE, device_names, outermost
+from jax_debug_widgets._jax.place import Place, device_names
+from jax_debug_widgets._jax.program import DESCRIBE, outermost
 from jax_debug_widgets._jax.tap import debug_tap_p
 
 _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
@@ -134,7 +134,8 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
         in_condition=place.in_condition,
         callers=callers_of(traceback, place.callers),
         axes=place.axes,
-        devices=device_names(place),
+        groups=place.groups,
+        devices=device_names(place.mesh, place.axes),
     )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
+import numpy as np
 from jax._src import core
+from jax._src import mesh as mesh_lib
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Loop
@@ -24,7 +28,7 @@ class Place:
       conditional: whether it may be skipped: it is in a branch of `cond`.
       in_condition: whether it is the condition of a `while`.
       mesh: the mesh whose devices each run it (`shard_map`), None outside.
-      axes: the axes of that mesh, if all of them are mapped.
+      axes: those axes of that mesh that are mapped, in its order; others are left to the compiler.
       callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
       steady: variables that do not change from one iteration of the innermost loop to the next.
       pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
@@ -50,12 +54,17 @@ class Place:
     def numbers_tell(self) -> bool:
         """Whether the number of a firing in its call tells the iteration of each loop: all run as often as their text says."""
         is_known = all(loop.length is not None for loop in self.loops[1:])
-        return is_known and not (self.conditional or self.in_groups)
+        return is_known and not self.conditional
 
     @property
-    def in_groups(self) -> bool:
-        """Whether one device of each of several groups runs it, and nobody says which: some axes are left to the compiler."""
-        return self.mesh is not None and not self.axes
+    def groups(self) -> int:
+        """How many groups of devices there are of which one fires each, as some axes are left to the compiler; 0 where all do.
+
+        JAX gathers what such a group has, and calls the host on one of its devices; which one it is nobody says.
+        """
+        if self.mesh is None or len(self.axes) == len(self.mesh.axis_names):
+            return 0
+        return math.prod(self.mesh.shape[name] for name in self.axes)
 
     def after(self, equation: core.JaxprEqn) -> Place:
         """The same place, knowing what `equation` computes: from what is steady, something steady."""
@@ -95,9 +104,8 @@ class Place:
                 return place._handed_on(equation.invars[1:], jaxpr)
             case "shard_map":
                 manual = params.get("manual_axes", params.get("newly_manual_axes", ()))
-                names = params["mesh"].axis_names
-                # With axes left to the compiler JAX gathers the operands and fires on one device of each group.
-                axes = tuple(names) if set(names) == set(manual) else ()
+                mapped = {*self.axes, *manual}
+                axes = tuple(name for name in params["mesh"].axis_names if name in mapped)
                 return replace(place, mesh=params["mesh"], axes=axes)._handed_on(equation.invars, jaxpr)
         return place._handed_on(equation.invars, jaxpr)
 
@@ -108,6 +116,17 @@ class Place:
         pairs = zip(operands, jaxpr.invars, strict=True)
         inside = (inner for outer, inner in pairs if self.is_steady(outer))
         return replace(self, steady=frozenset((*jaxpr.constvars, *inside)))
+
+
+def device_names(mesh: Any, axes: Sequence[str]) -> Any:
+    """The name of the device at each coordinate of these axes of a mesh, nested lists; None where they are not all known."""
+    if isinstance(mesh, jax.sharding.AbstractMesh):  # That of `jax.set_mesh`, which has the devices.
+        current = mesh_lib.get_concrete_mesh()
+        mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
+    devices = getattr(mesh, "devices", None)
+    if devices is None or len(axes) != devices.ndim:
+        return None
+    return np.vectorize(lambda device: f"{device.platform}:{device.id}", otypes=[object])(devices).tolist()
 
 
 def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:

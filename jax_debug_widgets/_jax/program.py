@@ -16,7 +16,6 @@ import numpy as np
 from jax import lax
 from jax._src import callback as jax_callback
 from jax._src import core, debugging, source_info_util
-from jax._src import mesh as mesh_lib
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features
@@ -38,7 +37,7 @@ from jax_debug_widgets._jax.operands import (
     with_programs,
 )
 from jax_debug_widgets._jax.phantoms import nowhere
-from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.place import Place, device_names
 from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop, with_recorder
 from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging, in_order
 
@@ -142,7 +141,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     every = record_every(record)
     by_step = [one for one, loop in zip(place.counters, described.loops, strict=False) if not loop.lanes]
     counters = by_step if described.counted or every is not None else ()
-    coordinates = coordinate_equations(place, equation)
+    coordinates = coordinate_equations(place, equation) if described.axes else []
     operands = [
         *equation.invars,
         *([guard.operand] if guard else ()),
@@ -164,6 +163,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     path = str(place.stack + equation.source_info.name_stack)
+    in_parts = _is_in_parts(dict(params), place)
     steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
     return replace(
         {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
@@ -178,15 +178,15 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
         guard=guard,
         hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
-        axes=place.axes,
-        devices=device_names(place),
-        in_parts=_is_in_parts(dict(params), place),
-        in_groups=place.in_groups,
+        axes=() if in_parts else place.axes,
+        devices=None if in_parts else device_names(place.mesh, place.axes),
+        in_parts=in_parts,
+        groups=0 if in_parts else place.groups,
     )
 
 
 def _is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
-    return bool(params.get("partitioned")) and not place.axes
+    return bool(params.get("partitioned")) and (place.groups > 0 or not place.axes)
 
 
 def _by_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
@@ -244,8 +244,6 @@ def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.Jaxpr
 
 def coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.JaxprEqn]:
     """`axis_index` of each axis of the mesh, with fresh variables."""
-    if not place.axes:
-        return []
     with core.extend_axis_env_nd([(name, place.mesh.shape[name]) for name in place.axes]):
         traced = jax.make_jaxpr(lambda: [lax.axis_index(name) for name in place.axes])()
     # The effect says that an axis is read; it is bound around this program, so it is not an effect of it.
@@ -253,18 +251,6 @@ def coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.Jaxpr
         one.replace(source_info=beside.source_info, ctx=beside.ctx, effects=core.no_effects)
         for one in traced.jaxpr.eqns
     ]
-
-
-def device_names(place: Place) -> Any:
-    """The name of the device at each coordinate of the mesh, nested lists; None where they are not all known."""
-    mesh = place.mesh
-    if isinstance(mesh, jax.sharding.AbstractMesh):  # That of `jax.set_mesh`, which has the devices.
-        current = mesh_lib.get_concrete_mesh()
-        mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
-    devices = getattr(mesh, "devices", None)
-    if devices is None or len(place.axes) != devices.ndim:
-        return None
-    return np.vectorize(lambda device: f"{device.platform}:{device.id}", otypes=[object])(devices).tolist()
 
 
 def _has_taps(jaxpr: core.Jaxpr) -> bool:

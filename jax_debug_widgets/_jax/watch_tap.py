@@ -91,7 +91,7 @@ def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | N
     if taken.when is not None or sampled is not None:
         return _switched_tap_equations(taken, place, sampled, source)
     equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
-    coordinates = coordinate_equations(place, beside or equations[-1]) if place.axes else []
+    coordinates = coordinate_equations(place, beside or equations[-1])
     handed += [*_iterations(place), *(one.outvars[0] for one in coordinates)]
     tap = core.new_jaxpr_eqn(handed, [], watch_tap_p, {"record": taken.record}, {debugging.debug_effect}, source)
     return [*equations, *coordinates, tap]

@@ -190,7 +190,7 @@ class Debugger:
     def _take_pause(self, tap: Tap | Bundle, arrays: Arrays) -> bool:
         """Whether the pause that was asked for is here, and nobody else has taken it."""
         with self.stage.lock:
-            on_mesh = collectives.runs_on_several(tap) and bool(tap.nesting.axes)
+            on_mesh = collectives.runs_on_several(tap) and tap.nesting.on_each_device
             if on_mesh and not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                 return False
             taken, self.policy.pausing = self.policy.pausing, False
@@ -203,7 +203,7 @@ class Debugger:
         Devices that run the same program come to it each for itself; the first stands for all.
         """
         with self.stage.lock:
-            if tap.nesting.axes and not tap.nesting.conditional:
+            if tap.nesting.on_each_device and not tap.nesting.conditional:
                 count = self._gate.reached(tap)[tap.coordinates_of(arrays)]
                 if self._released.get(tap, 0) >= count:
                     stands = False

@@ -35,8 +35,8 @@ class Ending:
         if self._stage.policy.halted is None:
             return
         if collectives.runs_on_several(tap):
-            if not tap.nesting.axes:
-                return  # It fires on one device for all; the program is ended before its next call.
+            if not tap.nesting.on_each_device:
+                return  # It fires on one device for several; the program is ended before its next call.
             with self._stage.lock:
                 if not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                     return

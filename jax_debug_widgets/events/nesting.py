@@ -30,6 +30,7 @@ class Nesting:
       reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
         the start all the same, so that forward and backward of one iteration have one step.
       replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
+      groups: of how many groups of them, which `axes` tell apart, one fires each; 0 where all do.
       shuffled: whether counting does not tell the iteration: firings of several of them come in any order.
       lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost first, which is the
         innermost `vmap`: the lanes fire one after the other.
@@ -51,6 +52,7 @@ class Nesting:
     strided: int = 0
     reverse: tuple[bool, ...] = ()
     replicas: int = 1
+    groups: int = 0
     shuffled: bool = False
     in_parts: bool = False
     lanewise: tuple[int, ...] = ()
@@ -66,10 +68,15 @@ class Nesting:
     @property
     def firings(self) -> int | None:
         """The same on all devices together."""
-        devices = self.replicas if self.in_parts or self.axes else 1
+        devices = self.groups or (self.replicas if self.in_parts or self.axes else 1)
         if self.devices is not None:
             devices = math.prod(np.shape(self.devices))
         return None if self.expected is None else self.expected * devices
+
+    @property
+    def on_each_device(self) -> bool:
+        """Whether all devices that run its program fire, and say which they are."""
+        return bool(self.axes) and not self.groups
 
     @property
     def counters(self) -> int:

@@ -289,5 +289,6 @@ def nesting_of(equation: Equation) -> Nesting:
         devices=equation.devices,
         replicas=equation.replicas,
         shuffled=equation.shuffled,
+        groups=equation.groups,
         in_parts=equation.in_parts,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.program import device_names
+from jax_debug_widgets._jax.place import device_names
 from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets._jax.watch_tap import Taken
 from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
@@ -218,9 +218,9 @@ class ProgramWatcher:
                 counted=bool(place.loops) and len(place.counters) == len(place.loops),
                 in_condition=place.in_condition,
                 axes=place.axes,
-                devices=device_names(place),
+                devices=device_names(place.mesh, place.axes),
                 replicas=around.replicas,
-                shuffled=place.in_groups,
+                groups=place.groups,
                 one_of=1 if place.loops else around.call_of,
                 stride=around.every,
                 strided=around.sampled_loop,

@@ -96,9 +96,6 @@ def test_a_users_callback_is_called_as_without_a_capture(transform, is_ordered, 
 
     assert same_bits(plain, captured)
     assert len(calls) == len(run.events) == transform.firings
-    if transform.name == "eager_shard_map":
-        # There JAX leaves each block on its own device; for us all arguments of callbacks are on the first.
-        expected, calls = ([(*call[:4], *call[5:]) for call in those] for those in (expected, calls))
     assert Counter(calls) == Counter(expected)
     if is_ordered:
         assert calls == expected
