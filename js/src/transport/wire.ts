@@ -1,5 +1,6 @@
 /**
- * The messages between kernel and browser; the twin of `jax_debug_widgets/transport/wire.py`, which documents them.
+ * The messages between kernel and browser; the twin of `wire.py`, `requests.py`, `run_messages.py` and `answers.py` in
+ * `jax_debug_widgets/transport`, which document them.
  *
  * Both are tested on the same bytes, `tests/wire_cases/`.
  */
