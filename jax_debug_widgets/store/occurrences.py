@@ -25,19 +25,19 @@ class Occurrences:
     def of(self, lot: Lot, ordinals: np.ndarray) -> np.ndarray:
         """For each firing, how many times its site had fired before; lanes that fire one after the other are one."""
         site = lot.of_each([tap.site.id for tap in lot.taps])
-        stands_for = np.ones(len(lot), np.int64)
+        stands_for, first = np.ones(len(lot), np.int64), np.ones(len(lot), bool)
         for number, tap in enumerate(lot.taps):
-            said = tap.stands_for(lot.columns[number], self._every.get(tap.site.id))
-            if np.ndim(said) or said != 1:
-                stands_for[lot.firings_of(number)] = said
-            elif tap.nesting.lanewise:
-                firings = lot.firings_of(number)
-                stands_for[firings] = tap.nesting.lanes_of(ordinals[firings]) <= 0
+            firings, columns = lot.firings_of(number), lot.columns[number]
+            said = tap.stands_for(columns, self._every.get(tap.site.id))
+            stands_for[firings] = said
+            # Where firings are left out, lanes that do not say which they are cannot be told.
+            if tap.nesting.lanewise and (tap.is_numbered or (np.ndim(said) == 0 and said == 1)):
+                first[firings] = tap.lanes_of(columns, np.arange(len(firings)), ordinals[firings]) <= 0
         occurrences = np.empty(len(lot), np.int64)
         for number in {tap.site.id for tap in lot.taps}:
             mine = np.flatnonzero(site == number)
             before = self._fired.get(number, 0)
-            counted = before + np.cumsum(stands_for[mine])
-            occurrences[mine] = counted - np.maximum(stands_for[mine], 1)
+            counted = before + np.cumsum(stands_for[mine] * first[mine])
+            occurrences[mine] = counted - stands_for[mine]
             self._fired[number] = int(counted[-1])
         return occurrences

@@ -95,7 +95,7 @@ class Segment:
             step=tap.step_of(arrays, int(self._ordinal[firing])),
             mesh_coords=dict(zip(tap.nesting.axes, coordinates, strict=True)),
             device=tap.nesting.device(coordinates),
-            lane=lane or tap.nesting.lane(int(self._ordinal[firing])),
+            lane=lane or tap.lane_of(arrays, int(self._ordinal[firing])),
             call=int(self._call[firing]),
             values=tap.values_of(arrays, lane),
             tap=tap,
@@ -125,7 +125,7 @@ class Segment:
             if tap.lanes:
                 lane[mine] = flat_lanes(tap)[within]
             elif tap.nesting.lanewise:
-                lane[mine] = tap.nesting.lanes_of(self._ordinal[firing[mine]])
+                lane[mine] = tap.lanes_of(self._columns[number], rows, self._ordinal[firing[mine]])
             if tap.nesting.loops:
                 step[mine], inner[mine] = tap.steps_of(self._columns[number], rows, self._ordinal[firing[mine]])
             if (phantoms := self._phantoms(number)) is not None:
