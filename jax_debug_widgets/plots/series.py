@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.events.numbers import as_numbers, scale_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -84,8 +86,8 @@ def _in_real_numbers(series: Series) -> Series:
     """With a name that matplotlib shows as it is: a dollar sign begins a formula."""
     name = series.name.replace("$", r"\$")
     if np.iscomplexobj(series.values):
-        return replace(series, name=f"|{name}|", values=np.abs(series.values))
-    return replace(series, name=name, values=np.asarray(series.values, np.float64))
+        name = f"|{name}|"
+    return replace(series, name=name, values=as_numbers(np.asarray(series.values)))
 
 
 _Line = tuple[str, np.ndarray, np.ndarray, np.ndarray]
@@ -125,9 +127,10 @@ def _draw(ax: Axes, name: str, x: np.ndarray, values: np.ndarray, spread: np.nda
     at, row = np.unique(x, return_inverse=True)
     finite = np.isfinite(values)
     counts = np.bincount(row, finite.sum(axis=1), len(at))
-    sums = np.bincount(row, np.where(finite, values, 0).sum(axis=1), len(at))
+    scale = scale_of(values[finite])
+    sums = np.bincount(row, np.where(finite, values / scale, 0).sum(axis=1), len(at))
     with np.errstate(invalid="ignore"):
-        (line,) = ax.plot(at, sums / counts, label=name, linewidth=1.2)
+        (line,) = ax.plot(at, sums / counts * scale, label=name, linewidth=1.2)
     if counts.max(initial=0) > 1 or spread.shape[1] > 1:
         low, high = np.full(len(at), np.inf), np.full(len(at), -np.inf)
         finite = np.isfinite(spread)

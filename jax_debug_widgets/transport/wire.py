@@ -76,9 +76,9 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `text_end`   | uint32  | texts  | end of its UTF-8 bytes in `text`; it starts where the one before ends    |
 | `text`       | uint8   | bytes  | the lines, one after the other                                           |
 
-Columns of an `array`: `data`, float32, the slice row by row, `channels` numbers a pixel where it is an image (scalars and
-vectors are one row; of larger slices every n-th row and column is taken); `histogram`, uint32, counts of the finite elements
-of the whole value over equal bins from `stats.min` to `stats.max`.
+Columns of an `array`: `data`, float32 (float64 where that cannot hold it), the slice row by row, `channels` numbers a pixel
+where it is an image (scalars and vectors are one row; of larger slices every n-th row and column is taken); `histogram`,
+uint32, counts of the finite elements of the whole value over equal bins from `stats.min` to `stats.max`.
 
 Of `histograms` (its `data`): `event`, uint32[n]; `counts`, uint32[n * bins], event by event, over equal bins from `low` to
 `high`; `odd`, uint32[n], how many are NaN or infinite. Of a `file`: `data`, uint8, its bytes.

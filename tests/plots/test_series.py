@@ -136,6 +136,11 @@ def test_large_arrays_are_a_band_over_elements(ax):
     assert ax.get_ylabel() == "w, mean and range over elements"
 
 
+def test_the_mean_of_large_numbers_is_theirs(ax):
+    draw_series([series("x", STEPS, np.full((5, 17), 1.7e308))], ax=ax)
+    assert ax.lines[0].get_ydata() == pytest.approx(1.7e308)
+
+
 def test_a_logarithmic_axis_takes_zero_and_negative_values(ax):
     draw_series([series("x", STEPS, np.array([0.0, -1.0, 1.0, 10.0, np.inf]))], ax=ax, log=True)
     assert drawn(ax).get_yscale() == "log"
