@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.events.amounts import in_natural_order
 from jax_debug_widgets.events.numbers import as_numbers, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LINES = 3
-"""Lanes and devices that have a line each; more are a band."""
+"""Lanes that have a line each; more are a band."""
+
+MOST_DEVICES = 8
+"""Devices that do: what one host has."""
 
 MOST_ELEMENTS = 16
 """Elements of an array that have a line each; more are a band."""
@@ -112,14 +116,16 @@ def _lines(series: Series, *, band: bool) -> Iterator[_Line]:
 def _strands(name: str, series: Series, values: np.ndarray) -> Iterator[_Line]:
     there = np.unique(series.strands)
     spread = values if series.ends is None else series.ends
+    names: dict[int, str] = {strand: str(series.strand_names[strand]) for strand in map(int, there)}
+    are_lanes = any(own.startswith("lane") for own in names.values())
     if len(there) <= 1:
         yield name, series.x, values, spread
-    elif len(there) <= MOST_LINES:
-        for strand in there.tolist():
+    elif len(there) <= (MOST_LINES if are_lanes else MOST_DEVICES):
+        for strand in sorted(names, key=lambda strand: in_natural_order(names[strand])):
             mine = series.strands == strand
-            yield f"{name}, {series.strand_names[strand]}", series.x[mine], values[mine], spread[mine]
+            yield f"{name}, {names[strand]}", series.x[mine], values[mine], spread[mine]
     else:
-        kind = "lanes" if series.strand_names[int(there[0])].startswith("lane") else "devices"
+        kind = "lanes" if are_lanes else "devices"
         yield f"{name}, mean and range over {len(there)} {kind}", series.x, values, spread
 
 

@@ -141,6 +141,27 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
     assert "first NaN" not in summary(snapshot_of(run))
 
 
+def test_a_run_says_where_the_first_was_born():
+    @jax.jit
+    def f(x):
+        def step(x, _):
+            y = jnp.log(x)
+            z = y * 2
+            jax.debug.print("{z}", z=z)
+            return x - 1, z
+
+        return jax.lax.scan(step, x, length=4)
+
+    with jdw.capture(watch="y,z") as run:
+        f(jnp.float32(2))
+    line = run["y"].site.line
+    assert repr(run).endswith(f"; first NaN or infinite: test_nonfinite.py:{line}  y, step 2>"), repr(run)
+    assert [finding.site.label for finding in run.findings] == ["y", "z", "z"]
+    with jdw.capture() as run:
+        jax.debug.print("{x}", x=1.0)
+    assert repr(run).endswith("1 event from 1 site>")
+
+
 def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
     monkeypatch.setattr("jax_debug_widgets.session.call_book.MAX_CALLS", 3)
     f = jax.jit(lambda x: (jax.debug.print("x {}", x), x + 1)[1])
