@@ -1,8 +1,8 @@
 """The answers that have fields of their own: a value of an event, and a file of source. See `wire` for how they travel.
 
-Columns of an `array`: `data`, float32, the slice row by row, `channels` numbers a pixel where it is an image (scalars and
-vectors are one row; of larger slices every n-th row and column is taken); `histogram`, uint32, counts of the finite elements
-of the whole value over equal bins from `stats.min` to `stats.max`.
+Columns of an `array`: `data`, float32 (float64 where that cannot hold it), the slice row by row, `channels` numbers a pixel
+where it is an image (scalars and vectors are one row; of larger slices every n-th row and column is taken); `histogram`,
+uint32, counts of the finite elements of the whole value over equal bins from `stats.min` to `stats.max`.
 
 Of `histograms` (its `data`): `event`, uint32[n]; `counts`, uint32[n * bins], event by event, over equal bins from `low` to
 `high`; `odd`, uint32[n], how many are NaN or infinite. Of a `file`: `data`, uint8, its bytes.

@@ -165,10 +165,9 @@ def test_each_lane_of_a_callback_in_a_loop_has_its_step_its_time_and_its_phantom
         for site in sorted({event.site.where: event.site for event in run.events}.values(), key=lambda one: one.where)
     )
     steps = range(0, 4, every)
-    assert [tuple(map(int, event.values)) for event in whole] == [(x, i) for i in steps for x in range(3)]
-    assert [(event.lane, event.step) for event in whole] == [
-        ((int(x),), (int(i),)) for x, i in (event.values for event in whole)
-    ]
+    told = [tuple(map(int, event.values)) for event in whole]
+    assert told == [(x, i) for i in steps for x in range(3)]
+    assert [(*event.lane, *event.step) for event in whole] == told
     assert [event.occurrence for event in whole] == [i for i in steps for _ in range(3)]
     assert [event.phantom for event in branch] == [x <= 1 for _ in steps for x in range(3)]
     times = [event.time_ns for event in whole]
