@@ -166,6 +166,8 @@ def _is_part(body: Body, cotangent: Any, whole: Any) -> bool:
 def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
     """The transposed equations of an equation, which one execution of the statement takes an operand from."""
     equation, levels = one.body.equations[number], one.body.levels[number]
+    if not levels:  # A `custom_jvp` in a checkpointed loop body: what is transposed there has no frames either.
+        return []
     own = [number for number in body.transposed if body.levels[number] == levels]
     if one.executions == 1:
         return own
