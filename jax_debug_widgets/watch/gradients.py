@@ -121,7 +121,7 @@ def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
             continue
         place = forward.levels[maker[1]]
         # What makes the operand may use it as well: for its own derivative.
-        users = [user for user in uses.consumers[atom] if not uses.transposed[user] and forward.levels[user] != place]
+        users = [user for user in uses.consumers[atom] if forward.levels[user] != place]
         if users != [number]:
             continue
         found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)

@@ -692,3 +692,21 @@ def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, a
         agrees(run["right"], carry, step)
     with pytest.raises(KeyError, match="grad/right"):
         run["grad/right"]
+
+
+def test_no_gradient_for_a_sum_whose_operand_only_the_backward_pass_uses_too(watched, agrees):
+    """Nothing hangs on `h`: the only cotangent there is of `k` is that of its other use."""
+
+    def loss(x, b):
+        k = jnp.sin(x)
+        s = k * k
+        h = k + b[None]
+        last = lax.fori_loop(0, 3, lambda _, c: c * x - c * x, h)
+        return (last * last + s).sum()
+
+    x = jnp.linspace(-1, 1, 6).reshape(2, 3)
+    run = watched(jax.jit(jax.grad(loss)), x, jnp.ones(3))
+    agrees(run["h"], jnp.sin(x) + 1)
+    agrees(run["grad/k"], 2 * jnp.sin(x))
+    with pytest.raises(KeyError, match="grad/h"):
+        run["grad/h"]
