@@ -121,7 +121,7 @@ def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
             continue
         place = forward.levels[maker[1]]
         # What makes the operand may use it as well: for its own derivative.
-        users = [user for user in uses.consumers[atom] if not uses.transposed[user] and forward.levels[user] != place]
+        users = [user for user in uses.consumers[atom] if forward.levels[user] != place]
         if users != [number]:
             continue
         found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)
@@ -166,6 +166,8 @@ def _is_part(body: Body, cotangent: Any, whole: Any) -> bool:
 def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
     """The transposed equations of an equation, which one execution of the statement takes an operand from."""
     equation, levels = one.body.equations[number], one.body.levels[number]
+    if not levels:  # A `custom_jvp` in a checkpointed loop body: what is transposed there has no frames either.
+        return []
     own = [number for number in body.transposed if body.levels[number] == levels]
     if one.executions == 1:
         return own

@@ -34,12 +34,14 @@ def op_by_op(function, *arrays):
     values = dict(zip(program.invars, arrays, strict=True))
     for equation in program.eqns:
         operands = [one.val if isinstance(one, core.Literal) else values[one] for one in equation.invars]
+        if equation.primitive is lax.div_p:  # Of what XLA itself broadcasts it multiplies with the reciprocal.
+            operands = jnp.broadcast_arrays(*operands)
         results = equation.primitive.bind(*operands, **equation.params)
         values.update(zip(equation.outvars, results if equation.primitive.multiple_results else [results], strict=True))
     return program, values
 
 
-def check(function, *arrays):
+def check(function, *arrays, tolerance=2e-7):
     """Assert that chains tell of what they make what JAX makes; the number of values that they make."""
     program, values = op_by_op(function, *arrays)
     wanted = [*program.invars, *(one for equation in program.eqns for one in equation.outvars)]
@@ -49,21 +51,18 @@ def check(function, *arrays):
         rows = range(len(sources), len(sources) + len(chain.watched))
         table = jax.jit(lambda *arrays, rows=rows, chain=chain: stacked(arrays, rows, [(chain, range(len(arrays)))]))
         for row, variable in zip(np.asarray(table(*sources)), chain.watched, strict=True):
-            agree(dict(zip(STATISTICS, row, strict=True)), np.asarray(values[variable]))
+            agree(dict(zip(STATISTICS, row, strict=True)), np.asarray(values[variable]), tolerance)
             made += variable not in chain.sources
     return made
 
 
-def agree(told, array):
-    """Assert that these are the statistics of float32[...]: the counts exactly, the extremes to the last bit but one.
-
-    XLA divides by a literal by multiplying with its reciprocal; where such values cancel, of the largest.
-    """
+def agree(told, array, tolerance):
+    """Assert that these are the statistics of float32[...]: the counts, and the extremes within `tolerance` of the largest."""
     finite = array[np.isfinite(array)].astype(np.float64)
     if len(finite):
         scale = np.abs(finite).max()
         extremes = [finite.min(), finite.max()]
-        np.testing.assert_allclose([told["min"], told["max"]], extremes, rtol=2e-7, atol=2e-7 * scale)
+        np.testing.assert_allclose([told["min"], told["max"]], extremes, rtol=0, atol=tolerance * scale)
         np.testing.assert_allclose(told["mean"], finite.mean(), rtol=1e-5, atol=1e-6 * scale)
     counts = {"zeros": array == 0, "nan": np.isnan(array), "posinf": array == np.inf, "neginf": array == -np.inf}
     assert {name: told[name] for name in counts} == {name: which.sum() for name, which in counts.items()}
@@ -210,10 +209,11 @@ def programs(draw):
 @settings(deadline=None, max_examples=15)
 @given(programs())
 def test_random_programs(program):
+    """To the last bit: what cancels would make any other difference as large as one likes."""
     generator = np.random.default_rng(1)
     arrays = [generator.normal(size=shape).astype(np.float32) for shape in ((3, 400), (1, 400), (3, 1), (3, 400))]
     with np.errstate(all="ignore"):
-        check(program, *arrays)
+        check(program, *arrays, tolerance=0)
 
 
 def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_they_are():

@@ -668,3 +668,45 @@ def test_gradients_of_what_checkpointed_functions_that_share_a_weight_give(funct
     a = jnp.tanh(x @ w) * 2
     agrees(run["a"], a)
     agrees(run["grad/a"], jax.grad(function, 2)(w, x, one) / a)
+
+
+def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, agrees):
+    """JAX does not say which statement its `relu` is of; the one cotangent that the body takes is that of `left`."""
+
+    def loss(w, x):
+        @jax.checkpoint
+        def body(carry, x):
+            left = carry + x @ w
+            right = jax.nn.relu(carry) + carry
+            return right, left
+
+        last, lefts = lax.scan(body, x[0], x)
+        return (last * jnp.sin(lefts.sum(0))).sum()
+
+    w, x = jnp.linspace(-1, 1, 9).reshape(3, 3), jnp.linspace(-2, 1, 24).reshape(4, 2, 3)
+    run = watched(jax.jit(jax.value_and_grad(loss)), w, x)
+    carry = x[0]
+    for step in range(4):
+        agrees(run["left"], carry + x[step] @ w, step)
+        carry = jnp.maximum(carry, 0) + carry
+        agrees(run["right"], carry, step)
+    with pytest.raises(KeyError, match="grad/right"):
+        run["grad/right"]
+
+
+def test_no_gradient_for_a_sum_whose_operand_only_the_backward_pass_uses_too(watched, agrees):
+    """Nothing hangs on `h`: the only cotangent there is of `k` is that of its other use."""
+
+    def loss(x, b):
+        k = jnp.sin(x)
+        s = k * k
+        h = k + b[None]
+        last = lax.fori_loop(0, 3, lambda _, c: c * x - c * x, h)
+        return (last * last + s).sum()
+
+    x = jnp.linspace(-1, 1, 6).reshape(2, 3)
+    run = watched(jax.jit(jax.grad(loss)), x, jnp.ones(3))
+    agrees(run["h"], jnp.sin(x) + 1)
+    agrees(run["grad/k"], 2 * jnp.sin(x))
+    with pytest.raises(KeyError, match="grad/h"):
+        run["grad/h"]
