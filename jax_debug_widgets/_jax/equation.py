@@ -117,6 +117,8 @@ class Equation:
       replicas: how many devices run the program.
       in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
       groups: of how many groups of devices one fires each, see `Place.groups`.
+      in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
+        program's text says of how often it fires is not known.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
       text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
@@ -156,12 +158,13 @@ class Equation:
     replicas: int = 1
     in_parts: bool = False
     groups: int = 0
+    in_python: bool = False
 
     @property
     def counted(self) -> bool:
         """Whether each firing hands over the iteration of each loop, because counting firings would not tell it."""
         told = not (self.conditional or self.shuffled) and None not in (loop.length for loop in self.loops[1:])
-        return self.countable and not told
+        return self.in_python or (self.countable and not told)
 
     @property
     def shuffled(self) -> bool:

@@ -17,6 +17,7 @@ _NEEDED = {
         "jax._src.callback._get_sdy_array_list_for_callbacks",
         "jax._src.array.ArrayImpl",
         "jax._src.shard_map.eager_rules",
+        "jax._src.config.disable_jit",
         "jax._src.config.explicit_device_put_scope",
         "jax._src.config.transfer_guard_host_to_device",
         "jax._src.config.transfer_guard_device_to_host",

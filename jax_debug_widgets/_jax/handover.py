@@ -87,6 +87,10 @@ class HandoverHooks(Replacing):
         self._is_held = is_held
         self._is_fast = False
         """Whether C++ may know of programs of ours."""
+        self._is_fast_with_effects = False
+        """Whether it may know of some that have effects of their own, which JAX has Python dispatch."""
+        self._are_given_away = False
+        """Whether a program was seen to which arguments are given away."""
         self.backlog = Backlog()
         self.watch: Watching = _Unwatched()
 
@@ -111,9 +115,11 @@ class HandoverHooks(Replacing):
         if not isinstance(call, HandingOver):
             return theirs(executable, out_tree, arguments, outputs, effects, *others)
         said = call.take_latest()
-        if said is None or call.takes or self._is_held():
+        # Of an argument that is gone C++ says something else than Python.
+        if said is None or (effects and self._are_given_away) or self._is_held():
             return None
         self._is_fast = True
+        self._is_fast_with_effects |= bool(effects)
         plain = copy(executable)
         plain._unsafe_call = call.program
         whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), said)
@@ -122,7 +128,7 @@ class HandoverHooks(Replacing):
     def hold(self) -> None:
         """Somebody wants to hold programs: they are to come by here from their next call on. From any thread."""
         if self._is_fast:
-            self._is_fast = False
+            self._is_fast = self._is_fast_with_effects = False
             pjit._cpp_pjit_cache_fun_only.clear()
             pjit._cpp_pjit_cache_explicit_attributes.clear()
 
@@ -149,6 +155,10 @@ class HandoverHooks(Replacing):
         as_ever = partial(
             theirs, program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
         )
+        if any(donated) and not self._are_given_away:
+            self._are_given_away = True
+            if self._is_fast_with_effects:
+                self.hold()
         told = self._told(program, f"{api_name}({name})", options)
         if told is None or _would_take(told, program, donated):
             return as_ever()
@@ -165,7 +175,7 @@ class HandoverHooks(Replacing):
             return as_ever()
         if not is_whole:
             return as_ever()
-        lowered.compile = partial(self._compile, lowered.compile, told, any(donated))
+        lowered.compile = partial(self._compile, lowered.compile, told)
         return lowered
 
     def _told(self, program: Any, name: str, options: Any) -> Told | None:
@@ -182,33 +192,29 @@ class HandoverHooks(Replacing):
             return None
         return told if told is None or settings.watch is None else replace(told, watches=needed)
 
-    def _compile(self, theirs: Any, told: Told, takes: bool, *args: Any, **options: Any) -> Any:
+    def _compile(self, theirs: Any, told: Told, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
         # JAX keeps the executable, and asks for it at each call.
         if not isinstance(executable.build_unsafe_call, _Build):
-            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told, takes)
+            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told)
         return executable
 
 
 class _Build:
     """What makes of an executable the function that runs it."""
 
-    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told, takes: bool) -> None:
-        self._theirs, self._others = theirs, (hooks, told, takes)
+    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told) -> None:
+        self._theirs, self._others = theirs, (hooks, told)
 
     def __call__(self) -> HandingOver:
         return HandingOver(self._theirs(), *self._others)
 
 
 class HandingOver:
-    """An `ExecuteReplicated` that hands over what its program says: its last results.
+    """An `ExecuteReplicated` that hands over what its program says: its last results."""
 
-    Attributes:
-      takes: whether arguments are given away to it. Of one that is gone C++ says something else than Python.
-    """
-
-    def __init__(self, program: Any, hooks: HandoverHooks, told: Told, takes: bool) -> None:
-        self.program, self.hooks, self.takes = program, hooks, takes
+    def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
+        self.program, self.hooks = program, hooks
         self.recorders = Recorders(line.teller for line in told.lines)
         self._lines, self._count = told.lines, told.count
         self._devices = program._local_devices

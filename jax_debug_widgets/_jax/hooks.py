@@ -28,6 +28,7 @@ from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_o
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.phantoms import batch_cond, batch_while
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders, without_debugging
+from jax_debug_widgets._jax.python_loops import loops_now
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
@@ -198,6 +199,7 @@ class Hooks(Replacing):
                 primitive, debugging.debug_callback_impl
             )
         callers = callers_now(current.traceback)
+        around, iterations = loops_now()
         equation = replace(
             equation,
             run=partial(own_way, **params),
@@ -205,9 +207,11 @@ class Hooks(Replacing):
             callers=callers,
             axes=block.axes,
             devices=block.devices,
+            loops=around,
+            in_python=bool(around),
         ).with_types(types)
         there = () if guard is None else (np.asarray(guard.operand),)
-        self._tapper(equation, _settings.value)(*arrays, *there, *block.coordinates)
+        self._tapper(equation, _settings.value)(*arrays, *there, *iterations, *block.coordinates)
         return []
 
 

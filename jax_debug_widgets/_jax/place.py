@@ -105,8 +105,9 @@ class Place:
             case "shard_map":
                 manual = params.get("manual_axes", params.get("newly_manual_axes", ()))
                 mapped = {*self.axes, *manual}
-                axes = tuple(name for name in params["mesh"].axis_names if name in mapped)
-                return replace(place, mesh=params["mesh"], axes=axes)._handed_on(equation.invars, jaxpr)
+                mesh = params["mesh"] if self.mesh is None else self.mesh  # The same, but the inner one is abstract.
+                axes = tuple(name for name in mesh.axis_names if name in mapped)
+                return replace(place, mesh=mesh, axes=axes)._handed_on(equation.invars, jaxpr)
         return place._handed_on(equation.invars, jaxpr)
 
     def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:

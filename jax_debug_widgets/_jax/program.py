@@ -141,7 +141,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     every = record_every(record)
     by_step = [one for one, loop in zip(place.counters, described.loops, strict=False) if not loop.lanes]
     counters = by_step if described.counted or every is not None else ()
-    coordinates = coordinate_equations(place, equation) if described.axes else []
+    coordinates = coordinate_equations(place, equation)
     operands = [
         *equation.invars,
         *([guard.operand] if guard else ()),
@@ -163,7 +163,6 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     path = str(place.stack + equation.source_info.name_stack)
-    in_parts = _is_in_parts(dict(params), place)
     steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
     return replace(
         {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
@@ -178,15 +177,15 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
         guard=guard,
         hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
-        axes=() if in_parts else place.axes,
-        devices=None if in_parts else device_names(place.mesh, place.axes),
-        in_parts=in_parts,
-        groups=0 if in_parts else place.groups,
+        axes=place.axes,
+        devices=device_names(place.mesh, place.axes),
+        groups=place.groups,
+        in_parts=_is_in_parts(dict(params), place),
     )
 
 
 def _is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
-    return bool(params.get("partitioned")) and (place.groups > 0 or not place.axes)
+    return bool(params.get("partitioned")) and place.mesh is None
 
 
 def _by_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
@@ -243,7 +242,9 @@ def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.Jaxpr
 
 
 def coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.JaxprEqn]:
-    """`axis_index` of each axis of the mesh, with fresh variables."""
+    """`axis_index` of each mapped axis of the mesh, with fresh variables."""
+    if not place.axes:
+        return []
     with core.extend_axis_env_nd([(name, place.mesh.shape[name]) for name in place.axes]):
         traced = jax.make_jaxpr(lambda: [lax.axis_index(name) for name in place.axes])()
     # The effect says that an axis is read; it is bound around this program, so it is not an effect of it.

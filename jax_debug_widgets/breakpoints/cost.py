@@ -25,6 +25,11 @@ def cost_of(tap: Tap, equation: Equation) -> str:
         f"{values}, {in_bytes(size)}: whole until here, and to the host {when}" if shapes else f"asks the host {when}"
     )
     waits = "; what goes on comes back from there" if point.tree is not None and point.tree.num_leaves else ""
-    devices = f"; on each of {tap.nesting.replicas} devices" if tap.nesting.axes and tap.nesting.replicas > 1 else ""
+    nesting = tap.nesting
+    devices = ""
+    if nesting.groups > 1:
+        devices = f"; on one device of each of {nesting.groups} groups"
+    elif nesting.on_each_device and nesting.replicas > 1:
+        devices = f"; on each of {nesting.replicas} devices"
     order = "in order with the other ordered effects" if equation.ordered else "in no order with other effects"
     return f"{moved}{waits}{devices}; {order}"

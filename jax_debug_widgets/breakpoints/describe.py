@@ -12,7 +12,8 @@ import numpy as np
 from jax_debug_widgets._jax.stack import StackFrame
 from jax_debug_widgets.breakpoints.stop import Stop
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.transport.arrays import as_numbers, statistics
+from jax_debug_widgets.events.numbers import as_numbers
+from jax_debug_widgets.transport.arrays import statistics
 from jax_debug_widgets.transport.stops import (
     ArrayStatistics,
     FrameMessage,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def in_bytes(count: float) -> str:
     """Bytes as people read them: `4.2 kB`."""
@@ -15,3 +17,8 @@ def in_bytes(count: float) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 event`, `12,000 events`; of a noun that takes an s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def in_natural_order(name: str) -> tuple[tuple[str, int], ...]:
+    """A key to sort names by, as people count: `cpu:2` before `cpu:10`."""
+    return tuple((word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name))

@@ -126,12 +126,20 @@ class Nesting:
         """For each firing, by its number as in `steps`: int64[n], flat over `lanes` (row-major); -1 where it is not told."""
         if self.one_of > 1 or self.shuffled:
             return np.full(len(ordinals), -1)
-        index = np.unravel_index(ordinals % math.prod(self.lanewise), self.lanewise)
-        return np.where(ordinals < 0, -1, np.ravel_multi_index(index[::-1], self.lanes))
+        return np.where(ordinals < 0, -1, self.lanes_at(ordinals % math.prod(self.lanewise)))
 
-    def lane(self, ordinal: int) -> tuple[int, ...]:
-        """The same of one, an index an axis; empty where it is not told, and where no lanes fire one after the other."""
-        flat = int(self.lanes_of(np.array([ordinal]))[0]) if self.lanewise else -1
+    def lanes_at(self, places: np.ndarray) -> np.ndarray:
+        """int64[n], flat over `lanes`: the lanes that fire at these places of their order, int[n]."""
+        return np.ravel_multi_index(np.unravel_index(places, self.lanewise)[::-1], self.lanes)
+
+    def lane(self, ordinal: int, *, is_told: bool = False) -> tuple[int, ...]:
+        """The same of one, an index an axis; empty where it is not told, and where no lanes fire one after the other.
+
+        Args:
+          ordinal: its number as in `steps`; or, if `is_told`, its place in the order of the lanes.
+        """
+        told = self.lanes_at if is_told else self.lanes_of
+        flat = int(told(np.array([ordinal]))[0]) if self.lanewise else -1
         return () if flat < 0 else tuple(int(i) for i in np.unravel_index(flat, self.lanes))
 
     def _strided_step(self, ordinal: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ class Tap:
       guard: for each of `lanes`, whether what a firing hands over after the values, whether it is there or a phantom,
         has that axis; None where it hands over no such thing, because it is there.
       guards: what may make it a phantom: `cond`, `while`, `condition` (of a `while`).
+      is_numbered: whether the lanes of `nesting.lanewise` say which they are: each firing hands over, last, how many of them
+        come before it.
       nesting: what is around it in its program.
       nbytes: bytes that one firing holds, all lanes together.
       unflatten: the values of one event -> `(args, kwargs)` as the program wrote them.
@@ -49,6 +51,7 @@ class Tap:
     render: Callable[[Sequence[Any]], str]
     guard: tuple[bool, ...] | None = None
     guards: tuple[str, ...] = ()
+    is_numbered: bool = False
 
     @cached_property
     def size(self) -> int:
@@ -60,6 +63,29 @@ class Tap:
         """The lanes in the order in which JAX fires them: it unrolls the innermost `vmap` first, so that one varies last."""
         reversed_axes = itertools.product(*(range(n) for n in reversed(self.lanes)))
         return tuple(lane[::-1] for lane in reversed_axes)
+
+    def lane_by_lane(self) -> Tap:
+        """The same where each lane is a firing, in `lane_order`; itself where there are none, or other lanes around them."""
+        if not self.lanes or self.nesting.lanewise:
+            return self
+        sizes = zip(self.shapes, self.dtypes, strict=True)
+        return replace(
+            self,
+            lanes=(),
+            mapped=((),) * len(self.shapes),
+            guard=None if self.guard is None else (),
+            nbytes=sum(math.prod(shape) * dtype.itemsize for shape, dtype in sizes),
+            nesting=replace(self.nesting, lanewise=self.lanes[::-1]),
+            is_numbered=True,
+        )
+
+    def of_lanes(self, arrays: Sequence[np.ndarray]) -> Iterator[tuple[Any, ...]]:
+        """What one firing of this is as those of `lane_by_lane`."""
+        values = len(self.shapes)
+        around = arrays[values + (self.guard is not None) :]
+        for number, lane in enumerate(self.lane_order):
+            there = () if self.guard is None else (_of_lane(arrays[values], self.guard, lane),)
+            yield (*self.values_of(arrays, lane), *there, *around, number)
 
     @cached_property
     def plotted(self) -> tuple[int, ...]:
@@ -102,6 +128,16 @@ class Tap:
             return self.nesting.steps(ordinals)
         return self.nesting.flat_steps([np.asarray(column)[rows] for column in columns[self._counters]])
 
+    def lane_of(self, arrays: Sequence[np.ndarray], ordinal: int) -> tuple[int, ...]:
+        """Which lane a firing is, where they fire one after the other; `ordinal`: as in `step_of`. Else empty."""
+        return self.nesting.lane(int(arrays[-1]), is_told=True) if self.is_numbered else self.nesting.lane(ordinal)
+
+    def lanes_of(self, columns: Sequence[Any], rows: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+        """The same for the firings `rows`, as in `steps_of`: int64[n], flat over `nesting.lanes`; -1 where it is not told."""
+        if self.is_numbered:
+            return self.nesting.lanes_at(np.asarray(columns[-1])[rows])
+        return self.nesting.lanes_of(ordinals)
+
     def firings(self, arrays: tuple[np.ndarray, ...]) -> Iterator[tuple[Tap, tuple[np.ndarray, ...]]]:
         """See `Bundle`: of one tap it is its own."""
         yield self, arrays
@@ -127,7 +163,7 @@ class Tap:
     @cached_property
     def width(self) -> int:
         """How many arrays a firing hands over."""
-        return self._counters.stop + len(self.nesting.axes)
+        return self.coordinates.stop + self.is_numbered
 
     @property
     def dispensable(self) -> slice:
@@ -137,7 +173,7 @@ class Tap:
     @cached_property
     def coordinates(self) -> slice:
         """Which of these tell where on the mesh it fired: one for each of `nesting.axes`."""
-        return slice(self._counters.stop, self.width)
+        return slice(self._counters.stop, self._counters.stop + len(self.nesting.axes))
 
     @cached_property
     def _counters(self) -> slice:
@@ -221,4 +257,4 @@ class Bundle:
 
 Firing = tuple[Any, ...]
 """What a callback puts in and nothing else: the stamp of now (`Stamps`) and arrays: the values; whether it is there, if the
-tap has a guard; the iteration of each loop, if it is counted; the mesh coordinates."""
+tap has a guard; the iteration of each loop, if it is counted; the mesh coordinates; the lane, if it is numbered."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.events.numbers import as_numbers
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -37,7 +39,7 @@ def draw_array(name: str, value: np.ndarray, *, ax: Axes | None = None) -> Axes:
         from matplotlib import pyplot as plt
 
         _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    numbers = np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
+    numbers = as_numbers(value)
     ax.set_title(f"{name}  {value.dtype.name}{list(value.shape)}".replace("$", r"\$"))
     if numbers.ndim == _VECTOR:
         ax.plot(numbers, linewidth=1.2)

@@ -62,7 +62,7 @@ def draw_histograms(histograms: Histograms, kind: Kind, *, ax: Axes | None = Non
 
 def _draw_ridge(ax: Axes, histograms: Histograms) -> None:
     chosen = _some(len(histograms.x), _MOST_HILLS)
-    middles = (histograms.edges[:-1] + histograms.edges[1:]) / 2
+    middles = histograms.edges[:-1] / 2 + histograms.edges[1:] / 2
     most = max(histograms.counts[chosen].max(initial=0), 1)
     for hill, event in enumerate(chosen.tolist()):
         base = len(chosen) - 1 - hill

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.events.amounts import in_natural_order
+from jax_debug_widgets.events.numbers import as_numbers, scale_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LINES = 3
-"""Lanes and devices that have a line each; more are a band."""
+"""Lanes that have a line each; more are a band."""
+
+MOST_DEVICES = 8
+"""Devices that do: what one host has."""
 
 MOST_ELEMENTS = 16
 """Elements of an array that have a line each; more are a band."""
@@ -84,8 +90,8 @@ def _in_real_numbers(series: Series) -> Series:
     """With a name that matplotlib shows as it is: a dollar sign begins a formula."""
     name = series.name.replace("$", r"\$")
     if np.iscomplexobj(series.values):
-        return replace(series, name=f"|{name}|", values=np.abs(series.values))
-    return replace(series, name=name, values=np.asarray(series.values, np.float64))
+        name = f"|{name}|"
+    return replace(series, name=name, values=as_numbers(np.asarray(series.values)))
 
 
 _Line = tuple[str, np.ndarray, np.ndarray, np.ndarray]
@@ -110,14 +116,16 @@ def _lines(series: Series, *, band: bool) -> Iterator[_Line]:
 def _strands(name: str, series: Series, values: np.ndarray) -> Iterator[_Line]:
     there = np.unique(series.strands)
     spread = values if series.ends is None else series.ends
+    names: dict[int, str] = {strand: str(series.strand_names[strand]) for strand in map(int, there)}
+    are_lanes = any(own.startswith("lane") for own in names.values())
     if len(there) <= 1:
         yield name, series.x, values, spread
-    elif len(there) <= MOST_LINES:
-        for strand in there.tolist():
+    elif len(there) <= (MOST_LINES if are_lanes else MOST_DEVICES):
+        for strand in sorted(names, key=lambda strand: in_natural_order(names[strand])):
             mine = series.strands == strand
-            yield f"{name}, {series.strand_names[strand]}", series.x[mine], values[mine], spread[mine]
+            yield f"{name}, {names[strand]}", series.x[mine], values[mine], spread[mine]
     else:
-        kind = "lanes" if series.strand_names[int(there[0])].startswith("lane") else "devices"
+        kind = "lanes" if are_lanes else "devices"
         yield f"{name}, mean and range over {len(there)} {kind}", series.x, values, spread
 
 
@@ -125,9 +133,10 @@ def _draw(ax: Axes, name: str, x: np.ndarray, values: np.ndarray, spread: np.nda
     at, row = np.unique(x, return_inverse=True)
     finite = np.isfinite(values)
     counts = np.bincount(row, finite.sum(axis=1), len(at))
-    sums = np.bincount(row, np.where(finite, values, 0).sum(axis=1), len(at))
+    scale = scale_of(values[finite])
+    sums = np.bincount(row, np.where(finite, values / scale, 0).sum(axis=1), len(at))
     with np.errstate(invalid="ignore"):
-        (line,) = ax.plot(at, sums / counts, label=name, linewidth=1.2)
+        (line,) = ax.plot(at, sums / counts * scale, label=name, linewidth=1.2)
     if counts.max(initial=0) > 1 or spread.shape[1] > 1:
         low, high = np.full(len(at), np.inf), np.full(len(at), -np.inf)
         finite = np.isfinite(spread)

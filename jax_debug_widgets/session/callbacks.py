@@ -66,7 +66,8 @@ class RunCallbacks(Sequence[CallbackSummary]):
         """What became of the call that this event tells of; None while it runs, and when it is no longer kept."""
         self._run.collect()
         with self._lock:
-            return self._by_event.get((event.tap, event.time_ns, event.lane if event.tap.lanes else ()))
+            lane = event.lane if event.tap.lanes or event.tap.is_numbered else ()
+            return self._by_event.get((event.tap, event.time_ns, lane))
 
     def take(self) -> None:
         """Take in what has ended since the last time; only while the run is the session's current one."""

@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.histograms import histograms_of
 from jax_debug_widgets.session.naming import Choice, full_names, matching
-from jax_debug_widgets.session.watched import WatchedValue
+from jax_debug_widgets.session.watched_value import WatchedValue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets.events.numbers import as_numbers, edges_of
 from jax_debug_widgets.plots import Histograms
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.transport.columns import pack
@@ -86,7 +87,7 @@ def histograms(samples: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.nd
     some = [sample for sample in finite if sample.size]
     low = min((float(sample.min()) for sample in some), default=0.0)
     high = max((float(sample.max()) for sample in some), default=1.0)
-    edges = np.linspace(low, high if high > low else low + 1, BINS + 1)
+    edges = edges_of(low, high, BINS)
     counts = np.array([np.histogram(sample, edges)[0] for sample in finite], np.int64).reshape(-1, BINS)
     odd = np.array([len(sample) - len(own) for sample, own in zip(samples, finite, strict=True)], np.int64)
     return edges, counts, odd
@@ -94,5 +95,4 @@ def histograms(samples: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def _sample(value: np.ndarray) -> np.ndarray:
     flat = np.ravel(value)
-    flat = flat[:: max(-(-flat.size // _MAX_ELEMENTS), 1)]
-    return np.abs(flat).astype(np.float64) if flat.dtype.kind == "c" else flat.astype(np.float64)
+    return as_numbers(flat[:: max(-(-flat.size // _MAX_ELEMENTS), 1)])

@@ -179,7 +179,9 @@ def _how_often(equation: Equation) -> str:
     times = "once a call" if known == 1 else f"{known} times a call"
     if None in lengths:
         times = "as often as the while runs" + (f", {known} times each" if known != 1 else "")
-    if equation.axes and (equation.devices is None or np.size(equation.devices) > 1):
+    if equation.groups:
+        times += f" on one device of each of {equation.groups} groups" if equation.groups > 1 else ""
+    elif equation.axes and (equation.devices is None or np.size(equation.devices) > 1):
         times += " on each device"
     return f"{times}, if its branch is taken" if equation.conditional else times
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import Finding, NonFinite, Status
@@ -14,7 +14,7 @@ from jax_debug_widgets.watch import price
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jax_debug_widgets.events import Event
+    from jax_debug_widgets.events import CallSite, Event
     from jax_debug_widgets.session.run import Run
     from jax_debug_widgets.session.session import Session
 
@@ -31,22 +31,37 @@ def findings(run: Run) -> list[Finding]:
 
 
 def nonfinite_findings(run: Run) -> list[Finding]:
-    """Sites that had a NaN or an infinity."""
-    sites = {site.id: site for site in run.store.sites()}
-    told = []
-    for number, found in sorted(run.store.nonfinite().items(), key=lambda item: item[1].first):
-        told.append(nonfinite(sites[number], found, _event_at(run, found.first), calls=run.call_log.newest + 1))
-    return told
+    """Sites that had a NaN or an infinity, the one first that had the first."""
+    return [
+        nonfinite(site, found, first, calls=run.call_log.newest + 1) for site, found, first in _nonfinite_sites(run)
+    ]
 
 
 def first_nonfinite(run: Run) -> str:
     """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
-    found = run.store.nonfinite()
-    if not found:
-        return ""
-    number = min(found, key=lambda one: found[one].first)
-    site = next(site for site in run.store.sites() if site.id == number)
-    return f"{site.where}  {site.label}{when(_event_at(run, found[number].first), calls=run.call_log.newest + 1)}"
+    for site, _, first in _nonfinite_sites(run):
+        return f"{site.where}  {site.label}{when(first, calls=run.call_log.newest + 1)}"
+    return ""
+
+
+def _nonfinite_sites(run: Run) -> list[tuple[CallSite, NonFinite, Event | None]]:
+    """Each with its first event that is still kept, in the order of these: but first where the first was born.
+
+    What one step of a loop says comes in no order: a print may tell of a value before the line that has computed it does.
+    """
+    sites = {site.id: site for site in run.store.sites()}
+    told = [(sites[number], found, _event_at(run, found.first)) for number, found in run.store.nonfinite().items()]
+    told.sort(key=lambda one: one[1].first)
+    beside = [one for one in told if _moment(one) == _moment(told[0])]
+    born = min(beside, key=lambda one: (one[0].line, one[0].watch is None), default=None)
+    return sorted(told, key=lambda one: one is not born)
+
+
+def _moment(one: tuple[CallSite, NonFinite, Event | None]) -> tuple[Any, ...]:
+    """Equal where the lines of one function tell of one step of it."""
+    site, found, first = one
+    when = (first.call, first.step, first.lane, first.device) if first else found.first
+    return site.file, site.function, site.phase, when
 
 
 def _event_at(run: Run, position: int) -> Event | None:

@@ -23,7 +23,8 @@ from jax_debug_widgets.session.life import Life
 from jax_debug_widgets.session.naming import Choice, Untaken, choose, says_nothing
 from jax_debug_widgets.session.tables import Calls, events_frame, write_parquet
 from jax_debug_widgets.session.trace_prints import TracePrints
-from jax_debug_widgets.session.watched import WatchedValue, WatchedValues
+from jax_debug_widgets.session.watched import WatchedValues
+from jax_debug_widgets.session.watched_value import WatchedValue
 from jax_debug_widgets.store import Store
 from jax_debug_widgets.watch import why_unwatched
 
@@ -213,7 +214,7 @@ class Run:
         """Draw series with matplotlib, as the panel does: against the true step, NaN and infinities as marks.
 
         An array of at most 16 elements has a line for each, a larger one its mean with a band from the lowest to the highest
-        element; more than 3 lanes or devices are such a band, too.
+        element; more than 3 lanes or 8 devices are such a band, too.
 
         Args:
           names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values where none is given. Of a watched
@@ -357,7 +358,12 @@ class Run:
     def __repr__(self) -> str:
         status = self.status()
         events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
-        return f"<Run {self.title!r}: {status.state}, {events} from {sites}>"
+        odd = report.first_nonfinite(self)
+        born = f"; first NaN or infinite: {odd}" if odd else ""
+        return f"<Run {self.title!r}: {status.state}, {events} from {sites}{born}>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()

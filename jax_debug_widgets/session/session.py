@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -30,6 +28,7 @@ from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panels import Panels
 from jax_debug_widgets.session.recording import Recording
 from jax_debug_widgets.session.run import UNCAPTURED, Run
+from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.stops import debugging_status
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.session.verification import Verification, verify
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import Lot
     from jax_debug_widgets.taps.sites import NameFile
 
-_MAX_RUNS = 50
-"""Ended runs that stay available to their panels; the oldest is let go of."""
-
 _UNREAD = -2
 """The box of what is captured for nobody."""
 
@@ -59,11 +55,12 @@ class Session:
     """Joins capture, store, transport and widgets. One a process: JAX's hooks are the process's."""
 
     def __init__(self) -> None:
+        self.panels = Panels(self)
+        self._runs = Runs(self.panels.forget)
         self.capture = Capture()
         self.observer = Observer(self)
         self.capture.prints.subscriber = self.observer.printed
         self.capture.threads.inherit = self._inherited
-        self._thread = threading.local()
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
@@ -76,41 +73,27 @@ class Session:
         self.capture.handover.watch = self._watch
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
-        self._lock = threading.RLock()
-        self._active: list[Run] = []
-        self._uncaptured: Run | None = None
-        self._latest: Run | None = None
-        self._latest_of: dict[int, Run] = {}
-        """Inbox -> the run that ended last of those that read it: what is late goes to it."""
-        self._runs: dict[str, Run] = {}
-        self.panels = Panels(self)
         self.switches = Switches(self)
         self.listing = Listing(self)
 
     @property
     def current(self) -> Run | None:
         """The run that what this thread dispatches belongs to: the innermost that is active, else the last one."""
-        return self.stoppable or self._latest
+        return self._runs.current
 
     @property
     def stoppable(self) -> Run | None:
         """The run that an interrupt ends: the active one, or that of breakpoints outside any capture."""
-        return self.active or self._uncaptured
+        return self._runs.stoppable
 
     @property
     def active(self) -> Run | None:
         """The innermost run of this thread that is going on; of a thread without one, the innermost of all."""
-        own = self._own
-        return own[-1] if own else self._active[-1] if self._active else None
+        return self._runs.active
 
     def recording(self) -> set[Run]:
         """The runs that go on, and the one that ended last: what is late goes to it."""
-        return {*self._active, *(run for run in (self._uncaptured, self._latest) if run)}
-
-    @property
-    def _own(self) -> list[Run]:
-        """The runs of the current thread, innermost last."""
-        return self._thread.__dict__.setdefault("runs", [])
+        return self._runs.recording()
 
     def name_files_by(self, name_file: NameFile) -> None:
         """How people call files, see `taps.sites.NameFile`; a notebook knows its cells."""
@@ -133,16 +116,16 @@ class Session:
 
     def start(self, title: str, options: Options) -> Recording:
         """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call."""
-        box = self._box_of_this_thread()
-        previous = self._latest_of.get(box)
-        if previous is not None and not self._reads(box) and previous.call_log.pending():
+        box = self._runs.box_of_this_thread()
+        previous = self._runs.latest_of(box)
+        if previous is not None and not self._runs.reads(box) and previous.call_log.pending():
             # Its late events must not land in the new run.
             previous.barrier(previous.options.timeout)
         self.collect()
-        with self._lock:
-            if not self._active:
+        with self._runs.lock:
+            if not self._runs.going_on:
                 self.capture.sites.restart()
-            run = Run(self, title, self.added.beside(options), self._box_of_this_thread())
+            run = Run(self, title, self.added.beside(options), self._runs.box_of_this_thread())
             run.noted += features.missing().values()
             if (tracing := tracing_now()) and tracing.signature is not None:
                 run.note(
@@ -151,14 +134,13 @@ class Session:
                 )
             firings = self.capture.box(run.box).firings
             firings.limit = run.store.free
-            if self._reads(run.box) is None:
+            if self._runs.reads(run.box) is None:
                 firings.stamps.tell_threads(False)
-            self._active.append(run)
-            self._own.append(run)
-            self._remember(run)
-            if len(self._active) == 1 and features.available(features.CALLS):
+            is_first = not self._runs.going_on
+            self._runs.begin(run)
+            if is_first and features.available(features.CALLS):
                 self._watch.start()
-            if len(self._active) == 1:
+            if is_first:
                 self._sees_waits.enter_context(self._waits.in_place())
         self.listing.begin(run)
         self.interrupts.start()
@@ -171,10 +153,9 @@ class Session:
         run.note(
             "These programs were compiled outside a capture: with %%jaxdebug you see their prints, steps and lanes, too."
         )
-        with self._lock:
-            self._uncaptured = self._latest_of[run.box] = run
+        with self._runs.lock:
             self.capture.box(run.box).firings.limit = run.store.free
-            self._remember(run)
+            self._runs.begin_uncaptured(run)
         self.listing.begin(run)
         return Recording(self, run, captures=False)
 
@@ -207,17 +188,15 @@ class Session:
     def stop(self, run: Run) -> None:
         """Nothing more is dispatched for `run`; what is late still goes to it."""
         self.collect()
-        if run is self._uncaptured:
-            self._uncaptured = None
+        if run is self._runs.uncaptured:
+            self._runs.uncaptured = None
             return
-        with self._lock:
-            self._active.remove(run)
-            if run in self._own:
-                self._own.remove(run)
-            self._latest = self._latest_of[run.box] = run
-            if not self._active and features.available(features.CALLS):
+        with self._runs.lock:
+            self._runs.end(run)
+            is_last = not self._runs.going_on
+            if is_last and features.available(features.CALLS):
                 self._watch.stop()
-            if not self._active:
+            if is_last:
                 self._sees_waits.close()
         self.interrupts.stop()
 
@@ -225,9 +204,9 @@ class Session:
         """Move what has fired from the boxes to the runs that read them."""
         self.capture.gate.count()
         self.capture.handover.backlog.tell()
-        with self._lock:
+        with self._runs.lock:
             for number, box in list(self.capture.boxes.items()):
-                run = self._reads(number) or self._latest_of.get(number)
+                run = self._runs.reads(number) or self._runs.latest_of(number)
                 if run is None:
                     continue
                 # Asked first: what these calls have fired is in the box now, if not in the store already.
@@ -242,32 +221,17 @@ class Session:
         """How much of `run` has fired and has not been taken in, see `Inbox.waiting`."""
         return self.capture.box(run.box).firings.waiting
 
-    def _reads(self, box: int) -> Run | None:
-        """The innermost active run that reads this box."""
-        return next((run for run in reversed(self._active) if run.box == box), None)
-
-    def _box_of_this_thread(self) -> int:
-        """That of the runs of this thread, or else one that no run reads."""
-        if self._own:
-            return self._own[-1].box
-        taken = {run.box for run in self._active}
-        return next(number for number in itertools.count() if number not in taken)
-
     def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
         """For a thread that the current one starts: to be captured by the same run."""
-        own = self._own
+        own = self._runs.own
         return functools.partial(self._join, own[-1]) if own and is_capturing() else None
 
     @contextmanager
     def _join(self, run: Run) -> Iterator[None]:
-        self._own.append(run)
-        self.capture.box(run.box).firings.stamps.tell_threads(True)
-        try:
+        with self._runs.joined(run):
+            self.capture.box(run.box).firings.stamps.tell_threads(True)
             with self.capture.on(run.options.settings(run.box)):
                 yield
-        finally:
-            if run in self._own:  # It may have been ended here.
-                self._own.remove(run)
 
     def _ingest(self, run: Run, lot: Lot) -> None:
         calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)
@@ -369,16 +333,17 @@ class Session:
 
     def find_run(self, key: str) -> Run | None:
         """The run of that key, if it is still known."""
-        return self._runs.get(key)
+        return self._runs.find(key)
 
     def runs(self) -> list[Run]:
         """All runs that are still known, the newest last."""
-        with self._lock:
-            return list(self._runs.values())
+        return self._runs.known()
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
         """What `run.status()` says of breakpoints, pause and stop."""
-        return debugging_status(run, self.debugger, self.panels.way, is_active=run in {*self._active, self._uncaptured})
+        return debugging_status(
+            run, self.debugger, self.panels.way, is_active=run in {*self._runs.going_on, self._runs.uncaptured}
+        )
 
     def _audience(self) -> Audience:
         return Audience(self._place, may_ask, lambda: self.panels.way)
@@ -388,12 +353,6 @@ class Session:
         if run is not None and self.panels.shows(run):
             return "panel"
         return "prompt" if running_kernel() is None or may_ask() else "nowhere"
-
-    def _remember(self, run: Run) -> None:
-        self._runs[run.key] = run
-        for key in list(self._runs)[:-_MAX_RUNS]:
-            del self._runs[key]
-            self.panels.forget(key)
 
 
 @functools.cache

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.events import Call, Column, Tap
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.frame import event_columns, named_values
 from jax_debug_widgets.store import Piece, Store
+from jax_debug_widgets.widgets.summary import call_line
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -23,12 +25,23 @@ _EVENT = (
     "text", "values",
 )  # fmt: skip
 
+_SHOWN_CALLS = 20
+
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
 """Of a file, in memory at a time: rows, and bytes of values as they are kept; as doubles they take up to eight times that."""
 
 
 class Calls(list[Call]):
     """Calls of compiled functions, in the order in which they began."""
+
+    def __repr__(self) -> str:
+        lines = [f"{call.id}  {call_line(call)}" for call in self[-_SHOWN_CALLS:]]
+        left = f"… {plural(len(self) - len(lines), 'earlier call')}" if len(lines) < len(self) else ""
+        return "\n".join([left] * bool(left) + lines) or "<no calls>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
+        """Of a list IPython would show its elements."""
+        printer.text(repr(self))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a call, with the fields of `Call` as columns; times in seconds since the run started.

@@ -5,7 +5,9 @@ Out:  events by position, range or site; columns of numbers. Safe under concurre
 May know: events, numpy.   Must not know: JAX, Jupyter, capture, transport.
 """
 
-from jax_debug_widgets.store.segment import Columns, Segment
-from jax_debug_widgets.store.store import Budget, Piece, Store
+from jax_debug_widgets.store.budget import Budget
+from jax_debug_widgets.store.columns import Columns
+from jax_debug_widgets.store.segment import Segment
+from jax_debug_widgets.store.store import Piece, Store
 
 __all__ = ["Budget", "Columns", "Piece", "Segment", "Store"]

@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
 from jax_debug_widgets.events import Column, Event, Lot, Tap, joined
+from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.devices import Devices
+from jax_debug_widgets.store.lanes import by_event, flat_lanes, laid_out
+from jax_debug_widgets.store.nonfinite import odd_numbers, pieces
+from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
 
 LARGE = 1 << 16
 """Bytes; firings above it are kept as the arrays they came in, below it they are copied into one column a site."""
 
 OVERHEAD = 48
 """Bytes that a firing costs besides its values: its row in the columns below."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Some consecutive events as columns, one row an event.
-
-    Attributes:
-      first: how many events of the run arrived before the first of them.
-      site: int64[n]; time_ns: int64[n], since the run started; occurrence: int64[n];
-      lane: int64[n], flat index over the `vmap` axes (row-major), -1 where there is none;
-      call: int64[n], -1 where it is not known; phantom: bool[n];
-      step: int64[n], iteration of the outermost loop; inner: int64[n], flat index over the loops inside it; device:
-      int64[n], index into `Store.devices`; each -1 where there is none or it cannot be told.
-    """
-
-    first: int
-    site: np.ndarray
-    time_ns: np.ndarray
-    occurrence: np.ndarray
-    lane: np.ndarray
-    call: np.ndarray
-    step: np.ndarray
-    inner: np.ndarray
-    device: np.ndarray
-    phantom: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.site)
 
 
 class Segment:
@@ -120,7 +95,7 @@ class Segment:
             step=tap.step_of(arrays, int(self._ordinal[firing])),
             mesh_coords=dict(zip(tap.nesting.axes, coordinates, strict=True)),
             device=tap.nesting.device(coordinates),
-            lane=lane or tap.nesting.lane(int(self._ordinal[firing])),
+            lane=lane or tap.lane_of(arrays, int(self._ordinal[firing])),
             call=int(self._call[firing]),
             values=tap.values_of(arrays, lane),
             tap=tap,
@@ -148,9 +123,9 @@ class Segment:
             mine = np.flatnonzero(numbers == number)
             rows, within = self._row[firing[mine]], (events - self._starts[firing])[mine]
             if tap.lanes:
-                lane[mine] = _flat_lanes(tap)[within]
+                lane[mine] = flat_lanes(tap)[within]
             elif tap.nesting.lanewise:
-                lane[mine] = tap.nesting.lanes_of(self._ordinal[firing[mine]])
+                lane[mine] = tap.lanes_of(self._columns[number], rows, self._ordinal[firing[mine]])
             if tap.nesting.loops:
                 step[mine], inner[mine] = tap.steps_of(self._columns[number], rows, self._ordinal[firing[mine]])
             if (phantoms := self._phantoms(number)) is not None:
@@ -197,7 +172,7 @@ class Segment:
                 continue
             for value in tap.plotted:
                 column = np.asarray(self._columns[number][value])
-                values = _by_event(tap, value, column).reshape(len(positions), -1)
+                values = by_event(tap, value, column).reshape(len(positions), -1)
                 yield tap, value, positions[chosen], values[chosen]
 
     def nonfinite(self) -> dict[int, tuple[int, int, int]]:
@@ -211,8 +186,8 @@ class Segment:
         for number, tap in enumerate(self.taps):
             firings = np.flatnonzero(self._tap == number)
             for value in tap.inexact:
-                for rows, column in _pieces(self._columns[number][value]):
-                    nan, inf = _odd(tap, value, column)
+                for rows, column in pieces(self._columns[number][value]):
+                    nan, inf = odd_numbers(tap, value, column)
                     odd = np.flatnonzero(nan + inf)
                     if not len(odd):
                         continue
@@ -254,7 +229,7 @@ class Segment:
             chosen = (positions >= start) & (positions < stop)
             if not phantoms and (marked := self._phantoms(number)) is not None:
                 chosen &= ~marked.ravel()
-            values = _by_event(tap, value, np.asarray(self._columns[number][value]))
+            values = by_event(tap, value, np.asarray(self._columns[number][value]))
             values = values.reshape(len(positions), *tap.shapes[value])
             found.append((positions[chosen], np.repeat(self._occurrence[firings], tap.size)[chosen], values[chosen]))
         if not found:
@@ -269,7 +244,7 @@ class Segment:
         if tap.guard is None:
             return None
         there = np.asarray(self._columns[number][len(tap.shapes)])
-        return ~_laid_out(tap, tap.guard, (), there)
+        return ~laid_out(tap, tap.guard, (), there)
 
     def _arrays(self, firing: int) -> list[np.ndarray]:
         """What a firing has handed over."""
@@ -285,71 +260,8 @@ class Segment:
         return firing, tap.lane_order[position - self.first - int(self._starts[firing])]
 
 
-def one_after_the_other(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Arrays as one: in their dtype or a common one, or in double precision where NumPy knows none (bfloat16 and float16)."""
-    try:
-        return np.concatenate(parts)
-    except np.exceptions.DTypePromotionError:
-        wide = np.complex128 if any(part.dtype.kind == "c" for part in parts) else np.float64
-        return np.concatenate([part.astype(wide) for part in parts])
-
-
-def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
-    """Refuse to stack values of several shapes.
-
-    Raises:
-      ValueError: there are several.
-    """
-    if len(shapes) > 1:
-        told = ", ".join(map(str, sorted(shapes)))
-        msg = f"its values have different shapes: {told}; run.events has them one by one, run.show draws one"
-        raise ValueError(msg)
-
-
-def _odd(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many numbers in each element of a column are NaN, and how many infinite: the statistics of an array count them."""
-    none = np.zeros(len(column))
-    if tap.site.watch is not None and len(tap.site.values) > 1:
-        name = tap.site.values[value]
-        return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
-    with np.errstate(all="ignore"):
-        # A sum is finite only where all is, as nearly always; and a large array is read without making another.
-        if np.isfinite(column.sum()):
-            return none, none
-    rows = column.reshape(len(column), -1)
-    return np.isnan(rows).sum(axis=1), np.isinf(rows).sum(axis=1)
-
-
-def _pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:
-    """The rows of a column that stand together, and which they are: arrays that are kept apart are one each."""
-    if isinstance(column, np.ndarray):
-        yield slice(0, len(column)), column
-    else:
-        yield from ((slice(row, row + 1), array[None]) for row, array in enumerate(column))
-
-
-def _flat_lanes(tap: Tap) -> np.ndarray:
-    """For each event of a firing, in JAX's order, the row-major index of its lane."""
-    return np.arange(tap.size).reshape(tap.lanes).T.ravel()
-
-
 def _kept(tap: Tap, value: int, column: Column, chosen: np.ndarray) -> Column:
     """One value of the events that are `chosen`, bool[events]; large ones are not copied."""
     if isinstance(column, list):
         return list(itertools.compress(column, chosen.tolist()))
-    return _by_event(tap, value, np.asarray(column)).reshape(len(chosen), *tap.shapes[value])[chosen]
-
-
-def _by_event(tap: Tap, value: int, column: np.ndarray) -> np.ndarray:
-    """`[firings, *lanes that the value has, *shape]` -> `[firings, events of a firing, *shape]`."""
-    return _laid_out(tap, tap.mapped[value] if tap.lanes else (), tap.shapes[value], column)
-
-
-def _laid_out(tap: Tap, mapped: Sequence[bool], shape: tuple[int, ...], column: np.ndarray) -> np.ndarray:
-    if not tap.lanes:
-        return column[:, None]
-    axes = [size if present else 1 for size, present in zip(tap.lanes, mapped, strict=True)]
-    full = np.broadcast_to(column.reshape(len(column), *axes, *shape), (len(column), *tap.lanes, *shape))
-    lane_axes = range(1, 1 + len(tap.lanes))
-    ordered = full.transpose(0, *reversed(lane_axes), *range(1 + len(tap.lanes), full.ndim))
-    return ordered.reshape(len(column), tap.size, *shape)
+    return by_event(tap, value, np.asarray(column)).reshape(len(chosen), *tap.shapes[value])[chosen]

@@ -5,49 +5,21 @@ from __future__ import annotations
 import bisect
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from jax_debug_widgets.events import COUNTED, CallSite, Event, Lot, NonFinite, Tap
 from jax_debug_widgets.store.axis import along_steps
+from jax_debug_widgets.store.budget import Budget
+from jax_debug_widgets.store.columns import Columns
+from jax_debug_widgets.store.cuts import cuts
 from jax_debug_widgets.store.devices import Devices
+from jax_debug_widgets.store.occurrences import Occurrences
 from jax_debug_widgets.store.ordinals import Ordinals
-from jax_debug_widgets.store.segment import LARGE, OVERHEAD, Columns, Segment, one_after_the_other, require_one_shape
-
-_SEGMENT_FIRINGS = 16384
-_SEGMENT_BYTES = 1 << 20
-"""A segment is let go of as a whole, so these bound how much longer than the budget says something is kept."""
-
-
-_WAITING_SHARE = 8
-"""One part in so many of the budget's bytes is for large values that wait to be taken in, once there have been some."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much of a run is kept; the oldest goes first.
-
-    Attributes:
-      events: at most so many events.
-      nbytes: at most so many bytes of values and bookkeeping. Once values of `COUNTED` bytes or more have come, an eighth of
-        it, or what the largest of them takes, is for those that wait to be taken in.
-    """
-
-    events: int = 2_000_000
-    nbytes: int = 256 << 20
-
-    def __post_init__(self) -> None:
-        if self.events < 1 or self.nbytes < 1:
-            msg = f"a budget must be positive, got {self.events} events and {self.nbytes} bytes"
-            raise ValueError(msg)
-
-    def for_kept(self, largest: int) -> int:
-        """Bytes for what is kept, where one firing holds up to `largest` bytes, so that the next has room beside it."""
-        if largest < COUNTED:
-            return self.nbytes
-        return max(self.nbytes - max(self.nbytes // _WAITING_SHARE, largest), min(largest + OVERHEAD, self.nbytes))
+from jax_debug_widgets.store.segment import Segment
+from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
+from jax_debug_widgets.store.tally import Tally
 
 
 class Piece(NamedTuple):
@@ -75,32 +47,25 @@ class Store:
         self._count = 0
         self._nbytes = 0
         self._largest = 0
-        self._lost = 0
-        self._fired: dict[int, int] = {}
-        self._sampled: dict[int, int] = {}
-        """Site id -> of how many of its firings one is recorded, where somebody has said so at run time."""
         self._ordinals = Ordinals()
+        self._occurrences = Occurrences()
         self._devices = Devices()
-        self._taps: dict[int, Tap] = {}
-        self._seen: dict[int, int] = {}
-        self._phantoms: dict[int, int] = {}
-        self._dropped: dict[int, int] = {}
-        self._nonfinite: dict[int, NonFinite] = {}
+        self._tally = Tally()
 
     def ingest(self, lot: Lot, calls: np.ndarray) -> None:
         """Take in firings, and the id of the call that each belongs to (-1 unknown): int64, one a firing."""
         with self._lock:
             ordinals = self._ordinals.of(lot, calls)
-            occurrences = self._occurrences(lot, ordinals)
+            occurrences = self._occurrences.of(lot, ordinals)
             largest = max((tap.nbytes for tap in lot.taps), default=0)
             if largest >= COUNTED:
                 self._largest = max(self._largest, largest)
             if (lost := lot.lost) is not None:
-                self._count_lost(lot, lost)
+                self._tally.lose(lot, lost)
                 kept = ~lost
                 lot, calls, occurrences, ordinals = lot.where(kept), calls[kept], occurrences[kept], ordinals[kept]
             start = 0
-            for stop in _cuts(lot):
+            for stop in cuts(lot):
                 rows = slice(start, stop)
                 self._append(
                     Segment(
@@ -133,12 +98,12 @@ class Store:
     @property
     def free(self) -> int:
         """Bytes that values may take up which have not been taken in."""
-        return max(self.budget.nbytes - self._nbytes, self.budget.nbytes // _WAITING_SHARE)
+        return self.budget.for_waiting(self._nbytes)
 
     @property
     def dropped(self) -> int:
         """How many events were let go of: the oldest, and those whose values could not wait to be taken in."""
-        return self._oldest + self._lost
+        return self._oldest + self._tally.lost
 
     @property
     def devices(self) -> list[str]:
@@ -149,22 +114,22 @@ class Store:
     def sites(self) -> list[CallSite]:
         """The sites that have fired, in the order of their first event."""
         with self._lock:
-            return [tap.site for tap in self._taps.values()]
+            return [tap.site for tap in self._tally.taps.values()]
 
     def latest_taps(self) -> dict[int, Tap]:
         """Site id -> the tap that reported its newest event, in the order of the sites' first event."""
         with self._lock:
-            return dict(self._taps)
+            return dict(self._tally.taps)
 
     def seen_by_site(self) -> dict[int, int]:
         """Site id -> how many events of it have arrived."""
         with self._lock:
-            return dict(self._seen)
+            return dict(self._tally.seen)
 
     def phantoms_by_site(self) -> dict[int, int]:
         """Site id -> how many of its events were phantoms, for sites that may have some."""
         with self._lock:
-            return dict(self._phantoms)
+            return dict(self._tally.phantoms)
 
     def doubt(self, site_id: int, last_call: float) -> None:
         """Not all firings of a site are recorded, up to and including this call (`math.inf` for until further notice)."""
@@ -174,10 +139,7 @@ class Store:
     def sample(self, site_id: int, every: int | None) -> None:
         """From now on one firing of `every` of a site is recorded; None for what its capture says."""
         with self._lock:
-            if every is None:
-                self._sampled.pop(site_id, None)
-            else:
-                self._sampled[site_id] = every
+            self._occurrences.sample(site_id, every)
 
     def is_doubtful(self, site_id: int, call: int) -> bool:
         """Whether not all firings of the site in this call may have been recorded."""
@@ -187,7 +149,7 @@ class Store:
     def dropped_by_site(self) -> dict[int, int]:
         """Site id -> how many of its events are no longer kept."""
         with self._lock:
-            return dict(self._dropped)
+            return dict(self._tally.dropped)
 
     def event(self, position: int) -> Event:
         """The event at this position.
@@ -265,7 +227,7 @@ class Store:
     def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
         """Columns of a site's events in the order of `series`."""
         with self._lock:
-            tap = self._taps.get(site_id)
+            tap = self._tally.taps.get(site_id)
         if tap is None or tap.site.watch is None or not any(tap.nesting.reverse):
             return columns
         x = self._places(site_id)[0][: len(columns[0])]  # Events may have come between the two.
@@ -275,7 +237,7 @@ class Store:
     def _places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pieces = self.columns(0, self._count)
         with self._lock:
-            tap = self._taps.get(site_id)
+            tap = self._tally.taps.get(site_id)
         loops, reverse, leap = (tap.nesting.loops, tap.nesting.reverse, tap.nesting.leap) if tap else ((), (), 1)
         mine = [(piece.site == site_id) & ~piece.phantom for piece in pieces]
         none = np.zeros(0, np.int64)
@@ -288,7 +250,7 @@ class Store:
     def nonfinite(self) -> dict[int, NonFinite]:
         """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""
         with self._lock:
-            return dict(self._nonfinite)
+            return dict(self._tally.nonfinite)
 
     def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The events of a site that are kept, as in `series`: positions int64[n], occurrences int64[n]."""
@@ -312,46 +274,10 @@ class Store:
         return bisect.bisect_right(self._segments, position, key=lambda segment: segment.first) - 1
 
     def _append(self, segment: Segment) -> None:
-        for tap in segment.taps:
-            self._taps[tap.site.id] = tap
-        for site, count in segment.sites_between(segment.first, segment.stop).items():
-            self._seen[site] = self._seen.get(site, 0) + count
-        for site, count in segment.phantoms_by_site().items():
-            self._phantoms[site] = self._phantoms.get(site, 0) + count
-        for site, (nan, inf, first) in segment.nonfinite().items():
-            before = self._nonfinite.get(site, NonFinite(0, 0, first))
-            self._nonfinite[site] = NonFinite(before.nan + nan, before.inf + inf, before.first)
+        self._tally.add(segment)
         self._segments.append(segment)
         self._count = segment.stop
         self._nbytes += segment.bytes_from(segment.first)
-
-    def _count_lost(self, lot: Lot, lost: np.ndarray) -> None:
-        for number, count in enumerate(np.bincount(lot.tap[lost], minlength=len(lot.taps)).tolist()):
-            tap = lot.taps[number]
-            if count:
-                for table in (self._seen, self._dropped):
-                    table[tap.site.id] = table.get(tap.site.id, 0) + count * tap.size
-                self._lost += count * tap.size
-
-    def _occurrences(self, lot: Lot, ordinals: np.ndarray) -> np.ndarray:
-        """For each firing, how many times its site had fired before; lanes that fire one after the other are one."""
-        site = lot.of_each([tap.site.id for tap in lot.taps])
-        stands_for = np.ones(len(lot), np.int64)
-        for number, tap in enumerate(lot.taps):
-            said = tap.stands_for(lot.columns[number], self._sampled.get(tap.site.id))
-            if np.ndim(said) or said != 1:
-                stands_for[lot.firings_of(number)] = said
-            elif tap.nesting.lanewise:
-                firings = lot.firings_of(number)
-                stands_for[firings] = tap.nesting.lanes_of(ordinals[firings]) <= 0
-        occurrences = np.empty(len(lot), np.int64)
-        for number in {tap.site.id for tap in lot.taps}:
-            mine = np.flatnonzero(site == number)
-            before = self._fired.get(number, 0)
-            counted = before + np.cumsum(stands_for[mine])
-            occurrences[mine] = counted - np.maximum(stands_for[mine], 1)
-            self._fired[number] = int(counted[-1])
-        return occurrences
 
     def _evict(self) -> None:
         while self._segments:
@@ -361,22 +287,8 @@ class Store:
                 return
             segment = self._segments[0]
             keep_from = segment.position_to_free(self._oldest, too_many, too_big)
-            for site, count in segment.sites_between(self._oldest, keep_from).items():
-                self._dropped[site] = self._dropped.get(site, 0) + count
+            self._tally.drop(segment.sites_between(self._oldest, keep_from))
             self._nbytes -= segment.bytes_from(self._oldest) - segment.bytes_from(keep_from)
             self._oldest = keep_from
             if keep_from >= segment.stop:
                 self._segments.pop(0)
-
-
-def _cuts(lot: Lot) -> list[int]:
-    """Where to end each segment; a large firing has one of its own, so that it can be let go of by itself."""
-    if not len(lot):
-        return []
-    nbytes = lot.of_each([tap.nbytes for tap in lot.taps])
-    large = np.flatnonzero(nbytes > LARGE)
-    if len(lot) <= _SEGMENT_FIRINGS and nbytes.sum() < _SEGMENT_BYTES and not len(large):
-        return [len(lot)]
-    group = np.arange(len(lot)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
-    borders = np.concatenate([np.flatnonzero(np.diff(group)) + 1, large, large + 1, [len(lot)]])
-    return [border for border in np.unique(borders).tolist() if border]

@@ -280,7 +280,7 @@ def nesting_of(equation: Equation) -> Nesting:
         loops=tuple(loop.length for loop in equation.loops if not loop.lanes),
         lanewise=tuple(loop.length or 0 for loop in equation.loops if loop.lanes),
         reverse=tuple(loop.reverse for loop in equation.loops if not loop.lanes),
-        conditional=equation.conditional,
+        conditional=equation.conditional or equation.in_python,
         in_condition=equation.in_condition,
         steady=equation.steady,
         counted=equation.counted,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,18 +73,46 @@ class OutcomeBook:
 
         One firing of `every` is an event, and none of a muted site; the user's function runs, and is told of, each time.
         """
-        self._asked[tap] = asked
-        fire, end, clock, running = inbox.putter(tap), self.inbox.append, time.perf_counter_ns, self._running
-        stamps = inbox.stamps
-        gate, is_on_mesh, passed = self._gate, bool(tap.nesting.axes), self._gate.passage(tap)
+        # One that raises ends its program: of lanes that it has not come to there are no events.
+        told = tap.lane_by_lane()
+        self._asked[told] = asked
+        call, fire, stamps, pass_by = self._caller(told, run), inbox.putter(told), inbox.stamps, self._passage(tap)
 
-        def call(arrays: tuple[np.ndarray, ...], lane: tuple[int, ...], fired: int) -> Any:
+        def record(*arrays: np.ndarray) -> Any:
+            stamp = stamps.now()
+            if switch.takes(every):
+                fire((stamp, *arrays))
+            pass_by(arrays)
+            result: Any = ()
+            for lane in tap.lane_order:
+                result = call(tap.values_of(arrays, lane), lane, times_of(stamp))
+            # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
+            return () if tap.lanes or result is None else tuple(result)
+
+        def record_lanes(*arrays: np.ndarray) -> tuple[()]:
+            pass_by(arrays)
+            is_taken = switch.takes(every)
+            for lane, firing in zip(tap.lane_order, tap.of_lanes(arrays), strict=True):
+                stamp = stamps.now()
+                if is_taken:
+                    fire((stamp, *firing))
+                call(told.values_of(firing, ()), lane, times_of(stamp))
+            return ()
+
+        chosen = record if told is tap else record_lanes
+        chosen.tap = told  # pyright: ignore[reportFunctionMemberAccess]
+        return chosen
+
+    def _caller(self, tap: Tap, run: Callable[..., Any]) -> Callable[[Sequence[np.ndarray], tuple[int, ...], int], Any]:
+        end, clock, running = self.inbox.append, time.perf_counter_ns, self._running
+
+        def call(values: Sequence[np.ndarray], lane: tuple[int, ...], fired: int) -> Any:
             thread, began = threading.get_ident(), clock()
             outer = running.get(thread)
             running[thread] = Running(tap, began, thread)
             result = error = None
             try:
-                result = run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
+                result = run(*map(on_cpu, values))
             except BaseException as raised:
                 error = raised
                 raise
@@ -97,22 +125,18 @@ class OutcomeBook:
                 del error
             return result
 
-        def record(*arrays: np.ndarray) -> Any:
-            stamp = stamps.now()
-            if switch.takes(every):
-                fire((stamp, *arrays))
+        return call
+
+    def _passage(self, tap: Tap) -> Callable[[tuple[np.ndarray, ...]], None]:
+        gate, is_on_mesh, passed = self._gate, bool(tap.nesting.axes), self._gate.passage(tap)
+
+        def pass_by(arrays: tuple[np.ndarray, ...]) -> None:
             if is_on_mesh:
                 passed(arrays[tap.coordinates])
             if gate.closed:
                 gate.may_pass(tap, arrays)
-            result: Any = ()
-            for lane in tap.lane_order:
-                result = call(arrays, lane, times_of(stamp))
-            # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
-            return () if tap.lanes or result is None else tuple(result)
 
-        record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]
-        return record
+        return pass_by
 
     def sharding_recorder(
         self, tap: Tap, switch: Switch, inbox: Inbox, run: Callable[[Any], object]

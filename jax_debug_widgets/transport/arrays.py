@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jax_debug_widgets.events.numbers import as_numbers, edges_of, mean_and_std
 from jax_debug_widgets.transport.columns import pack
 from jax_debug_widgets.transport.stops import ArrayStatistics
 
@@ -33,9 +34,7 @@ def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any]
     stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape[:_PLANE_AXES]]
     shown = plane[:: stride[0], :: stride[1]]
     stats, histogram = statistics(numbers)
-    with np.errstate(over="ignore"):  # Beyond float32 is infinite in the picture; the statistics have the numbers.
-        pixels = shown.astype(np.float32).ravel()
-    specs, buffer = pack({"data": pixels, "histogram": histogram})
+    specs, buffer = pack({"data": _pixels(shown.ravel()), "histogram": histogram})
     return {
         "dtype": value.dtype.name,
         "shape": list(value.shape),
@@ -49,9 +48,11 @@ def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any]
     }, buffer
 
 
-def as_numbers(value: np.ndarray) -> np.ndarray:
-    """float64, of complex ones the magnitude."""
-    return np.abs(value).astype(np.float64) if value.dtype.kind == "c" else value.astype(np.float64)
+def _pixels(numbers: np.ndarray) -> np.ndarray:
+    """As float32, or as they are where it cannot hold them."""
+    with np.errstate(over="ignore"):
+        short = numbers.astype(np.float32)
+    return short if np.array_equal(np.isinf(short), np.isinf(numbers)) else numbers
 
 
 def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
@@ -59,7 +60,8 @@ def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
     finite = numbers[np.isfinite(numbers)]
     some = bool(finite.size)
     low, high = (float(finite.min()), float(finite.max())) if some else (0.0, 0.0)
-    histogram, _ = np.histogram(finite, _BINS, (low, high if high > low else low + 1))
+    histogram, _ = np.histogram(finite, edges_of(low, high, _BINS))
+    mean, std = mean_and_std(finite) if some else (None, None)
     stats: ArrayStatistics = {
         "size": numbers.size,
         "nan": int(np.isnan(numbers).sum()),
@@ -67,7 +69,7 @@ def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
         "zero": int((numbers == 0).sum()),
         "min": low if some else None,
         "max": high if some else None,
-        "mean": float(finite.mean()) if some else None,
-        "std": float(finite.std()) if some else None,
+        "mean": mean,
+        "std": std,
     }
     return stats, histogram.astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Events, sites, calls and status as messages of the wire format (see `wire.py` for what each field means)."""
+"""Events, sites, calls and status as messages; `wire.py` and `run_messages.py` say what each field means."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ import numpy as np
 
 from jax_debug_widgets.transport import wire
 from jax_debug_widgets.transport.columns import pack, pack_texts
+from jax_debug_widgets.transport.run_messages import (
+    BreakpointMessage,
+    CallMessage,
+    NonFiniteMessage,
+    SiteMessage,
+    StatusMessage,
+    WatchMessage,
+)
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Breakpoint, Call, NonFinite, Status, Tap, ThreadSpans, Watched
@@ -131,7 +139,7 @@ def rows_message(
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer
 
 
-def site_message(tap: Tap) -> wire.SiteMessage:
+def site_message(tap: Tap) -> SiteMessage:
     """A call site as the browser knows it, with the shapes of this tap of it."""
     site = tap.site
     return {
@@ -162,7 +170,7 @@ def site_message(tap: Tap) -> wire.SiteMessage:
     }
 
 
-def _watch_message(watched: Watched) -> wire.WatchMessage:
+def _watch_message(watched: Watched) -> WatchMessage:
     return {
         "name": watched.name,
         "role": watched.role,
@@ -176,7 +184,7 @@ def _watch_message(watched: Watched) -> wire.WatchMessage:
     }
 
 
-def call_message(call: Call) -> wire.CallMessage:
+def call_message(call: Call) -> CallMessage:
     """A call as the browser knows it."""
     return {
         "id": call.id,
@@ -199,11 +207,11 @@ def call_message(call: Call) -> wire.CallMessage:
     }
 
 
-def _nonfinite_message(found: NonFinite | None) -> wire.NonFiniteMessage | None:
+def _nonfinite_message(found: NonFinite | None) -> NonFiniteMessage | None:
     return None if found is None else {"nan": found.nan, "inf": found.inf, "first": found.first}
 
 
-def status_message(status: Status) -> wire.StatusMessage:
+def status_message(status: Status) -> StatusMessage:
     """The run's status as the browser knows it."""
     barrier = status.barrier
     return {
@@ -235,7 +243,7 @@ def status_message(status: Status) -> wire.StatusMessage:
     }
 
 
-def breakpoint_message(one: Breakpoint) -> wire.BreakpointMessage:
+def breakpoint_message(one: Breakpoint) -> BreakpointMessage:
     """A breakpoint as the browser knows it."""
     return {
         "site": one.site,

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.statistics import SMALL
+from jax_debug_widgets.watch.statistics import LARGEST, SMALL
 
 BLOCK = 1024
 """Elements: few enough for their sum to be exact enough in float32, and for ten such blocks to stay in the first cache."""
@@ -182,7 +182,7 @@ def join_odd(seen: Any, other: Any) -> None:
 @njit
 def write_odd(out: Any, seen: Any) -> None:
     """Write the statistics of what was seen, whatever it is."""
-    norm = math.nan if seen[6] else math.inf if seen[7] or seen[8] else math.sqrt(seen[3])
+    norm = math.nan if seen[6] else math.inf if seen[7] or seen[8] else min(math.sqrt(seen[3]), LARGEST)
     count = max(seen[4], 1.0)
     _write(out, seen[0], seen[1], seen[2], seen[3] - seen[2] * seen[2] / count, count, norm, seen[5])
     if not seen[4]:

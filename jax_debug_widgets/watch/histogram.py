@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jax_debug_widgets.watch.statistics import as_float
+
 LOWEST, HIGHEST, STEP = -27, 12, 3
 """Each bar is three powers of two wide: below 2^-27, from there to 2^-24, …, from 2^12 on."""
 
@@ -21,7 +23,7 @@ NAMES = (*(f"hist -{lower}" for lower in reversed(_LOWER)), *(f"hist +{lower}" f
 
 def counts(array: jax.Array) -> jax.Array:
     """float32[len(NAMES)]: how many finite elements are in each bar, those of the largest negative magnitude first."""
-    x = (jnp.abs(array) if jnp.issubdtype(array.dtype, jnp.complexfloating) else array).astype(jnp.float32).ravel()
+    x = as_float(array).ravel()
     bars = len(_LOWER)
     magnitude = sum((jnp.abs(x) >= np.float32(edge)).astype(jnp.int32) for edge in EDGES)
     bar = jnp.where(x < 0, bars - 1 - magnitude, bars + magnitude)

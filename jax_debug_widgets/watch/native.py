@@ -2,7 +2,7 @@
 
 XLA takes six passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
 to nothing to compile into a program. All of XLA's threads take part. Importing this module needs Numba; the machine code is
-kept on disk, and Numba looks at no other file to see whether it is still right.
+kept on disk, and Numba looks at no other file to see whether it is still right: a change of `accumulators` needs one here.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _ROW = 1024
 _SCALES = 2.0**-126, 2.0**126
 """What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
 
-_LARGEST = float(np.finfo(np.float32).max)
+LARGEST = float(np.finfo(np.float32).max)
 
 SMALL = 1e-16
 """A square of this is still far from where float32 ends."""
@@ -163,11 +163,19 @@ def _in_float_bits(number: jax.Array) -> jax.Array:
 
 def as_float(array: jax.Array) -> jax.Array:
     """float32 of the same shape; of complex numbers their magnitude."""
+    is_infinite = None
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
-        array = jnp.abs(array)
-    if array.dtype == np.float64:  # What float32 cannot hold is large, and not infinite.
-        array = jnp.where(jnp.isinf(array), array, jnp.clip(array, -_LARGEST, _LARGEST))
+        array, is_infinite = jnp.abs(array), jnp.isinf(array)
+    elif array.dtype == np.float64:
+        is_infinite = jnp.isinf(array)
+    if is_infinite is not None:
+        array = jnp.where(is_infinite, array, _held(array))
     return array.astype(jnp.float32)
+
+
+def _held(number: jax.Array) -> jax.Array:
+    """What float32 cannot hold is large, and not infinite."""
+    return jnp.clip(number, -LARGEST, LARGEST)
 
 
 def native_target() -> str | None:
@@ -244,8 +252,10 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
     nan = nan - filling
     count = _sizes(arrays) - nan - above - below
     mean, std = _moments(total, spread, jnp.maximum(count, 1))
-    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
-    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (-negative, high, (middle + mean) * scale, std * scale)]
+    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, _held(jnp.sqrt(squares) * scale)))
+    of_finite = [
+        jnp.where(count > 0, one, jnp.nan) for one in (-negative, high, _held((middle + mean) * scale), std * scale)
+    ]
     return jnp.stack([*of_finite, norm, zeros, nan, above, below])
 
 
@@ -263,8 +273,8 @@ def of_rows(table: jax.Array) -> jax.Array:
     )
     count = table.shape[1] - nan - above - below
     mean, std = _moments(away.sum(1), (away * away).sum(1), jnp.maximum(count, 1))
-    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, jnp.sqrt(squares) * scale))
-    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (low, high, (middle + mean) * scale, std * scale)]
+    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, _held(jnp.sqrt(squares) * scale)))
+    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (low, high, _held((middle + mean) * scale), std * scale)]
     return jnp.stack([*of_finite, norm, zeros, nan, above, below], 1)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from jax_debug_widgets.events import Call
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.numbers import scale_of
 from jax_debug_widgets.widgets.snapshot import Line, Series, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines
 
@@ -114,6 +115,7 @@ def _polyline(series: Series, finite: np.ndarray) -> str:
     if not finite.any():
         return ""
     x, y = series.steps[finite].astype(float), series.values[finite]
+    y = y / scale_of(y)
     across = (x - x[0]) / max(x[-1] - x[0], 1) * (_WIDTH - 4) + 2
     spread = y.max() - y.min()
     down = (_HEIGHT - 3) - (y - y.min()) / (spread if spread > 0 else 1) * (_HEIGHT - 6)

@@ -116,6 +116,67 @@ def test_results_times_and_threads_are_told(call):
 
 
 @pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_lanes_that_a_vmap_has_not_come_to_when_one_raises_have_no_events(wrap, capfd):
+    called = []
+
+    def host(x, y):
+        called.append((float(x), float(y)))
+        if y == 11 and x == 2:
+            raise OwnError("too many")
+
+    f = wrap(jax.vmap(jax.vmap(lambda x, y: jax.debug.callback(host, x, y), in_axes=(0, None)), in_axes=(None, 0)))
+    x, y = jnp.arange(4.0), 10 + jnp.arange(3.0)
+    expected = raised_by(lambda: f(x, y))
+    called.clear()
+    with jdw.capture() as run:
+        for _ in range(2):
+            assert raised_by(lambda: f(x, y)) == expected
+    told = [tuple(float(value) for value in event.values) for event in run.events]
+    assert told == called
+    assert called.count((2.0, 11.0)) == 2
+    assert len(called) < 2 * 12
+    assert [event.lane for event in run.events] == [(int(y) - 10, int(x)) for x, y in told]
+    assert run.to_pandas()["lane"].tolist() == [event.lane for event in run.events]
+    assert [event.occurrence for event in run.events] == [number for number in range(2) for _ in called[::2]]
+    ended = [run.callbacks.call_of(event) for event in run.events]
+    assert [call.error is not None for call in ended] == [(x, y) == (2, 11) for x, y in called]
+    assert [call.lane for call in ended] == [event.lane for event in run.events]
+    capfd.readouterr()
+
+
+@pytest.mark.behaviour("P6")
+@pytest.mark.parametrize("every", [1, 3])
+def test_each_lane_of_a_callback_in_a_loop_has_its_step_its_time_and_its_phantoms(every):
+    called = []
+
+    def lane(x):
+        def body(x, i):
+            jax.debug.callback(lambda *told: called.append(tuple(map(int, told))), x, i)
+            jax.lax.cond(x > 1, lambda: jax.debug.callback(lambda *_: None, x, i), lambda: None)
+            return x, None
+
+        return jax.lax.scan(body, x, jnp.arange(4))[0]
+
+    with jdw.capture(every=every) as run:
+        jax.jit(jax.vmap(lane))(jnp.arange(3))
+    whole, branch = (
+        [event for event in run.events if event.site.where == site.where]
+        for site in sorted({event.site.where: event.site for event in run.events}.values(), key=lambda one: one.where)
+    )
+    steps = range(0, 4, every)
+    told = [tuple(map(int, event.values)) for event in whole]
+    assert told == [(x, i) for i in steps for x in range(3)]
+    assert [(*event.lane, *event.step) for event in whole] == told
+    assert [event.occurrence for event in whole] == [i for i in steps for _ in range(3)]
+    assert [event.phantom for event in branch] == [x <= 1 for _ in steps for x in range(3)]
+    times = [event.time_ns for event in whole]
+    assert sorted(set(times)) == times
+    assert len(called) == 4 * 3
+    assert [finding for finding in run.findings if finding.kind != "phantom"] == []
+
+
+@pytest.mark.behaviour("C6")
 def test_calls_on_xlas_threads_are_told_apart_from_the_main_thread():
     seen = {}
 

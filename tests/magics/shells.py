@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import io
 import re
 import warnings
@@ -75,7 +76,9 @@ class Shell:
     def start_anew(self) -> None:
         """An empty namespace and history, counting from one."""
         self.use()
+        gc.freeze()  # IPython collects garbage here: in a process of many tests more than a second each time.
         self.ip.reset(new_session=True)
+        gc.unfreeze()
         self.ip.history_manager.reset()
         self.ip.history_manager.input_hist_raw[:] = [""]
         self.ip.history_manager.input_hist_parsed[:] = [""]

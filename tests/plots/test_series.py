@@ -136,6 +136,11 @@ def test_large_arrays_are_a_band_over_elements(ax):
     assert ax.get_ylabel() == "w, mean and range over elements"
 
 
+def test_the_mean_of_large_numbers_is_theirs(ax):
+    draw_series([series("x", STEPS, np.full((5, 17), 1.7e308))], ax=ax)
+    assert ax.lines[0].get_ydata() == pytest.approx(1.7e308)
+
+
 def test_a_logarithmic_axis_takes_zero_and_negative_values(ax):
     draw_series([series("x", STEPS, np.array([0.0, -1.0, 1.0, 10.0, np.inf]))], ax=ax, log=True)
     assert drawn(ax).get_yscale() == "log"
@@ -233,7 +238,7 @@ def test_run_plot_has_the_steps_of_a_loop_that_runs_from_its_end_in_their_order(
     assert line.get_xdata().tolist() == line.get_ydata().tolist() == [i / 2 for i in range(12)]
 
 
-def test_run_plot_has_a_line_for_each_of_few_lanes_and_a_band_of_many_devices(ax):
+def test_run_plot_has_a_line_for_each_device_and_a_band_of_many_lanes(ax):
     mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 
     @jax.jit
@@ -248,14 +253,24 @@ def test_run_plot_has_a_line_for_each_of_few_lanes_and_a_band_of_many_devices(ax
 
     with jdw.capture() as run:
         f(jnp.arange(4.0))
-    (line,) = drawn(run.plot("x[0]", ax=ax)).lines
-    assert ax.get_ylabel() == "x[0], mean and range over 4 devices"
-    assert line.get_xdata().tolist() == [0, 1, 2]
-    assert line.get_ydata().tolist() == [1.5, 2.5, 3.5]
-    assert len(ax.collections) == 1
+    lines = drawn(run.plot("x[0]", ax=ax)).lines
+    assert [line.get_label() for line in lines] == [f"x[0], cpu:{device}" for device in range(4)]
+    assert [line.get_ydata().tolist() for line in lines] == [[d, d + 1, d + 2] for d in range(4)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [line.get_label() for line in lines]
     lanes = Figure().subplots()
     run.plot("k * i", ax=lanes)
     assert "over 8 lanes" in lanes.get_ylabel()
+
+
+def test_devices_are_in_the_order_of_their_numbers_and_many_are_a_band(ax):
+    for count, told in (
+        (8, [f"x, cpu:{n}" for n in (0, 1, 2, 3, 4, 5, 10, 11)]),
+        (9, ["x, mean and range over 9 devices"]),
+    ):
+        names = [f"cpu:{n}" for n in (11, 10, 5, 4, 3, 2, 1, 0, 6)]
+        ax.clear()
+        draw_series([Series("x", np.zeros(count), np.arange(count * 1.0), np.arange(count), names)], ax=ax)
+        assert [line.get_label() for line in ax.lines] == told
 
 
 def test_run_plot_says_what_there_is_for_a_name_that_is_not(run):
@@ -328,3 +343,13 @@ def test_a_watched_array_on_several_devices_has_a_line_and_a_band_for_each(ax):
     assert [line.get_label().split(", ")[-1] for line in ax.get_lines()] == ["cpu:0", "cpu:1"]
     assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[3.0], [11.0]]
     assert len(ax.collections) == 2
+    h = run["h"]
+    assert (h.name, h.devices) == ("h", ["cpu:0", "cpu:1"])
+    assert [line.get_label() for line in h.plot().get_lines()] == [line.get_label() for line in ax.get_lines()]
+
+
+def test_a_watched_value_is_shown_by_itself(ax):
+    with jdw.capture(watch="h", values=True) as run:
+        jax.jit(lambda x: [h := x * 2.0, jnp.sin(h)][1])(jnp.arange(4.0))
+    assert run["h"].show(ax=ax) is ax
+    assert ax.lines[0].get_ydata().tolist() == [0, 2, 4, 6]

@@ -9,7 +9,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session.arrays import array_message
-from jax_debug_widgets.transport.arrays import MAX_SIDE
+from jax_debug_widgets.transport.arrays import MAX_SIDE, picture
 from jax_debug_widgets.transport.columns import unpack
 
 
@@ -71,6 +71,19 @@ def test_a_scalar_is_one_pixel_and_large_values_are_thinned(run):
 def test_what_has_no_sign_and_small_floats_are_numbers_too(run):
     assert asked(run, value=3)[1].tolist() == [[5.0]]
     assert asked(run, value=4)[0]["dtype"] == "bfloat16"
+
+
+@pytest.mark.parametrize("large", [1.7e308, 1e300, 3e38, 1e16])
+def test_large_numbers_are_shown_as_they_are(large):
+    value = np.array([[large, -large], [large, np.inf]])
+    content, buffer = picture(value, {})
+    columns = unpack(content["data"], buffer)
+    np.testing.assert_allclose(columns["data"], value.ravel(), rtol=1e-6)
+    assert columns["histogram"].sum() == 3 and content["stats"]["inf"] == 1
+    assert content["stats"]["mean"] == pytest.approx(large / 3)
+    constant, buffer = picture(np.full(7, large), {})
+    assert unpack(constant["data"], buffer)["histogram"].tolist()[0] == 7
+    assert constant["stats"]["std"] == pytest.approx(0, abs=1e-12 * large)
 
 
 @pytest.mark.parametrize("request_", [{"value": 9}, {"value": 1, "index": [2]}, {"value": 0, "event": 1}])

@@ -41,6 +41,17 @@ def fresh(printing=True):
     return jax.jit(f)
 
 
+def test_calls_are_shown_as_lines_the_newest_of_many():
+    f = fresh()
+    with jdw.capture() as run:
+        assert repr(run.calls) == "<no calls>"
+        for _ in range(23):
+            f(1.0)
+    left, *lines = repr(run.calls).splitlines()
+    assert left == "… 3 earlier calls" and len(lines) == 20
+    assert lines[0].startswith("3  f: cached · ran ") and lines[-1].endswith("drained, 1 event")
+
+
 def test_a_first_call_was_traced_lowered_and_compiled(ours):
     ours.ip.push({"h": fresh()})
     (first,) = calls_of(ours, "h(1.)")

@@ -40,7 +40,7 @@ def comms(monkeypatch):
     monkeypatch.setattr(listing, "get_ipython", lambda: types.SimpleNamespace(kernel=Kernel()))
     session = current_session()
     monkeypatch.setattr(session, "listing", Listing(session))
-    monkeypatch.setattr(session, "_runs", {})
+    monkeypatch.setattr(session._runs, "_known", {})
     return opened
 
 

@@ -92,6 +92,33 @@ def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
     assert "1 NaN" in repr(run.findings) and "CallSite" not in repr(run.findings)
 
 
+@pytest.mark.parametrize("is_native", [True, False])
+@pytest.mark.parametrize("number", [3e38, 3e38 + 3e38j, 1e300], ids=repr)
+def test_what_is_large_is_not_infinite(number, is_native, monkeypatch):
+    """Neither stops `--break-on nonfinite`, nor is found; its norm does not fit float32, and has no infinity either."""
+    if not is_native:
+        for module in ("statistics", "lanes"):
+            monkeypatch.setattr(f"jax_debug_widgets.watch.{module}.native_target", lambda: None)
+
+    @jax.jit
+    def f(x):
+        h = jnp.negative(x)
+        return jax.vmap(jnp.negative)(h)
+
+    with jax.enable_x64(number == 1e300):
+        x = jnp.array([[number, -number, number]] * 10)
+        with jdw.capture(watch="h", break_on="nonfinite", histograms=True) as run:
+            f(x)
+        h = run["h"]
+        assert all(np.isfinite(h[statistic]).all() for statistic in h)
+        assert h.histogram.sum() == x.size
+        assert not run.findings and not run.notes
+        with jdw.capture(watch="h", break_on="nonfinite") as run:
+            f(x.at[3, 1].set(jnp.inf))
+        assert (run["h"]["posinf"] + run["h"]["neginf"])[0] == 1 and np.isinf(run["h"]["l2"][0])
+        assert run.findings and any("skipped" in note for note in run.notes)
+
+
 def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
     @jax.jit
     def f(x):
@@ -112,6 +139,27 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
     with jdw.capture(watch="y,z") as run:
         f(jnp.float32(5))
     assert "first NaN" not in summary(snapshot_of(run))
+
+
+def test_a_run_says_where_the_first_was_born():
+    @jax.jit
+    def f(x):
+        def step(x, _):
+            y = jnp.log(x)
+            z = y * 2
+            jax.debug.print("{z}", z=z)
+            return x - 1, z
+
+        return jax.lax.scan(step, x, length=4)
+
+    with jdw.capture(watch="y,z") as run:
+        f(jnp.float32(2))
+    line = run["y"].site.line
+    assert repr(run).endswith(f"; first NaN or infinite: test_nonfinite.py:{line}  y, step 2>"), repr(run)
+    assert [finding.site.label for finding in run.findings] == ["y", "z", "z"]
+    with jdw.capture() as run:
+        jax.debug.print("{x}", x=1.0)
+    assert repr(run).endswith("1 event from 1 site>")
 
 
 def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):

@@ -345,20 +345,44 @@ def test_who_wants_to_hold_a_program_is_asked_from_its_next_call_on(handed):
     assert (len(handed), len(run.events)) == (4, 5)
 
 
-def test_what_was_given_away_is_refused_as_without_us():
-    program = jax.jit(lambda x: said(x) + 1, donate_argnums=0)
+def quiet(x):
+    h = x * 2
+    return h + 1
 
+
+TAKERS = {
+    "itself": lambda program: program,
+    "one with effects": lambda _: jax.jit(lambda x: said(x) + 1, donate_argnums=0),
+    "one without": lambda _: jax.jit(lambda x: x + 1, donate_argnums=0),
+    "that was known": lambda _: KNOWN,
+    "nobody": lambda _: lambda x: x.delete(),
+}
+KNOWN = jax.jit(lambda x: x + 3, donate_argnums=0)
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+@pytest.mark.parametrize("function", [said, quiet])
+@pytest.mark.parametrize("watch", [None, "h"])
+def test_what_was_given_away_is_refused_as_without_us(function, taker, watch):
     def refused():
-        x = jnp.asarray(X)
-        program(program(x))
+        program = jax.jit(lambda x: function(x) + 1, donate_argnums=0 if taker == "itself" else ())
+        take = TAKERS[taker](program)
+        for _ in range(3):  # From its second call on C++ may dispatch it.
+            program(jnp.asarray(X) + 0)
+        x = jnp.asarray(X) + 0
+        jax.block_until_ready(take(x))
         with pytest.raises((RuntimeError, ValueError)) as raised:
             program(x)
         return type(raised.value), str(raised.value)
 
     plain = refused()
-    with jdw.capture() as run:
+    handover = current_session().capture.handover
+    handover.hold()
+    handover._are_given_away = False
+    with jdw.capture(watch=watch) as run:
         assert refused() == plain
-    assert len(run.events) == 2
+        assert refused() == plain
+    assert bool(len(run.events)) == (function is said or watch is not None or taker == "one with effects")
 
 
 @pytest.mark.parametrize("function", [lambda x: said(x).sum(), lambda x: said(x) + 1, lambda x: said(x.sum()) + x])

@@ -221,7 +221,7 @@ def test_a_loop_around_a_mesh():
 
 @pytest.mark.parametrize("is_checked", [True, False], ids=["check_vma", "as before"])
 def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_checked):
-    # One device of each group fires, and none says which: their firings cannot be counted apart.
+    # One device of each group fires, and the coordinates on the other axes count the groups apart.
     mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
 
     def shard(x):
@@ -242,7 +242,9 @@ def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_ch
         jax.block_until_ready(program(jnp.arange(4.0)))
     assert len(run.events) == 2 * (3 + 6)
     for event in run.events:
-        assert event.step == tuple(map(int, event.text.partition(" on ")[0].split())), event.text
+        step, _, group = event.text.partition(" on ")
+        assert event.step == tuple(map(int, step.split())), event.text
+        assert event.mesh_coords == {"a": int(group)}
     assert run.findings == []
 
 

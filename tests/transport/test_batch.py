@@ -13,7 +13,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.transport import wire
+from jax_debug_widgets.transport import run_messages, wire
 from jax_debug_widgets.transport.columns import unpack, unpack_texts
 
 
@@ -113,7 +113,7 @@ def test_sites_calls_and_status_are_told_in_full(captured):
     run, content, _ = captured
     assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
     for told, site in zip(content["sites"], run.sites, strict=True):
-        assert set(told) == set(wire.SiteMessage.__annotations__)
+        assert set(told) == set(run_messages.SiteMessage.__annotations__)
         of_values = {"leap", "loops", "reverse", "shapes", "dtypes"}
         wanted = {name: getattr(site, name) for name in set(told) - of_values}
         wanted |= {name: list(getattr(site, name)) for name in ("values", "transforms", "callers")}
@@ -122,12 +122,12 @@ def test_sites_calls_and_status_are_told_in_full(captured):
         assert told["shapes"] == [list(value.shape) for value in first.values]
         assert told["dtypes"] == [value.dtype.name for value in first.values]
     for told, call in zip(content["calls"], run.calls, strict=True):
-        assert set(told) == set(wire.CallMessage.__annotations__)
+        assert set(told) == set(run_messages.CallMessage.__annotations__)
         assert (told["name"], told["state"], told["events"]) == (call.name, call.state, call.events)
         assert told["dispatched"] == pytest.approx(call.dispatched_ns * 1e-9)
         assert told["started"] <= told["dispatched"] <= told["ready"] <= told["drained"]
     assert set(content) == set(wire.BatchMessage.__annotations__)
-    assert set(content["status"]) == set(wire.StatusMessage.__annotations__)
+    assert set(content["status"]) == set(run_messages.StatusMessage.__annotations__)
     assert content["status"]["title"] == "program(x)"
     assert content["status"]["barrier"]["state"] == "drained"
     assert content["status"]["events"] == len(run.events)

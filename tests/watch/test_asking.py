@@ -88,3 +88,9 @@ def test_what_is_no_name_is_refused(wrong):
     for ask in (run.__getitem__, run.series, run.plot, run.show):
         with pytest.raises(TypeError, match=r"asked for by its name, in a string \('loss'\), not by "):
             ask(wrong)
+
+
+def test_names_are_completed():
+    with jdw.capture(watch="h,g") as run:
+        jax.jit(lambda x: [h := x * 2.0, g := jnp.sin(h), g + 1][-1])(1.0)
+    assert run._ipython_key_completions_() == run.values._ipython_key_completions_() == ["h", "g"]

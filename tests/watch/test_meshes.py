@@ -149,7 +149,8 @@ def test_each_group_of_a_shard_map_over_some_of_the_axes_has_its_steps(every, wa
         per_group, mesh=mesh_of((2, 2), ("a", "b")), in_specs=P("a"), out_specs=P("a"), axis_names={"a"}
     )
     run = watched(jax.jit(mapped), jnp.ones(4), watch="h", every=every)
-    assert sorted(event.step for event in run.events) == sorted([(step,) for step in range(0, 5, every)] * 2)
+    found = sorted((event.mesh_coords["a"], event.step) for event in run.events)
+    assert found == [(group, (step,)) for group in range(2) for step in range(0, 5, every)]
     assert all(event.kwargs["mean"] == event.step[0] for event in run.events)
 
 

@@ -1,4 +1,4 @@
-/** Numbers the requests to the kernel and hands each answer to who asked. The other half is `transport/wire.py`. */
+/** Numbers the requests to the kernel and hands each answer to who asked. The other half is `transport/requests.py`. */
 import { type Message, type Request, type RequestBody, VERSION } from "./wire";
 
 export type Answer = (message: Message) => void;

@@ -42,6 +42,15 @@ describe("an array", () => {
   });
 });
 
+describe("numbers that float32 cannot hold", () => {
+  it("are shown as they are", () => {
+    const { content } = golden("array");
+    const data = [{ name: "data", dtype: "float64", offset: 0, length: 2 }];
+    const slice = decode({ ...content, rows: 1, columns: 2, data }, [Float64Array.of(1e300, -1e300)]) as ArraySlice;
+    expect([...slice.pixels]).toEqual([1e300, -1e300]);
+  });
+});
+
 describe("decode", () => {
   it("completes what an older kernel sends", () => {
     const { content, buffer } = golden("small");

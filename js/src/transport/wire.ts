@@ -1,5 +1,6 @@
 /**
- * The messages between kernel and browser; the twin of `jax_debug_widgets/transport/wire.py`, which documents them.
+ * The messages between kernel and browser; the twin of `wire.py`, `requests.py`, `run_messages.py` and `answers.py` in
+ * `jax_debug_widgets/transport`, which document them.
  *
  * Both are tested on the same bytes, `tests/wire_cases/`.
  */
@@ -290,8 +291,8 @@ export interface Rows extends RowsHeader {
 }
 
 export interface ArraySlice extends ArrayHeader {
-  /** Row by row, `channels` for each. */
-  pixels: Float32Array;
+  /** Row by row, `channels` for each; float64 where float32 cannot hold them. */
+  pixels: Float32Array | Float64Array;
   histogram: Uint32Array;
 }
 
@@ -400,7 +401,10 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
       return { ...header, texts: unpackTexts(unpack(header.columns, buffers[0])) };
     case "array": {
       const columns = unpack(header.data, buffers[0]);
-      const pixels = take(columns, "data", Float32Array);
+      const pixels =
+        columns.get("data") instanceof Float64Array
+          ? take(columns, "data", Float64Array)
+          : take(columns, "data", Float32Array);
       return { ...header, pixels, histogram: take(columns, "histogram", Uint32Array) };
     }
     case "histograms": {

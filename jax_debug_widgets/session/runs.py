@@ -1,0 +1,121 @@
+"""Which runs there are: those that go on, thread by thread, and those that have ended and can still be asked."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run import Run
+
+_MAX_RUNS = 50
+"""Ended runs that stay available to their panels; the oldest is let go of."""
+
+
+class Runs:
+    """The runs of a session. Whoever begins or ends one, or moves events to one, holds `lock`.
+
+    Attributes:
+      going_on: those that capture, innermost last.
+      uncaptured: that of breakpoints outside any capture, while there is one.
+    """
+
+    def __init__(self, forget: Callable[[str], None]) -> None:
+        """`forget` is told the key of each run that is let go of."""
+        self.lock = threading.RLock()
+        self.going_on: list[Run] = []
+        self.uncaptured: Run | None = None
+        self._forget = forget
+        self._thread = threading.local()
+        self._latest: Run | None = None
+        self._latest_of: dict[int, Run] = {}
+        """Inbox -> the run that ended last of those that read it: what is late goes to it."""
+        self._known: dict[str, Run] = {}
+
+    @property
+    def current(self) -> Run | None:
+        """The run that what this thread dispatches belongs to: the innermost that is active, else the last one."""
+        return self.stoppable or self._latest
+
+    @property
+    def stoppable(self) -> Run | None:
+        """The run that an interrupt ends: the active one, or that of breakpoints outside any capture."""
+        return self.active or self.uncaptured
+
+    @property
+    def active(self) -> Run | None:
+        """The innermost run of this thread that is going on; of a thread without one, the innermost of all."""
+        own = self.own
+        return own[-1] if own else self.going_on[-1] if self.going_on else None
+
+    @property
+    def own(self) -> list[Run]:
+        """The runs of the current thread, innermost last."""
+        return self._thread.__dict__.setdefault("runs", [])
+
+    def recording(self) -> set[Run]:
+        """The runs that go on, and the one that ended last: what is late goes to it."""
+        return {*self.going_on, *(run for run in (self.uncaptured, self._latest) if run)}
+
+    def begin(self, run: Run) -> None:
+        """It captures from now on, and what this thread does is its."""
+        self.going_on.append(run)
+        self.own.append(run)
+        self._remember(run)
+
+    def begin_uncaptured(self, run: Run) -> None:
+        """It has the breakpoints outside any capture from now on."""
+        self.uncaptured = self._latest_of[run.box] = run
+        self._remember(run)
+
+    def end(self, run: Run) -> None:
+        """It captures no more; what is late still goes to it."""
+        self.going_on.remove(run)
+        self._leave(run)
+        self._latest = self._latest_of[run.box] = run
+
+    @contextmanager
+    def joined(self, run: Run) -> Iterator[None]:
+        """What this thread does in the body is that run's, which another has begun."""
+        self.own.append(run)
+        try:
+            yield
+        finally:
+            self._leave(run)
+
+    def reads(self, box: int) -> Run | None:
+        """The innermost active run that reads this box."""
+        return next((run for run in reversed(self.going_on) if run.box == box), None)
+
+    def latest_of(self, box: int) -> Run | None:
+        """The run that ended last of those that read this box."""
+        return self._latest_of.get(box)
+
+    def box_of_this_thread(self) -> int:
+        """That of the runs of this thread, or else one that no run reads."""
+        if self.own:
+            return self.own[-1].box
+        taken = {run.box for run in self.going_on}
+        return next(number for number in itertools.count() if number not in taken)
+
+    def find(self, key: str) -> Run | None:
+        """The run of that key, if it is still known."""
+        return self._known.get(key)
+
+    def known(self) -> list[Run]:
+        """All runs that are still known, the newest last."""
+        with self.lock:
+            return list(self._known.values())
+
+    def _leave(self, run: Run) -> None:
+        if run in self.own:  # Another thread may end a run, and one that has joined it as well.
+            self.own.remove(run)
+
+    def _remember(self, run: Run) -> None:
+        self._known[run.key] = run
+        for key in list(self._known)[:-_MAX_RUNS]:
+            del self._known[key]
+            self._forget(key)

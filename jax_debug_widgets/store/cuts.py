@@ -1,0 +1,25 @@
+"""Where one segment ends and the next begins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jax_debug_widgets.events import Lot
+from jax_debug_widgets.store.segment import LARGE
+
+_SEGMENT_FIRINGS = 16384
+_SEGMENT_BYTES = 1 << 20
+"""A segment is let go of as a whole, so these bound how much longer than the budget says something is kept."""
+
+
+def cuts(lot: Lot) -> list[int]:
+    """Where to end each segment; a large firing has one of its own, so that it can be let go of by itself."""
+    if not len(lot):
+        return []
+    nbytes = lot.of_each([tap.nbytes for tap in lot.taps])
+    large = np.flatnonzero(nbytes > LARGE)
+    if len(lot) <= _SEGMENT_FIRINGS and nbytes.sum() < _SEGMENT_BYTES and not len(large):
+        return [len(lot)]
+    group = np.arange(len(lot)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
+    borders = np.concatenate([np.flatnonzero(np.diff(group)) + 1, large, large + 1, [len(lot)]])
+    return [border for border in np.unique(borders).tolist() if border]

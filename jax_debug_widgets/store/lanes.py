@@ -1,0 +1,30 @@
+"""The lanes of a `vmap`: one firing holds them all, each is an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jax_debug_widgets.events import Tap
+
+
+def flat_lanes(tap: Tap) -> np.ndarray:
+    """For each event of a firing, in JAX's order, the row-major index of its lane."""
+    return np.arange(tap.size).reshape(tap.lanes).T.ravel()
+
+
+def by_event(tap: Tap, value: int, column: np.ndarray) -> np.ndarray:
+    """`[firings, *lanes that the value has, *shape]` -> `[firings, events of a firing, *shape]`."""
+    return laid_out(tap, tap.mapped[value] if tap.lanes else (), tap.shapes[value], column)
+
+
+def laid_out(tap: Tap, mapped: Sequence[bool], shape: tuple[int, ...], column: np.ndarray) -> np.ndarray:
+    """As `by_event`, of an array that has the lanes `mapped` (one a `vmap` axis) and `shape` beside them."""
+    if not tap.lanes:
+        return column[:, None]
+    axes = [size if present else 1 for size, present in zip(tap.lanes, mapped, strict=True)]
+    full = np.broadcast_to(column.reshape(len(column), *axes, *shape), (len(column), *tap.lanes, *shape))
+    lane_axes = range(1, 1 + len(tap.lanes))
+    ordered = full.transpose(0, *reversed(lane_axes), *range(1 + len(tap.lanes), full.ndim))
+    return ordered.reshape(len(column), tap.size, *shape)

@@ -1,0 +1,43 @@
+"""The how manieth of its site each firing is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jax_debug_widgets.events import Lot
+
+
+class Occurrences:
+    """Counts on from one lot of firings to the next."""
+
+    def __init__(self) -> None:
+        self._fired: dict[int, int] = {}
+        self._every: dict[int, int] = {}
+        """Site id -> of how many of its firings one is recorded, where somebody has said so at run time."""
+
+    def sample(self, site_id: int, every: int | None) -> None:
+        """From now on one firing of `every` of a site is recorded; None for what its capture says."""
+        if every is None:
+            self._every.pop(site_id, None)
+        else:
+            self._every[site_id] = every
+
+    def of(self, lot: Lot, ordinals: np.ndarray) -> np.ndarray:
+        """For each firing, how many times its site had fired before; lanes that fire one after the other are one."""
+        site = lot.of_each([tap.site.id for tap in lot.taps])
+        stands_for, first = np.ones(len(lot), np.int64), np.ones(len(lot), bool)
+        for number, tap in enumerate(lot.taps):
+            firings, columns = lot.firings_of(number), lot.columns[number]
+            said = tap.stands_for(columns, self._every.get(tap.site.id))
+            stands_for[firings] = said
+            # Where firings are left out, lanes that do not say which they are cannot be told.
+            if tap.nesting.lanewise and (tap.is_numbered or (np.ndim(said) == 0 and said == 1)):
+                first[firings] = tap.lanes_of(columns, np.arange(len(firings)), ordinals[firings]) <= 0
+        occurrences = np.empty(len(lot), np.int64)
+        for number in {tap.site.id for tap in lot.taps}:
+            mine = np.flatnonzero(site == number)
+            before = self._fired.get(number, 0)
+            counted = before + np.cumsum(stands_for[mine] * first[mine])
+            occurrences[mine] = counted - stands_for[mine]
+            self._fired[number] = int(counted[-1])
+        return occurrences

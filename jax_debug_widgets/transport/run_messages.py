@@ -1,0 +1,155 @@
+"""What a batch says of its run besides the events: its sites, its calls, and how it is doing. See `wire` for how it travels."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class WatchMessage(TypedDict):
+    """What a watched value is, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
+
+    `full` tells whether the run keeps the values themselves; the last of its site's `values` is then the value itself, `value`.
+    `lanes` are the sizes of its `vmap` axes where it is told by lane: one of the `values` is then `lanes`, float32[n, k], of
+    each of the first n lanes the statistics, or its number.
+    `value` is of a gradient the id of the site of its value, None where that is not watched or not known.
+    The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
+    count characters, as those of `answers.NameMessage` do.
+    """
+
+    name: str
+    role: str
+    shape: list[int]
+    dtype: str
+    primitive: str
+    scope: str
+    full: bool
+    lanes: list[int]
+    value: int | None
+
+
+class SiteMessage(TypedDict):
+    """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`.
+
+    `shapes` and `dtypes` are those of each value when it last changed, `order` its place in its program's order,
+    `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
+    from the end (none where it is empty), `leap` every how manieth iteration of the outermost it fires in.
+    `callers` are places, too.
+    Of a `watch` site `values` names the statistics of the watched value, or is `["value"]` where that is one number; its
+    events have no text.
+    """
+
+    id: int
+    kind: str
+    ordered: bool
+    phase: str
+    where: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+    source: str
+    label: str
+    values: list[str]
+    shapes: list[list[int]]
+    dtypes: list[str]
+    order: int
+    loops: list[int | None]
+    reverse: list[bool]
+    leap: int
+    name_stack: str
+    transforms: list[str]
+    callers: list[str]
+    watch: WatchMessage | None
+
+
+class CallMessage(TypedDict):
+    """One call of a compiled function, see `events.Call`. Times in seconds since the run started, else durations."""
+
+    id: int
+    name: str
+    origin: str
+    state: str
+    started: float
+    trace: float | None
+    lower: float | None
+    compile: float | None
+    dispatched: float | None
+    ready: float | None
+    drained: float | None
+    effects: bool
+    ordered: bool
+    events: int
+    error: str
+    prints: list[str]
+    thread: str
+
+
+class BarrierMessage(TypedDict):
+    """The effects barrier of a run: `off`, `idle`, `pending`, `drained`, `timeout` or `failed`.
+
+    `pending` names the calls whose effects have not drained, `waited` is in seconds, `waits` are the stretches of time in which
+    somebody waited: from, and to (None: still), in seconds since the run started.
+    """
+
+    state: str
+    pending: list[str]
+    waited: float
+    timeout: float | None
+    waits: list[list[float | None]]
+
+
+class BreakpointMessage(TypedDict):
+    """A place where the program may stop. `hits` counts how often it was reached, `skip` how many more are let pass.
+
+    `cost` says what it does to the program; it is empty where that is nothing.
+    """
+
+    site: int
+    name: str
+    where: str
+    condition: str
+    enabled: bool
+    skip: int
+    hits: int
+    cost: str
+
+
+class NonFiniteMessage(TypedDict):
+    """How many numbers were NaN and how many infinite, and the number of the first event with one."""
+
+    nan: int
+    inf: int
+    first: int
+
+
+class StatusMessage(TypedDict):
+    """The run as a whole. `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
+
+    `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events per second over the last second,
+    `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at
+    a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `captured`: not only its breakpoints are
+    seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
+    watches as well; `nonfinite`: what was among the values that the streams show.
+    """
+
+    state: str
+    title: str
+    started: float
+    elapsed: float
+    events: int
+    rate: float
+    dropped: int
+    dropped_by_site: dict[str, int]
+    muted: list[int]
+    every: dict[str, int]
+    added: list[str]
+    nonfinite: NonFiniteMessage | None
+    barrier: BarrierMessage
+    notes: list[str]
+    breakpoints: list[BreakpointMessage]
+    paused: bool
+    stoppable: bool
+    captured: bool
+    commands: str
