@@ -33,11 +33,16 @@ def by_leaf(body: Body, members: Sequence[int], leaves: Leaves) -> list[list[int
     """The equations for each of these leaves; none where they are not those of the tree."""
     for parts in (_apart(body, members), _one_by_one(body, members)):
         if len(parts) == len(leaves) and all(
-            variable is None or variable in _taken_by(body, part)
+            _begins_alike(body, part, parts[0]) if variable is None else variable in _taken_by(body, part)
             for (_, variable), part in zip(leaves, parts, strict=True)
         ):
             return parts
     return []
+
+
+def _begins_alike(body: Body, part: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether both begin with the same operation: what is computed for a derivative alone is no other leaf."""
+    return operation_of(body, part[0]) == operation_of(body, other[0])
 
 
 def _one_by_one(body: Body, members: Sequence[int]) -> list[list[int]]:

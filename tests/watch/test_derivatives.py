@@ -710,3 +710,16 @@ def test_no_gradient_for_a_sum_whose_operand_only_the_backward_pass_uses_too(wat
     agrees(run["grad/k"], 2 * jnp.sin(x))
     with pytest.raises(KeyError, match="grad/h"):
         run["grad/h"]
+
+
+def test_a_leaf_that_nothing_uses_has_not_the_value_of_another(watched, agrees):
+    def loss(h):
+        d = jax.tree.map(lambda a, b: a + jnp.sin(b), {"l": h, "r": h}, {"l": h, "r": h * 2})
+        return (d["r"] * h).sum()
+
+    h = jnp.linspace(-1, 1, 6).reshape(2, 3)
+    run = watched(jax.jit(loss), h)
+    agrees(run["d['r']"], h + jnp.sin(h * 2))
+    run = watched(jax.jit(jax.value_and_grad(loss)), h)
+    with pytest.raises(KeyError, match="d"):
+        run["d['l']"]
