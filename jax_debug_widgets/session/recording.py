@@ -59,8 +59,8 @@ class Recording:
         if note:
             run.note(note)
         run.call_log.abandon_all(error)
-        run.returned(error)
         try:
+            run.returned(error)
             if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
         except KeyboardInterrupt:

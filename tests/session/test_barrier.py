@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.run import Run
 from tests.session.conftest import PATIENCE
 
 
@@ -140,6 +141,23 @@ def test_an_interrupt_ends_the_wait_and_nothing_else(ours, slow):
     assert run_now().barrier(PATIENCE)
     ours.run("f(2.)")
     assert len(run_now().events) == 4
+
+
+def test_an_interrupt_just_before_the_wait_ends_it_as_well(ours, slow, monkeypatch):
+    """The run already says that it waits."""
+    returned = Run.returned
+
+    def interrupted(run, error):
+        returned(run, error)
+        assert run.status().state == "waiting"
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Run, "returned", interrupted)
+    ours.ip.push({"slow": slow})
+    outcome = ours.run("%%jaxdebug\nslow.run(slow.x)\n3")
+    assert (outcome.error, outcome.value) == ("None", "3")
+    assert any("when the wait was interrupted" in note for note in run_now().status().notes)
+    assert current_session().active is None
 
 
 def test_an_interrupt_of_the_python_form_is_raised(slow):

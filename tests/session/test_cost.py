@@ -193,9 +193,15 @@ def several(x):
     return lax.while_loop(lambda i: i < 3, lambda i: (jax.debug.print("i {}", i), i + 1)[1], z)
 
 
+@pytest.fixture(scope="module")
+def cost_of_several():
+    """It compiles the program once without each of its calls."""
+    return jdw.cost(several, jnp.ones(32))
+
+
 @pytest.mark.behaviour("P10")
-def test_each_kind_has_its_row():
-    report = jdw.cost(several, jnp.ones(32))
+def test_each_kind_has_its_row(cost_of_several):
+    report = cost_of_several
     rows = [(site.function, site.kind, site.firings, site.per, site.removable) for site in report]
     assert rows == [
         ("same {}", "print", 1, "a call", True),
@@ -245,8 +251,8 @@ def test_after_the_timeout_single_calls_are_not_compiled_and_it_says_so():
 
 
 @pytest.mark.behaviour("P10")
-def test_it_is_a_table_in_text_html_and_pandas():
-    report = jdw.cost(several, jnp.ones(32))
+def test_it_is_a_table_in_text_html_and_pandas(cost_of_several):
+    report = cost_of_several
     text = repr(report)
     assert text.splitlines()[0].startswith(f"several: {len(report)} calls to the host; ")
     assert "nothing has run" in text
