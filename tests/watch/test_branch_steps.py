@@ -290,6 +290,7 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
             same(gradients[0], taken(gradients_of(program, x), every))
 
 
+@pytest.mark.filterwarnings("ignore:Numba cannot be used")
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
 def test_without_numba(program, every, watched, monkeypatch):
     monkeypatch.setattr(statistics, "native_target", lambda: None)
