@@ -21,7 +21,7 @@ from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.life import Life
 from jax_debug_widgets.session.naming import Choice, Untaken, choose, says_nothing
-from jax_debug_widgets.session.tables import Calls, events_frame, write_parquet
+from jax_debug_widgets.session.tables import Calls, Sites, events_frame, write_parquet
 from jax_debug_widgets.session.trace_prints import TracePrints
 from jax_debug_widgets.session.watched import WatchedValues
 from jax_debug_widgets.session.watched_value import WatchedValue
@@ -127,10 +127,10 @@ class Run:
         return self.box != UNCAPTURED
 
     @property
-    def sites(self) -> list[CallSite]:
-        """The call sites that have fired, in the order of their first event."""
+    def sites(self) -> Sites:
+        """The call sites that have fired, in the order of their first event; shown as a line a site."""
         self.collect()
-        return self.store.sites()
+        return Sites(self.store.sites(), self.store.seen_by_site())
 
     @property
     def calls(self) -> Calls:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets.events import Call, Column, Tap
+from jax_debug_widgets.events import Call, CallSite, Column, Tap, told_apart
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.frame import event_columns, named_values
 from jax_debug_widgets.store import Piece, Store
-from jax_debug_widgets.widgets.summary import call_line
+from jax_debug_widgets.widgets.summary import call_line, site_line
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -25,7 +25,7 @@ _EVENT = (
     "text", "values",
 )  # fmt: skip
 
-_SHOWN_CALLS = 20
+_SHOWN_CALLS, _SHOWN_SITES = 20, 100
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
 """Of a file, in memory at a time: rows, and bytes of values as they are kept; as doubles they take up to eight times that."""
@@ -54,6 +54,27 @@ class Calls(list[Call]):
         frame = _pandas("run.calls.to_pandas()").DataFrame(rows, columns=names)
         in_seconds = {name: frame.pop(name).astype(float) * 1e-9 for name in names if name.endswith("_ns")}
         return frame.assign(**{name.removesuffix("_ns"): column for name, column in in_seconds.items()})
+
+
+class Sites(list[CallSite]):
+    """The call sites of a run, in the order of their first event; `events`: site id -> how many of it have come."""
+
+    def __init__(self, sites: Iterable[CallSite], events: Mapping[int, int]) -> None:
+        super().__init__(sites)
+        self._events = events
+
+    def __repr__(self) -> str:
+        callers = told_apart(self)
+        shown = self[:_SHOWN_SITES]
+        lines = [
+            f"{site.id}  {site_line(site, self._events.get(site.id, 0), callers.get(site.id, ''))}" for site in shown
+        ]
+        left = f"… {plural(len(self) - len(lines), 'more site')}"
+        return "\n".join(lines + [left] * (len(lines) < len(self))) or "<no sites>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
+        """Of a list IPython would show its elements."""
+        printer.text(repr(self))
 
 
 def events_frame(store: Store) -> pd.DataFrame:

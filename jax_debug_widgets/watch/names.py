@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from jax_debug_widgets.watch.aliases import aliases, of_argument
 from jax_debug_widgets.watch.arguments import Argument, arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances, may_be_several
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.rounds import HandedOn
-from jax_debug_widgets.watch.source import Span, is_library
+from jax_debug_widgets.watch.source import Span, Statement, is_library
 from jax_debug_widgets.watch.takers import place_in_return
 from jax_debug_widgets.watch.trees import Trees
 
@@ -41,6 +42,7 @@ class Named:
       carried: whether it is what the iteration before has made.
       identity: of a value what tells it from every other of all programs, as far as JAX does not run one body several
         times; of a gradient that of the value that it is the gradient of, None where that is not known.
+      is_alias: whether its statement only names what another one has made.
     """
 
     variable: Any
@@ -55,6 +57,7 @@ class Named:
     stack: str
     carried: bool = False
     identity: Any = None
+    is_alias: bool = False
 
 
 def label_of(name: str, role: Role) -> str:
@@ -91,12 +94,19 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
         )
         for one in taken
     ]
+    # Calls may change what a module has that `flax.nnx.jit` gives them.
+    function = body.function if not body.around.given else None
+    found = [
+        each
+        for one in found
+        for each in (_with_aliases(one, of_argument(function, one.span, one.name)) if function else (one,))
+    ]
     own = _assignments(body, taken, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
-        found += [
-            _named(body, made[0], made[1], name, "value", one, _identity(body, made[0])) for name, made in one.values
-        ]
+        for name, (variable, number, _) in one.values:
+            value = _named(body, variable, number, name, "value", one, _identity(body, variable))
+            found += _with_aliases(value, one.statement)
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
     forward = body.forward
     there = _assignments(forward, list(arguments(forward, wanted)), wanted) if forward else []
@@ -108,6 +118,12 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
         ]
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
+
+
+def _with_aliases(one: Named, made: Statement) -> Iterator[Named]:
+    yield one
+    for name, statement in aliases(made, one.name):
+        yield replace(one, name=name, span=statement.span, carried=False, identity=None, is_alias=True)
 
 
 def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:

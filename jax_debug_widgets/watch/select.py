@@ -175,7 +175,7 @@ class Pattern:
             return one.span.line <= self._lines[1] and one.span.end_line >= self._lines[0]
         if not self._name:
             return True
-        return self._is_name(one) or ("/" in self._name and self._is_scope(one.stack))
+        return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
 
     def matches_value(self, one: Named) -> bool:
         """Whether this is a value asked for in any way, that is also by a regular expression for its primitive."""

@@ -38,7 +38,7 @@ _ROW = 1024
 _SCALES = 2.0**-126, 2.0**126
 """What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
 
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 
 SMALL = 1e-16
 """A square of this is still far from where float32 ends."""
@@ -162,15 +162,16 @@ def _in_float_bits(number: jax.Array) -> jax.Array:
 
 
 def as_float(array: jax.Array) -> jax.Array:
-    """float32 of the same shape; of complex numbers their magnitude."""
+    """float32 of the same shape; of complex numbers their magnitude. What it cannot hold is its largest or least."""
     is_infinite = None
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         array, is_infinite = jnp.abs(array), jnp.isinf(array)
     elif array.dtype == np.float64:
         is_infinite = jnp.isinf(array)
-    if is_infinite is not None:
-        array = jnp.where(is_infinite, array, _held(array))
-    return array.astype(jnp.float32)
+    held = array if is_infinite is None else jnp.where(is_infinite, array, _held(array))
+    if array.dtype == np.float64:  # Small, and not zero.
+        held = jnp.where((array != 0) & (jnp.abs(array) < LEAST), jnp.copysign(LEAST, array), held)
+    return held.astype(jnp.float32)
 
 
 def _held(number: jax.Array) -> jax.Array:

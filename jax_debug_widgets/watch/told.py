@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.watch.seen import Seen
 
 NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
+NOT_BY_THIS_NAME = "not watched by this name"
 NOT_COMPILED = "its function has not been traced for a compiled program here"
 UNJITTED = "computed outside any function, where nothing is compiled"
 WHILE_TRACING = "known while tracing: no array operation computes it"
@@ -44,9 +45,14 @@ class NamedPlace:
     why: str
     root: str = ""
 
+    @property
+    def is_watchable(self) -> bool:
+        """Whether it is not watched, and can be."""
+        return self.why.startswith((NOT_WATCHED, NOT_BY_THIS_NAME))
+
     def pattern(self, file: str) -> str:
         """By what the next run can watch it; empty where it is watched, and where asking for it would not help."""
-        if self.why != NOT_WATCHED:
+        if not self.is_watchable:
             return ""
         return f"{self.name}@{file}" if is_library(file) else self.name
 
@@ -83,14 +89,14 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
 def without_values(name: str, seen: Seen) -> str:
     """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name."""
     name = name.replace('"', "'")
-    found = next((place for place in _places_called(name, seen) if place.why != NOT_WATCHED), None)
+    found = next((place for place in _places_called(name, seen) if not place.is_watchable), None)
     return f"{name!r} (line {found.span.line}) has no values: {found.why}." if found else ""
 
 
 def why_unwatched(name: str, seen: Seen) -> str:
     """Why a run has no value of that name: it could be watched and was not asked for, or see `without_values`."""
     name = name.replace('"', "'")
-    found = next((place for place in _places_called(name, seen) if place.why == NOT_WATCHED), None)
+    found = next((place for place in _places_called(name, seen) if place.is_watchable), None)
     return f"{name!r} (line {found.span.line}) is {found.why}." if found else without_values(name, seen)
 
 
@@ -142,7 +148,7 @@ def _of_target(target: Target) -> Iterator[str]:
 
 def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, bool], seen: Seen) -> str:
     if values:
-        return "" if any(values.values()) else NOT_WATCHED
+        return "" if any(values.values()) else _why_not_taken(statement)
     function = statement.function
     if function is None:
         return UNJITTED
@@ -156,15 +162,24 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
     return (
         MINGLED
         if is_mingled
-        else _why_not_computed(statement.value, is_part=any(target.parts for target in statement.targets))
+        else _why_not_computed(statement.value, seen, is_tuple=any(target.parts for target in statement.targets))
     )
 
 
-def _why_not_computed(value: ast.expr, *, is_part: bool) -> str:
+def _why_not_taken(statement: Statement) -> str:
+    """With `--watch-all` a value has the name with which it is computed."""
+    is_alias = _is_alias(statement.value) and [target.is_plain for target in statement.targets] == [True]
+    name = ast.unparse(statement.value)
+    return f"{NOT_BY_THIS_NAME}: the same value as {name}; name either with --watch" if is_alias else NOT_WATCHED
+
+
+def _why_not_computed(value: ast.expr, seen: Seen, *, is_tuple: bool) -> str:
     if _makes_keys(value):
         return IS_KEY
     if _is_alias(value):
-        return f"{'a part of' if is_part else 'the same value as'} {ast.unparse(value)}"
+        name = ast.unparse(value)
+        how = f"; watch that (--watch {name})" if any(is_part(one, name) for one in seen.names) else ""
+        return f"{'a part of' if is_tuple else 'the same value as'} {name}{how}"
     return WHILE_TRACING if _is_static(value) else NOT_NEEDED
 
 

@@ -150,18 +150,18 @@ class ProgramWatcher:
         return Taken(reading.variables, reading.compute, self._capture.bundle_recorder(taps), holds)
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
-        candidates = every_value(body, named) if self._watch.ops else named
+        plain = [one for one in named if not one.is_alias or self._is_added(one)]
         self._seen.names.update(dict.fromkeys(one.name for one in named))
         for one in named:
             self._seen.places.setdefault((one.file, one.span, one.name), False)
         if self._watch.ops:
-            return candidates
+            return every_value(body, plain)
         if self._watch.everything:
             # What an iteration was given is what the one before has made: it is there already.
-            return [one for one in named if not (one.carried or one.name.startswith("_")) or self._is_added(one)]
-        chosen = [one for one in candidates if self._is_asked_for(one) or self._is_added(one)]
+            return [one for one in plain if not (one.carried or one.name.startswith("_")) or self._is_added(one)]
+        chosen = [one for one in named if self._is_asked_for(one) or self._is_added(one)]
         left = [one for one in self._patterns if one not in self._names]
-        for one in every_value(body, named) if left else ():
+        for one in every_value(body, plain) if left else ():
             self._seen.primitives[one.primitive] = None
             self._seen.scopes.update({scope: None} if (scope := scope_of(one.stack)) else {})
             if one not in chosen and any(pattern.matches_value(one) for pattern in left):

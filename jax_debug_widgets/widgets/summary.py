@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_debug_widgets.events import Barrier, Call, Status, told_apart
+from jax_debug_widgets.events import Barrier, Call, CallSite, Status, told_apart
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
@@ -27,16 +27,10 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         parts.append(f"  first NaN or infinite: {snapshot.first_nonfinite}")
     callers = told_apart(snapshot.sites)
     for site in snapshot.sites[:_SITES]:
-        stream = "ordered" if site.ordered else "unordered"
-        phase = "" if site.phase == "forward" else f", {site.phase}"
         odd = f", {snapshot.nonfinite[site.id]}" if site.id in snapshot.nonfinite else ""
         dropped = snapshot.status.dropped_by_site.get(site.id)
         odd += f", the oldest {dropped} dropped" if dropped else ""
-        caller = callers.get(site.id)
-        name = f"{site.label} · {caller}" if caller else site.label
-        parts.append(
-            f"  {site.where}  {name}  {plural(snapshot.counts.get(site.id, 0), 'event')} ({stream} {site.kind}{phase}){odd}"
-        )
+        parts.append(f"  {site_line(site, snapshot.counts.get(site.id, 0), callers.get(site.id, ''))}{odd}")
     if len(snapshot.sites) > _SITES:
         parts.append(f"  … and {plural(len(snapshot.sites) - _SITES, 'more site')}: `run.sites` has all")
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
@@ -48,6 +42,14 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
             parts.append(f"  last {name}:")
             parts += [f"    {_line(line)}" for line in stream[-lines:]]
     return "\n".join(parts)
+
+
+def site_line(site: CallSite, events: int, caller: str) -> str:
+    """One line: place, name, how many events, kind; `caller` is what tells it from others of its name, see `told_apart`."""
+    name = f"{site.label} · {caller}" if caller else site.label
+    stream = "ordered" if site.ordered else "unordered"
+    phase = "" if site.phase == "forward" else f", {site.phase}"
+    return f"{site.where}  {name}  {plural(events, 'event')} ({stream} {site.kind}{phase})"
 
 
 def headline(status: Status) -> str:

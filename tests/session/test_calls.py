@@ -52,6 +52,23 @@ def test_calls_are_shown_as_lines_the_newest_of_many():
     assert lines[0].startswith("3  f: cached · ran ") and lines[-1].endswith("drained, 1 event")
 
 
+def test_sites_are_shown_as_lines_the_first_of_many():
+    def many(x):
+        for number in range(103):
+            jax.debug.print(f"{number} {{}}", x)
+
+    with jdw.capture() as run:
+        assert repr(run.sites) == "<no sites>"
+        jax.lax.scan(lambda c, v: (c, fresh()(v)), 0.0, jnp.arange(3.0))
+        (line,) = repr(run.sites).splitlines()
+        (site,) = run.sites
+        assert line == f"{site.id}  {site.where}  x  3 events (unordered print)"
+        jax.jit(many)(1.0)
+    *lines, left = repr(run.sites).splitlines()
+    assert left == "… 4 more sites" and len(lines) == 100 and lines[0] == line
+    assert [one.id for one in run.sites] == [one.id for one in run.store.sites()]
+
+
 def test_a_first_call_was_traced_lowered_and_compiled(ours):
     ours.ip.push({"h": fresh()})
     (first,) = calls_of(ours, "h(1.)")

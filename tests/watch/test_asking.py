@@ -40,7 +40,7 @@ def run_of(watch=None):
 @pytest.mark.parametrize(("name", "why"), [
     ("doubled", "'doubled' (test_asking.py:25) is watched and has no values: it has not been computed (a branch that was not"),
     ("size", "'size' (line 19) has no values: known while tracing: no array operation computes it"),
-    ("alias", "'alias' (line 20) has no values: the same value as x"),
+    ("alias", "'alias' (line 20) is not watched by this name: the same value as x; name either with --watch"),
     ("own", "'own' (line 21) has no values: a PRNG key: there are no numbers in it"),
     ("hiden", "'hiden' is not watched in this run; there are hidden"),
 ])  # fmt: skip

@@ -566,8 +566,8 @@ def test_of_several_that_are_not_to_be_found_there_is_one_list_of_what_there_is(
     ("name", "why"),
     [
         ("width", "known while tracing: no array operation computes it"),
-        ("same", "the same value as x"),
-        ("others", "a part of rows"),
+        ("same", "the same value as x; watch that (--watch x)"),
+        ("others", "a part of rows; watch that (--watch rows)"),
         ("keys", "a PRNG key: there are no numbers in it"),
     ],
 )
@@ -575,7 +575,8 @@ def test_of_a_name_in_the_source_that_has_no_values_the_reason_is_told(name, why
     @jax.jit
     def f(x, key):
         width = x.shape[0]
-        same = x
+        for _ in range(2):
+            same = x
         rows = [x * 2, x * 3]
         _first, *others = rows
         _key, *keys = jax.random.split(key, 3)
@@ -585,7 +586,9 @@ def test_of_a_name_in_the_source_that_has_no_values_the_reason_is_told(name, why
         f(X, jax.random.key(0))
     missing, told = run.status().notes
     assert missing.startswith("Nothing to watch is called 'nosuch'")
-    line = f.__wrapped__.__code__.co_firstlineno + 1 + ["width", "same", "rows", "others", "keys"].index(name) + 1
+    line = (
+        f.__wrapped__.__code__.co_firstlineno + 1 + ["width", "for", "same", "rows", "others", "keys"].index(name) + 1
+    )
     assert told == f"{name!r} (line {line}) has no values: {why}."
 
 

@@ -149,6 +149,19 @@ def test_what_only_float64_can_hold_is_not_infinite(watched):
         assert tuple(run[name][kind][0] for kind in ("posinf", "neginf", "zeros")) == counts
 
 
+@pytest.mark.parametrize("is_native", [True, False])
+def test_zeros_are_what_is_zero_in_its_own_type(monkeypatch, is_native):
+    if not is_native:
+        monkeypatch.setattr(statistics, "native_target", lambda: None)
+    with jax.enable_x64(True):
+        real = np.array([1e-300, 0.0, -0.0, -1e-300, 1e-305, 1e-40, 1.0, np.nan])
+        arrays = [real, real[:6], real[:4] * 1j, real[-4:]]
+        table = np.asarray(jax.jit(lambda *each: stacked(each))(*map(jnp.asarray, arrays)))
+    told = table[:, STATISTICS.index("zeros")].tolist()
+    assert told == [np.count_nonzero(array == 0) for array in arrays]
+    assert table[1, STATISTICS.index("min")] < 0 < table[1, STATISTICS.index("max")] < 1e-37
+
+
 @pytest.mark.parametrize("long", [False, True], ids=["handed over", "in a loop"])
 def test_numbers_that_count_are_told_to_the_last_digit(watched, long):
     @jax.jit

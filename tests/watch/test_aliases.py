@@ -1,0 +1,174 @@
+"""What only names what is there, `accept = info.acceptance_rate`, is watched by that name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jax_debug_widgets.watch import named_places
+
+X = jnp.arange(3.0)
+
+
+class Info(NamedTuple):
+    rate: jax.Array
+    energy: jax.Array
+
+
+class State(NamedTuple):
+    position: dict[str, jax.Array]
+    logdensity: jax.Array
+
+
+def kernel(key, state):
+    moved = {"w": state.position["w"] + jax.random.normal(key, X.shape)}
+    energy = (moved["w"] ** 2).sum()
+    return State(moved, -energy), Info(jnp.exp(-jnp.abs(energy + state.logdensity)), energy)
+
+
+@jax.jit
+def sample(key, w):
+    def one_step(state, key):
+        before = state.position
+        state, info = kernel(key, state)
+        accept = info.rate
+        return state, (accept, before["w"].sum() + info.energy)
+
+    return lax.scan(one_step, State({"w": w}, -(w**2).sum()), jax.random.split(key, 5))
+
+
+def test_of_what_a_library_returns_a_name_tells_the_same_value(watched):
+    run = watched(sample, jax.random.key(0), X, watch="accept,before")
+    assert list(run.values) == ["before['w']", "accept"] and not run.status().notes
+    state, (accept, _) = run.result
+    np.testing.assert_allclose(run["accept"]["value"], accept, rtol=1e-6)
+    assert run["accept"].site.source == "accept = info.rate"
+    np.testing.assert_allclose(run["before['w']"]["min"][0], 0)
+    assert len(run["before['w']"].steps) == 5 and not np.isclose(
+        run["before['w']"]["mean"][-1], state.position["w"].mean()
+    )
+
+
+def test_by_either_name_or_both(watched):
+    both = watched(sample, jax.random.key(0), X, watch="info.rate,accept")
+    np.testing.assert_array_equal(both["info.rate"]["value"], both["accept"]["value"])
+    assert "accept" not in watched(sample, jax.random.key(0), X, watch="info.rate").values
+
+
+def test_what_is_watched_by_itself_is_not_watched_twice(watched):
+    run = watched(sample, jax.random.key(0), X)
+    assert "info.rate" in run and "accept" not in run and not {"before", "before['w']"} & set(run)
+    assert "accept" not in watched(sample, jax.random.key(0), X, watch=None, ops=True)
+    with pytest.raises(
+        KeyError, match=r"'accept' \(line \d+\) is not watched by this name: the same value as info.rate"
+    ):
+        run["accept"]
+    _, places = named_places(__file__, run.watch_seen())
+    (place,) = (one for one in places if one.name == "accept" and "the same value" in one.why)
+    assert place.pattern(__file__) == "accept"  # The Source view offers it.
+
+
+def test_a_condition_may_ask_for_it(watched):
+    run = watched(sample, jax.random.key(0), X, watch="info.energy", when="accept < 0.5")
+    held = np.asarray(run.result[1][0]) < 0.5
+    assert list(run["info.energy"].steps) == np.flatnonzero(held).tolist() and held.sum() > 0
+
+
+@jax.jit
+def careful(x, fast):
+    first = x * 2
+    early = first
+    for other in (first, x):
+        in_loop = other
+    if x.ndim > 1:
+        in_branch = first
+        return in_branch
+    parts = {"a": first, "b": x + 1}
+    kept = parts["a"]
+    parts["a"] = x * 7
+    changed = parts["a"]
+    parts.update(b=x * 9)
+    updated = parts["b"]
+    first = x * 3
+    late = first
+    return early + in_loop + kept + changed + updated + late + fast
+
+
+CAREFUL = inspect.getsource(careful.__wrapped__)
+
+
+@pytest.mark.parametrize(("name", "times"), [("early", 2), ("late", 3)])
+def test_it_is_what_was_assigned_last_before_it(watched, agrees, name, times):
+    agrees(watched(careful, X, X, watch=name)[name], X * times)
+
+
+@pytest.mark.parametrize("name", ["in_loop", "in_branch", "changed", "updated"])
+def test_where_it_may_be_another_or_not_run_it_is_not_told(watched, name):
+    assert name in CAREFUL
+    run = watched(careful, X, X, watch=name)
+    told = [run[name]] if name in run else []
+    assert not told or told[0]["max"][0] == {"changed": 14, "updated": 18}.get(name)
+
+
+def test_where_it_cannot_be_watched_its_note_says_what_to_watch(watched):
+    (note,) = watched(careful, X, X, watch="in_branch").status().notes
+    assert note.endswith("has no values: the same value as first; watch that (--watch first).")
+    assert "first" in "\n".join(watched(careful, X, X, watch="first").values)
+
+
+def test_it_has_no_gradient_of_its_own(watched):
+    def loss(w):
+        hidden = jnp.tanh(w)
+        same = hidden
+        return (same * hidden).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X, watch="same,hidden")
+    np.testing.assert_allclose(run["same"]["mean"], run["hidden"]["mean"])
+    np.testing.assert_allclose(run["hidden"].gradient["mean"], 2 * run["hidden"]["mean"], rtol=1e-6)
+    assert "grad/same" not in run
+
+
+def test_of_an_argument_and_in_a_function_that_is_inlined(watched, agrees):
+    def layer(params, x):
+        w = params["w"]
+        h = x @ w
+        out = h
+        return out
+
+    @jax.jit
+    def f(params, x):
+        kernel_of = params["w"]
+        return layer(params, x) + kernel_of.sum()
+
+    w = jnp.arange(6.0).reshape(3, 2)
+    run = watched(f, {"w": w}, X, watch="kernel_of,out")
+    agrees(run["kernel_of"], w)
+    agrees(run["out"], X @ w)
+
+
+def test_what_calls_may_change_has_its_own_name_alone(watched):
+    nnx = pytest.importorskip("flax.nnx")
+
+    class Model(nnx.Module):
+        def __init__(self):
+            self.mean = nnx.Variable(X)
+
+    def bump(model):
+        model.mean[...] = model.mean[...] + 1
+
+    @nnx.jit
+    def step(model, x):
+        bump(model)
+        mean = model.mean
+        return mean[...] * x
+
+    run = watched(step, Model(), X, watch="mean,model")
+    assert [name for name in run.values if name.startswith("model")] and not any(
+        name.startswith("mean") for name in run.values
+    )
