@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+T = TypeVar("T")
+
 _EVENT = (
     "seq", "time", "kind", "ordered", "where", "label", "occurrence", "step", "lane", "device", "phantom", "phase", "call",
     "text", "values",
@@ -31,17 +33,20 @@ _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
 """Of a file, in memory at a time: rows, and bytes of values as they are kept; as doubles they take up to eight times that."""
 
 
-class Calls(list[Call]):
+class _Lines(list[T]):
+    """A list that is shown as its `repr`, of which IPython would show the elements."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
+        printer.text(repr(self))
+
+
+class Calls(_Lines[Call]):
     """Calls of compiled functions, in the order in which they began."""
 
     def __repr__(self) -> str:
         lines = [f"{call.id}  {call_line(call)}" for call in self[-_SHOWN_CALLS:]]
         left = f"… {plural(len(self) - len(lines), 'earlier call')}" if len(lines) < len(self) else ""
         return "\n".join([left] * bool(left) + lines) or "<no calls>"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
-        """Of a list IPython would show its elements."""
-        printer.text(repr(self))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a call, with the fields of `Call` as columns; times in seconds since the run started.
@@ -56,7 +61,7 @@ class Calls(list[Call]):
         return frame.assign(**{name.removesuffix("_ns"): column for name, column in in_seconds.items()})
 
 
-class Sites(list[CallSite]):
+class Sites(_Lines[CallSite]):
     """The call sites of a run, in the order of their first event; `events`: site id -> how many of it have come."""
 
     def __init__(self, sites: Iterable[CallSite], events: Mapping[int, int]) -> None:
@@ -71,10 +76,6 @@ class Sites(list[CallSite]):
         ]
         left = f"… {plural(len(self) - len(lines), 'more site')}"
         return "\n".join(lines + [left] * (len(lines) < len(self))) or "<no sites>"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
-        """Of a list IPython would show its elements."""
-        printer.text(repr(self))
 
 
 def events_frame(store: Store) -> pd.DataFrame:
