@@ -12,6 +12,7 @@ product and a sum.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -75,11 +76,12 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
 
     Without those that are in memory themselves: they need not be made again.
     """
-    in_memory = _in_memory(jaxpr)
+    folded = folded_transposes(jaxpr)
+    in_memory = _in_memory(jaxpr, folded)
     made: dict[Any, Step] = {}
     shown: dict[Any, Operand] = {}
     for equation in jaxpr.eqns:
-        _show(equation, shown)
+        _show(equation, shown, folded)
         if not _can_do(equation) or equation.outvars[0] in in_memory:
             continue
         operands = [replace(_shown(one, shown), repeated=_repeats(one, equation)) for one in equation.invars]
@@ -94,16 +96,32 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
     return made
 
 
-def _in_memory(jaxpr: Any) -> set[Any]:
+def folded_transposes(jaxpr: Any) -> dict[Any, Any]:
+    """Matrix product -> its transpose, where nothing else uses it: XLA multiplies the other way round and writes that.
+
+    JAX has the gradient of each weight so. Who reads the product itself makes XLA write both, and transpose by a kernel.
+    """
+    uses = Counter(id(atom) for equation in jaxpr.eqns for atom in equation.invars)
+    uses.update(id(atom) for atom in jaxpr.outvars)
+    products = {one.outvars[0] for one in jaxpr.eqns if one.primitive.name == "dot_general"}
+    return {
+        equation.invars[0]: equation.outvars[0]
+        for equation in jaxpr.eqns
+        if equation.primitive.name == "transpose" and equation.params["permutation"] == (1, 0)
+        if equation.invars[0] in products and uses[id(equation.invars[0])] == 1
+    }
+
+
+def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:
     """The variables that XLA writes, whoever reads them."""
     shown: dict[Any, Operand] = {}
 
     def origins(atoms: Iterable[Any]) -> set[Any]:
         return {one.origin for one in (_shown(atom, shown) for atom in atoms) if one.is_variable}
 
-    written = {*jaxpr.invars, *jaxpr.constvars}
+    written = {*jaxpr.invars, *jaxpr.constvars, *folded.values()}
     for equation in jaxpr.eqns:
-        _show(equation, shown)
+        _show(equation, shown, folded)
         name = equation.primitive.name
         written.update(equation.outvars if name in _WRITTEN else (), origins(equation.invars) if name in _READ else ())
         if _can_do(equation):  # What is broadcast is small: to write it costs little.
@@ -111,9 +129,9 @@ def _in_memory(jaxpr: Any) -> set[Any]:
     return written | origins(jaxpr.outvars)
 
 
-def _show(equation: Any, shown: dict[Any, Operand]) -> None:
+def _show(equation: Any, shown: dict[Any, Operand], folded: Mapping[Any, Any]) -> None:
     """Note what the result of an equation shows of another variable, if it does no more."""
-    if shows_all(equation):
+    if shows_all(equation) and equation.outvars[0] not in folded.values():
         operand = _shown(equation.invars[0], shown)
         if equation.primitive.name == "transpose":
             turned = equation.params["permutation"], equation.invars[0].aval.shape

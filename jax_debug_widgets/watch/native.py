@@ -51,9 +51,10 @@ _STATISTICS = len(STATISTICS)
 _FIRST_SOURCE = 2
 """Before the numbers and the sources of a chain come its code and its size."""
 
-_PART_WORK, _MOST_PARTS = 1 << 18, 16
-"""Operations on single elements that are worth a thread, some 40 µs: to wake one takes 10. And of how many parts a job is at
-most. How many threads there are does not matter: with it the last bit of a sum would change."""
+_PART_WORK, _MOST_PARTS = 1 << 15, 16
+"""Operations on single elements that are worth a thread: some 5 µs, less than it takes to wake one, but XLA's are often awake
+still, and stay so. And of how many parts a job is at most. How many threads there are does not matter: with it the last bit of
+a sum would change."""
 
 _LOAD, _SPREAD, _FILL = map(OPERATIONS.index, (LOAD, SPREAD, FILL))
 _ADD, _SUB, _MUL, _DIV, _MAX, _MIN, _SQRT = map(OPERATIONS.index, ("add", "sub", "mul", "div", "max", "min", "sqrt"))

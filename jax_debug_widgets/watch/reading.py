@@ -52,7 +52,7 @@ class Reading:
 def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int) -> Reading:
     """How to have these variables of a body, each with its lanes."""
     if not watch.values:
-        origin = origins(jaxpr.eqns)
+        origin = origins(jaxpr)
         values = [one if axes else origin.get(one, one) for one, axes in zip(values, lanes, strict=True)]
     # A chain makes statistics and nothing else, of the elements that one device has.
     is_plain = not (watch.values or watch.histograms) and replicas == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.native import computed_natively, importable
 from jax_debug_widgets.watch.chain import Chain
-from jax_debug_widgets.watch.chaining import shows_all
+from jax_debug_widgets.watch.chaining import folded_transposes, shows_all
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
 """Of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts."""
@@ -49,16 +49,17 @@ def names_of(aval: Any) -> tuple[str, ...]:
     return SCALAR if aval.size == 1 else STATISTICS
 
 
-def origins(equations: Iterable[Any]) -> dict[Any, Any]:
-    """Result -> another variable of the body with the same statistics, which it only shows in another way.
+def origins(jaxpr: Any) -> dict[Any, Any]:
+    """Variable -> another one of the body with the same statistics, which XLA writes rather than this one.
 
-    XLA may never make the transposed gradient of a weight that the source names, and to read it would make it do so.
+    What only shows another in another way XLA may never make, and to read it would make it do so.
     """
-    found: dict[Any, Any] = {}
-    for equation in equations:
+    folded = folded_transposes(jaxpr)
+    found = dict(folded)
+    for equation in jaxpr.eqns:
         if shows_all(equation) or equation.primitive.name == "rev" or _only_widens(equation):
             (operand,), (result,) = equation.invars, equation.outvars
-            if not isinstance(operand, jax_core.Literal):
+            if not isinstance(operand, jax_core.Literal) and operand not in folded:
                 found[result] = found.get(operand, operand)
     return found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import re
+from collections import Counter
 from functools import partial
 
 import jax
@@ -228,3 +230,24 @@ def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_th
     assert statistics.CHAIN in text
     jax.tree.map(np.testing.assert_array_equal, plain, watched)
     assert len(run.watched) > 100
+
+
+def test_the_gradients_of_weights_are_read_as_xla_writes_them():
+    """It multiplies the other way round, where only the transposed product is used; else it would transpose by a kernel."""
+    keys = jax.random.split(jax.random.key(0), 4)
+    params, x = [jax.random.normal(key, (64, 64)) / 8 for key in keys[1:]], jax.random.normal(keys[0], (128, 64))
+    train = jax.jit(trained(forward, 5))
+    arguments = params, x, jnp.sin(x)
+
+    def kernels():
+        lines = train.lower(*arguments).compile().as_text().splitlines()
+        return Counter(found[1] for line in lines if (found := re.search(r" (dot|transpose|copy)\(", line)))
+
+    plain = kernels()
+    with jdw.capture(watch="gradients") as run:
+        watched = kernels()
+        train(*arguments)
+    assert plain["dot"] and watched == plain
+    gradients = jax.grad(lambda params: ((forward(params, x) - jnp.sin(x)) ** 2).mean())(params)
+    for number, gradient in enumerate(gradients):
+        np.testing.assert_allclose(run[f"gradients[{number}]"]["l2"][0], np.linalg.norm(gradient), rtol=1e-5)
