@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -38,6 +39,9 @@ __all__ = [
     "verify",
 ]
 
+if "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
+    import jax_debug_widgets._jax.context  # noqa: F401
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -65,7 +69,8 @@ def capture(
 ) -> AbstractContextManager[Run]:
     """Capture what `jax.debug.print`, `.log` and `.callback` say in the body of a `with`, and values by their names.
 
-    Functions called in the body are traced once more, with our hooks; outside it their own executables run untouched.
+    Functions called in the body that say something, or are watched, are compiled once more, with our hooks; outside it their
+    own executables run untouched. What says nothing runs as it was compiled before.
     It is of the thread that enters it. A capture inside a capture takes what fires until it ends.
 
     ```python
@@ -162,9 +167,14 @@ def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: i
     Raises:
       TypeError: `when` is not one boolean.
     """
-    from jax_debug_widgets._jax.hooks import is_capturing, leaves_out_debugging
+    from jax_debug_widgets._jax.context import is_capturing, leaves_out_debugging
 
-    if not is_capturing() or leaves_out_debugging():
+    if not is_capturing():
+        from jax_debug_widgets._jax.untouched import leave_out_breakpoint
+
+        leave_out_breakpoint()
+        return x
+    if leaves_out_debugging():
         return x
     from jax_debug_widgets._jax.stop import stop_here
 

@@ -20,6 +20,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, untapped
+from jax_debug_widgets._jax.context import uncached
 from jax_debug_widgets._jax.describe import describe_callback
 from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame
@@ -29,7 +30,6 @@ from jax_debug_widgets._jax.inventory import (
     jitted,
     lowering_seen,
     parts_handed_over,
-    uncached,
 )
 from jax_debug_widgets._jax.kernels import Kernels, kernels_of
 from jax_debug_widgets._jax.program import DESCRIBE

@@ -7,6 +7,8 @@ import importlib
 
 import jax
 
+from jax_debug_widgets._jax import versions
+
 _NEEDED = {
     "capturing jax.debug.print and jax.debug.callback": (
         "jax._src.debugging.debug_print_p",
@@ -113,6 +115,13 @@ _NEEDED = {
         "jax._src.sharding_impls.UnspecifiedValue",
         "jax._src.util.weakref_lru_cache",
     ),
+    "leaving what says nothing as it was compiled before": (
+        "jax._src.pjit._infer_params",
+        "jax._src.pjit._pjit_call_impl_python",
+        "jax._src.dispatch.xla_primitive_callable",
+        "jax._src.traceback_util.register_exclusion",
+        f"jax._src.pjit.{versions.TRACE_FOR_JIT}",
+    ),
     "what loops say without a call of Python": (
         "jax._src.sharding_impls.ShardingContext",
         "jax._src.interpreters.mlir.ir_constant",
@@ -189,4 +198,5 @@ CALLS = "the life of calls and the effects barrier"
 WAITS = "showing where the program waits"
 COST = "saying what debugging calls cost"
 HANDOVER = "captured prints without a call of the host"
+UNTOUCHED = "leaving what says nothing as it was compiled before"
 RINGS = "what loops say without a call of Python"

@@ -20,8 +20,8 @@ from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.backlog import Backlog, Handed
+from jax_debug_widgets._jax.context import captured_settings, capturing
 from jax_debug_widgets._jax.equation import Equation, Recorders
-from jax_debug_widgets._jax.hooks import captured_settings, capturing
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.straight import Teller, Told, is_quick, is_straight, with_results, without_unused
 from jax_debug_widgets._jax.watching import WatchHooks

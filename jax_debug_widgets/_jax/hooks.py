@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,7 +22,8 @@ from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
-from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Settings, Tapper, on_host
+from jax_debug_widgets._jax.context import captured_settings, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
 from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.phantoms import batch_cond, batch_while
@@ -34,36 +34,8 @@ from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
 from jax_debug_widgets._jax.watch_tap import recorders_in
 
-_settings = jax.make_user_context(None)
-"""What the current thread captures, None for nothing. Equal settings share executables."""
-
 _ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callback")
 """The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
-
-
-def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
-    """A context in which the current thread's programs are compiled with taps.
-
-    Args:
-      settings: None for no taps; part of the key of JAX's caches, so equal values run the same executables.
-    """
-    return _settings(settings)
-
-
-def leaves_out_debugging() -> bool:
-    """Whether the current thread's programs are compiled without what they say through `jax.debug`."""
-    settings: Settings | None = _settings.value
-    return settings is not None and not settings.debug
-
-
-def captured_settings() -> Any:
-    """What the current thread captures, None for nothing."""
-    return _settings.value
-
-
-def is_capturing() -> bool:
-    """Whether the current thread is inside `capturing`."""
-    return _settings.value is not None
 
 
 class Hooks(Replacing):
@@ -105,7 +77,7 @@ class Hooks(Replacing):
         own: list[Any] = []
 
         def make_recorder(equation: Equation) -> Recorder:
-            own.append(self._tapper(equation, _settings.value))
+            own.append(self._tapper(equation, captured_settings()))
             return own[-1]
 
         try:
@@ -176,7 +148,7 @@ class Hooks(Replacing):
         arrays = [np.asarray(operand) for operand in operands]
         current = source_info_util.current()
         equation = describe_stop(params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
-        given = self._tapper(equation, _settings.value)(*arrays)
+        given = self._tapper(equation, captured_settings())(*arrays)
         before = zip(arrays[spec.going_on], operands[spec.going_on], given, strict=True)
         return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
 
@@ -211,7 +183,7 @@ class Hooks(Replacing):
             in_python=bool(around),
         ).with_types(types)
         there = () if guard is None else (np.asarray(guard.operand),)
-        self._tapper(equation, _settings.value)(*arrays, *there, *iterations, *block.coordinates)
+        self._tapper(equation, captured_settings())(*arrays, *there, *iterations, *block.coordinates)
         return []
 
 

@@ -6,7 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any
@@ -17,6 +17,7 @@ from jax._src.interpreters import mlir
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, untapped
+from jax_debug_widgets._jax.context import uncached
 from jax_debug_widgets._jax.equation import Equation, Lanes
 from jax_debug_widgets._jax.frames import Frame, callers_of, frame_of
 from jax_debug_widgets._jax.place import Place, device_names
@@ -33,8 +34,6 @@ _PARTITIONED_CALL = re.compile(
 """The same of a call that each device makes with its part (`partitioned=True`), with the types that it hands over."""
 
 _SHAPE = re.compile(r"\w+\[([\d,]*)\]")
-
-_surveying = jax.make_user_context(None)
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,6 @@ def parts_handed_over(text: str, frames: Sequence[Frame]) -> dict[Frame, list[tu
         shapes = tuple(tuple(map(int, filter(None, sizes.split(",")))) for sizes in _SHAPE.findall(types))
         parts.setdefault(frames[int(index)], []).append(shapes)
     return parts
-
-
-def uncached() -> AbstractContextManager[Any]:
-    """Trace and lower as if JAX had no such program in its caches: a cached one is not lowered again."""
-    return _surveying(object())
 
 
 def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:

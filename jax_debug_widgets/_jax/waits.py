@@ -12,7 +12,7 @@ from jax._src.array import ArrayImpl
 from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.hooks import is_capturing
+from jax_debug_widgets._jax.context import is_capturing
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 
 Wait = Literal["effects_barrier", "block_until_ready"]

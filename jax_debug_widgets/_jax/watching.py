@@ -179,7 +179,7 @@ class _Pass:
           replicas: how many devices it runs on.
           forward: of a backward pass the program of the forward pass and its place.
         """
-        self._is_jaxs_own = _is_jaxs(program.jaxpr)
+        self._is_jaxs_own = is_jaxs(program.jaxpr)
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
@@ -208,7 +208,7 @@ class _Pass:
         sampled = self._sampled_by_switch(place, around)
         if place.numbers_tell and not (sampled or self._watcher.conditional()):
             place = replace(place, counters=())
-        taken = None if self._is_jaxs_own and _is_jaxs(jaxpr) else self._watcher.body(jaxpr, place, around)
+        taken = None if self._is_jaxs_own and is_jaxs(jaxpr) else self._watcher.body(jaxpr, place, around)
         if taken is not None:
             equations += tap_equations(taken, jaxpr, place, sampled)
         elif len(equations) == len(jaxpr.eqns) and all(map(operator.is_, equations, jaxpr.eqns)):
@@ -298,7 +298,7 @@ def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) ->
     return close_over(equation, outer)
 
 
-def _is_jaxs(jaxpr: core.Jaxpr) -> bool:
+def is_jaxs(jaxpr: core.Jaxpr) -> bool:
     """Whether a body is of a function of JAX's own.
 
     An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets._jax.hooks import is_capturing
+from jax_debug_widgets._jax.context import is_capturing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

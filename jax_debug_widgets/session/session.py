@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from jax_debug_widgets._jax import dispatch, features
-from jax_debug_widgets._jax.hooks import is_capturing
+from jax_debug_widgets._jax.context import is_capturing
 from jax_debug_widgets._jax.silence import without_prints
 from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.tracing import tracing_now

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
+from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.handover import HandoverHooks
-from jax_debug_widgets._jax.hooks import Hooks, captured_settings, capturing, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.hooks import Hooks
 from jax_debug_widgets._jax.lanes import LaneHooks
 from jax_debug_widgets._jax.names import function_of
+from jax_debug_widgets._jax.untouched import UntouchedHooks
 from jax_debug_widgets._jax.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
 from jax_debug_widgets.events.errors import error_line
@@ -108,6 +110,7 @@ class Capture:
             watch_hooks,
             self.lanes,
             self.handover,
+            UntouchedHooks(),
         )
 
     def box(self, number: int) -> Box:
