@@ -7,8 +7,6 @@ import importlib
 
 import jax
 
-from jax_debug_widgets._jax import versions
-
 _NEEDED = {
     "capturing jax.debug.print and jax.debug.callback": (
         "jax._src.debugging.debug_print_p",
@@ -116,11 +114,10 @@ _NEEDED = {
         "jax._src.util.weakref_lru_cache",
     ),
     "leaving what says nothing as it was compiled before": (
-        "jax._src.pjit._infer_params",
-        "jax._src.pjit._pjit_call_impl_python",
+        "jax._src.pjit._infer_params_cached",
+        "jax._src.pjit.PjitParams",
+        "jax._src.pjit._resolve_and_lower",
         "jax._src.dispatch.xla_primitive_callable",
-        "jax._src.traceback_util.register_exclusion",
-        f"jax._src.pjit.{versions.TRACE_FOR_JIT}",
     ),
     "what loops say without a call of Python": (
         "jax._src.sharding_impls.ShardingContext",

@@ -125,6 +125,13 @@ class HandoverHooks(Replacing):
         whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), said)
         return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), (), *others)
 
+    def gives_away(self) -> None:
+        """A program is there to which arguments are given away."""
+        if not self._are_given_away:
+            self._are_given_away = True
+            if self._is_fast_with_effects:
+                self.hold()
+
     def hold(self) -> None:
         """Somebody wants to hold programs: they are to come by here from their next call on. From any thread."""
         if self._is_fast:
@@ -155,10 +162,8 @@ class HandoverHooks(Replacing):
         as_ever = partial(
             theirs, program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
         )
-        if any(donated) and not self._are_given_away:
-            self._are_given_away = True
-            if self._is_fast_with_effects:
-                self.hold()
+        if any(donated):
+            self.gives_away()
         told = self._told(program, f"{api_name}({name})", options)
         if told is None or _would_take(told, program, donated):
             return as_ever()

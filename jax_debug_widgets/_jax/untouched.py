@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial, wraps
+from collections.abc import Callable
 from typing import Any
 
-from jax._src import core, dispatch, pjit, traceback_util
+from jax._src import core, dispatch, pjit
 
-from jax_debug_widgets._jax import features, versions
+from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing
 from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.watching import is_jaxs
-
-traceback_util.register_exclusion(__file__)  # What a traced function raises goes up through here.
 
 _left_out = threading.Event()
 """Whether a program was traced that would have had a breakpoint of ours in a capture."""
@@ -36,61 +32,45 @@ def leave_out_breakpoint() -> None:
         _left_out.set()
 
 
-class _NotTracedError(Exception):
-    """JAX would have to trace it."""
-
-
 class UntouchedHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap."""
 
-    def __init__(self) -> None:
+    def __init__(self, gives_away: Callable[[], None]) -> None:
+        """Make them.
+
+        Args:
+          gives_away: called where arguments are given away to a program that is left as it was.
+        """
         super().__init__()
-        self._here = threading.local()
+        self._gives_away = gives_away
         self._untouched: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.UNTOUCHED):
-            replace.attribute(pjit, "_infer_params", self._infer)
-            replace.attribute(pjit, versions.TRACE_FOR_JIT, self._trace)
-            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
-            # It is a cache, with methods.
-            replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=_with_methods)
+            replace.attribute(pjit, "_infer_params_cached", self._known, wrap=_Cache)
+            replace.attribute(pjit, "_resolve_and_lower", self._lower)
+            replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=_Cache)
 
-    def _infer(self, theirs: Callable[..., Any], *args: Any) -> Any:
-        """Trace a function, or find what is known of it: of a jitted one all that a call needs to go on."""
-        known = self._known_outside(theirs, *args)
-        return theirs(*args) if known is None else known
-
-    def _known_outside(self, theirs: Callable[..., Any], *args: Any) -> Any | None:
+    def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
+        """What is known of a jitted function with such arguments, to be filled in by JAX where it has not traced it."""
         if not is_capturing() or _left_out.is_set():
-            return None
-        watches = captured_settings().watch is not None
-        try:
-            with capturing(None), self._looking():
-                found = theirs(*args)
-        except _NotTracedError:
-            return None
-        program = found[0].params["jaxpr"]
-        if not _says_nothing(program.jaxpr) or (watches and not _is_jaxs_throughout(program.jaxpr)):
-            return None
-        self._untouched.add(program)
-        return found
+            return theirs(*signature)
+        with capturing(None):
+            known = theirs(*signature)
+        if known.pjit_params is None:
+            return theirs(*signature)
+        params = known.pjit_params.params
+        jaxpr = params["jaxpr"].jaxpr
+        is_watched = captured_settings().watch is not None and not _is_jaxs_throughout(jaxpr)
+        if is_watched or not _says_nothing(jaxpr):
+            return theirs(*signature)
+        if any(params["donated_invars"]):
+            self._gives_away()
+        self._untouched.add(params["jaxpr"])
+        return known
 
-    @contextmanager
-    def _looking(self) -> Iterator[None]:
-        self._here.looks = True
-        try:
-            yield
-        finally:
-            self._here.looks = False
-
-    def _trace(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        if getattr(self._here, "looks", False):
-            raise _NotTracedError
-        return theirs(*args, **options)
-
-    def _call(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
-        """Run a program, which may have to be lowered and compiled."""
+    def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        """Lower a program, or find it in JAX's caches."""
         with capturing(None if jaxpr in self._untouched else captured_settings()):
             return theirs(*args, jaxpr=jaxpr, **params)
 
@@ -102,8 +82,17 @@ class UntouchedHooks(Replacing):
             return theirs(primitive, **params)
 
 
-def _with_methods(ours: Callable[..., Any], theirs: Any) -> Any:
-    return wraps(theirs)(partial(ours, theirs))
+class _Cache:
+    """A cached function of JAX's, which has methods besides, called by one of ours."""
+
+    def __init__(self, ours: Callable[..., Any], theirs: Any) -> None:
+        self._ours, self._theirs = ours, theirs
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._ours(self._theirs, *args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._theirs, name)
 
 
 def _says_nothing(jaxpr: core.Jaxpr) -> bool:

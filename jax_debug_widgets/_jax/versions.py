@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 from jax._src import callback as jax_callback
-from jax._src import config, core, mesh, monitoring, pjit, sharding_impls
+from jax._src import config, core, mesh, monitoring, sharding_impls
 from jax._src.interpreters import batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -33,9 +33,6 @@ BATCHED = tuple(
     if hasattr(batching.BatchTrace, name)
 )
 """The methods that batch something; since 0.12 calls are primitives like all others."""
-
-TRACE_FOR_JIT = "_trace_for_jit" if hasattr(pjit, "_trace_for_jit") else "_infer_params_impl"
-"""What `jax.jit` calls to trace a function of which it knows nothing yet."""
 
 PMAP_FILES = ("pmap.py", "linear_util.py")
 """Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""

@@ -110,7 +110,7 @@ class Capture:
             watch_hooks,
             self.lanes,
             self.handover,
-            UntouchedHooks(),
+            UntouchedHooks(self.handover.gives_away),
         )
 
     def box(self, number: int) -> Box:
