@@ -22,6 +22,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
+from jax_debug_widgets._jax.frames import frames_of
 from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
@@ -49,6 +50,9 @@ _ENTERED = {
     "cond": "branches",
 }
 """Primitive -> the parameter that holds the program it runs. Others (kernels, the combiners of reductions) stay whole."""
+
+_WRAPPING = ("api.py", "loops.py", "traceback_util.py")
+"""JAX's files that define what calls a function of the user's, and nothing that computes."""
 
 
 class Watcher(Protocol):
@@ -302,10 +306,16 @@ def is_jaxs(jaxpr: core.Jaxpr) -> bool:
     """Whether a body is of a function of JAX's own.
 
     An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But
-    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
+    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it, and so is what
+    flax and others wrap by a function of JAX's.)
     """
     file = jaxpr.debug_info.func_filename or ""
-    return not (source_info_util.is_user_filename(file) or file.endswith(("api.py", "loops.py", *versions.PMAP_FILES)))
+    if source_info_util.is_user_filename(file) or file.endswith((*_WRAPPING, *versions.PMAP_FILES)):
+        return False
+    # Older versions have the lines around the program on its equations.
+    return versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not any(
+        frames_of(equation.source_info.traceback) for equation in jaxpr.eqns
+    )
 
 
 def _asking(equation: Any, condition: Any) -> Any:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.loads import fields_of
 from jax_debug_widgets.watch.source import Function, Span, Statement
 
+_ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
 _ITEM = re.compile(r"(\w+)\[(\d+)\](.*)")
 
 
@@ -43,6 +44,27 @@ def arguments(
     for name, variable in _argument_names(body, function):
         if is_told(variable):
             yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
+
+
+def gradients_of_arguments(body: Body, taken: Iterable[Argument]) -> Iterator[tuple[Argument, Made]]:
+    """What `jax.jit(jax.grad(f))` gives: of each argument that is told by its place among the results the gradient.
+
+    Of a function that asks for the derivative itself nobody says whether it asks for that of its arguments.
+    """
+    if body.around.equation is not None or any(level.derivatives for levels in body.levels for level in levels):
+        return
+    for position, variable in enumerate(body.jaxpr.outvars):
+        path = body.result_path(position)
+        made = body.makers.get(variable) if is_array(variable) and body.uses.is_cotangent(variable) else None
+        if path is None or made is None:
+            continue
+        # Beside the value, and of several arguments, it comes below a number.
+        places = {path, _INDEX.sub("", path)}
+        alike = [
+            one for one in taken if type_of(one.variable) == type_of(variable) and _ROOT.sub("", one.name) in places
+        ]
+        if len(alike) == 1:
+            yield alike[0], made
 
 
 def _carried(body: Body) -> list[Any]:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from jax_debug_widgets.watch.aliases import aliases, of_argument
-from jax_debug_widgets.watch.arguments import Argument, arguments
+from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances, may_be_several
@@ -116,6 +116,10 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
             _named(body, variable, number, name, "gradient", one, value and _identity(one.body, value))
             for name, variable, number, value in gradients(body, one)
         ]
+    for one, (variable, number, _) in gradients_of_arguments(body, taken):
+        primitive, identity = body.equations[number].primitive.name, _identity(body, one.variable)
+        at = one.file, one.span, one.function, number, primitive, body.stack_of(number)
+        found.append(Named(variable, one.name, "gradient", True, *at, identity=identity))
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from flax import nnx
+from flax import linen, nnx
 from sklearn.datasets import load_digits
 
 from jax_debug_widgets._jax import versions
@@ -169,3 +169,25 @@ def test_state_that_a_second_pass_takes(watched, agrees, digits):
         slope = jax.grad(from_logits)(wanted[number], digits[1][part])
         agrees(run[f"{place}#{number + 1}"].gradient, slope)
     assert not [name for name in run if name.startswith("logits[")]
+
+
+class Perceptron(linen.Module):
+    """A module of flax.linen; what jits its `apply` jits a function of JAX's that wraps that."""
+
+    @linen.compact
+    def __call__(self, x):
+        h = linen.Dense(4)(x)
+        return jnp.tanh(h).sum()
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.grad, jax.value_and_grad], ids=["apply", "grad", "both"])
+def test_apply_is_watched_where_it_is_jitted_itself(transform, watched, agrees):
+    module, x = Perceptron(), jnp.linspace(0, 1, 6).reshape(2, 3)
+    variables = module.init(jax.random.key(0), x)
+    run = watched(jax.jit(transform(module.apply)), variables, x, watch="h,grad/h")
+    dense = variables["params"]["Dense_0"]
+    h = x @ dense["kernel"] + dense["bias"][None]
+    if transform is not jax.grad:
+        agrees(run["h"], h)
+    if transform in (jax.grad, jax.value_and_grad):
+        agrees(run["grad/h"], 1 - jnp.tanh(h) ** 2)
