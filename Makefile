@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # A process a processor, but no more than memory for JAX and a browser each allows.
-PARALLEL := -q -n logical --maxprocesses 4
+PARALLEL := -q -n logical --maxprocesses 4 --dist worksteal
 
 JS_SOURCES := $(shell find js/src -type f 2>/dev/null) $(wildcard js/*.mjs) js/package.json
 PANEL := jax_debug_widgets/static/panel.js
@@ -38,14 +38,14 @@ test: lint  ## check everything, then run all tests, those in a real browser inc
 ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
 else
-	python -m pytest $(PARALLEL) --dist worksteal --ignore tests/e2e
+	python -m pytest $(PARALLEL) --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
-	python -m pytest $(PARALLEL) --dist loadfile tests/e2e
+	python -m pytest $(PARALLEL) tests/e2e
 endif
 
 test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of the kernel's side on the oldest JAX that is supported
 	@echo "Testing on jax $(OLDEST_JAX)"
-	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) --dist worksteal $(OLDEST_ARGS)
+	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) $(OLDEST_ARGS)
 
 lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
 	@echo "Checking style, types and imports"

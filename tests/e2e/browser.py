@@ -13,8 +13,7 @@ from playwright.sync_api import Error, sync_playwright
 from tests.e2e.notebook import Notebook
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser as PlaywrightBrowser
-    from playwright.sync_api import ConsoleMessage, Page, Playwright, WebSocket
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Playwright, WebSocket
 
     from tests.e2e.lab import JupyterLab
 
@@ -35,29 +34,30 @@ CHROMIUM_ARGUMENTS = [
 
 
 class Browser:
-    """Chromium of the system, without a window: `with Browser() as browser: browser.open(…)`."""
+    """Chromium of the system, without a window: `with Browser() as browser: browser.new_page(…)`."""
 
     def __enter__(self) -> Self:
         executable = chromium()
         self._playwright: Playwright = sync_playwright().start()
         try:
-            self._chromium: PlaywrightBrowser = self._playwright.chromium.launch(
-                executable_path=executable, args=CHROMIUM_ARGUMENTS
+            # A folder of its own, with a cache: a context for each test would have neither a cache nor compiled code, and
+            # open a window each time. The blank page that is there from the start keeps the window open.
+            self._context: BrowserContext = self._playwright.chromium.launch_persistent_context(
+                "", executable_path=executable, args=CHROMIUM_ARGUMENTS, viewport={"width": 1280, "height": 900}
             )
         except BaseException:
             self._playwright.stop()
             raise
+        self._context.add_init_script(DRIVER)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._chromium.close()
+        self._context.close()
         self._playwright.stop()
 
     def new_page(self, lab: JupyterLab, name: str) -> LabPage:
-        """A page without cookies or history; `name` tells its pictures apart."""
-        context = self._chromium.new_context(viewport={"width": 1280, "height": 900})
-        context.add_init_script(DRIVER)
-        return LabPage(context.new_page(), lab, name)
+        """A page that has loaded nothing yet; `name` tells its pictures apart."""
+        return LabPage(self._context.new_page(), lab, name)
 
 
 def chromium() -> str:
@@ -83,6 +83,9 @@ class LabPage:
         self.requests: list[str] = []
         self.received: list[int] = []
         """Bytes of each message that the kernels sent."""
+        self.is_as_loaded = True
+        """Whether it is again, once nothing is open, what it was when it had been loaded."""
+        self._is_cleared = False
         page.set_default_timeout(WAIT_S * 1000)
         # "Leave the page?": yes. Without a handler a reload with unsaved changes would be refused.
         page.on("dialog", lambda dialog: dialog.accept())
@@ -91,11 +94,27 @@ class LabPage:
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("websocket", self._on_websocket)
 
+    def clear(self) -> bool:
+        """Make it as if it had just been loaded, for the next test; whether that could be done."""
+        self.page.context.clear_permissions()
+        self._is_cleared = self.is_as_loaded and bool(self.page.evaluate("() => window.notebookDriver?.clear()"))
+        return self._is_cleared
+
+    def forget(self) -> None:
+        """Forget what was noted for the test that has ended, what JupyterLab says of closing everything among it."""
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        for noted in (self.console, self.errors, self.requests, self.received):
+            noted.clear()
+
     def open_notebook(self, path: str, theme: Theme = "Light") -> Notebook:
-        """Open a notebook and wait until its kernel is idle."""
-        # A workspace of its own: the notebooks of other tests are not opened again.
-        workspace = re.sub(r"\W", "-", self.name)
-        self.page.goto(f"{self.lab.url}/lab/workspaces/{workspace}/tree/{path}?token={self.lab.token}")
+        """Open a notebook and wait until its kernel is idle: in a page that is loaded for it, unless one is there already."""
+        if self._is_cleared:
+            self._is_cleared = False
+            self.ask("open", path)
+        else:
+            # A workspace of its own: the notebooks of other tests are not opened again.
+            workspace = re.sub(r"\W", "-", self.name)
+            self.page.goto(f"{self.lab.url}/lab/workspaces/{workspace}/tree/{path}?token={self.lab.token}")
         notebook = Notebook(self, path)
         notebook.wait_until_open()
         self.set_theme(theme)
@@ -104,6 +123,7 @@ class LabPage:
 
     def open_in_notebook_7(self, path: str) -> Notebook:
         """The same in Jupyter Notebook, which shows one document a page."""
+        self.is_as_loaded = False
         self.page.goto(f"{self.lab.url}/notebooks/{path}?token={self.lab.token}")
         notebook = Notebook(self, path)
         notebook.wait_until_open()
@@ -128,6 +148,7 @@ class LabPage:
 
     def reload(self) -> None:
         """Load the page anew, as a person does: the kernels go on, what was not saved is gone."""
+        self.is_as_loaded = False  # What was open may be opened again at any moment.
         self.page.reload()
 
     def ask(self, function: str, *arguments: Any) -> Any:
@@ -162,8 +183,9 @@ class LabPage:
         return [url for url in self.requests if not url.startswith(own)]
 
     def close(self) -> None:
-        """Close the page and forget its cookies."""
-        self.page.context.close()
+        """Close the page and forget what it was allowed."""
+        self.page.context.clear_permissions()
+        self.page.close()
 
     def _wait(self, condition: str, argument: Any, what: str, timeout_s: float) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""One server and one browser for all end-to-end tests, a fresh page for each."""
+"""One server and one browser for all end-to-end tests, and a page that each finds as if it had just been loaded."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     lab_page = getattr(item, "funcargs", {}).get("lab_page")
     if report.failed and report.when != "teardown" and lab_page is not None:
+        lab_page.is_as_loaded = False
         report.sections.append(("what the browser showed", lab_page.evidence()))
     return report
 
@@ -53,13 +54,34 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
+@pytest.fixture(scope="package")
+def kept_pages(browser: Browser) -> Iterator[list[LabPage]]:  # noqa: ARG001 - it is closed after its pages
+    """The page that the next test takes over, if there is one: loading JupyterLab takes longer than most tests."""
+    pages: list[LabPage] = []
+    yield pages
+    for page in pages:
+        page.close()
+
+
 @pytest.fixture
-def lab_page(browser: Browser, lab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[LabPage]:
-    """Give the test a page of its own, and end the kernels that it started."""
-    page = browser.new_page(lab, request.node.name)
+def lab_page(
+    browser: Browser, lab: JupyterLab, kept_pages: list[LabPage], request: pytest.FixtureRequest
+) -> Iterator[LabPage]:
+    """Give the test a page in which nothing is open, and end the kernels that it started.
+
+    `@pytest.mark.own_page`: one that no other test had or will have, for tests of what a page loads, keeps or costs.
+    """
+    is_own = request.node.get_closest_marker("own_page") is not None
+    page = kept_pages.pop() if kept_pages and not is_own else browser.new_page(lab, request.node.name)
+    page.name = request.node.name
     yield page
-    page.close()
+    is_kept = not is_own and page.clear()
+    if not is_kept:
+        page.close()
     lab.shut_down_kernels()
+    if is_kept:
+        page.forget()
+        kept_pages.append(page)
 
 
 @pytest.fixture

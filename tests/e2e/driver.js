@@ -21,7 +21,21 @@ window.notebookDriver = {
   },
 
   async open(path) {
+    await window.jupyterapp.serviceManager.kernelspecs.refreshSpecs();
     await window.jupyterapp.commands.execute("docmanager:open", { path });
+  },
+
+  // Closes what the test opened, unsaved, and has the sides as in a page that was just loaded; false if it cannot.
+  clear() {
+    const shell = window.jupyterapp?.shell;
+    if (!shell?.expandLeft || document.querySelector(".jp-Dialog")) return false;
+    // What is in front goes last: a notebook that comes to the front while it is closed stumbles over its toolbar.
+    const opened = [...shell.widgets("main")].sort((a, b) => a.isVisible - b.isVisible);
+    for (const widget of opened) widget.dispose();
+    shell.collapseRight();
+    shell.expandLeft();
+    shell.activateById("filebrowser");
+    return true;
   },
 
   activate(path) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -14,11 +15,11 @@ import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import nbformat
+import psutil
 import zmq
 from jupyter_client.session import Session
 
@@ -40,6 +41,9 @@ LAB_SETTINGS = {
     },
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
+
+# Nor does each page have the server see whether JupyterLab should be built anew, which starts Node.js.
+SERVER_SETTINGS = {"page_config_data": {"buildCheck": False, "buildAvailable": False}}
 
 
 class JupyterLab:
@@ -118,7 +122,7 @@ class JupyterLab:
         """The kernels that run now."""
         return [kernel["id"] for kernel in self._request("GET", "/api/kernels")]
 
-    @contextmanager
+    @contextlib.contextmanager
     def asked_on_control(self, kernel_id: str) -> Iterator[None]:
         """Ask a kernel on its control channel all the time, as a debugger does: pages then take a running one for idle."""
         connection = json.loads((self._settings / "runtime" / f"kernel-{kernel_id}.json").read_text())
@@ -144,6 +148,11 @@ class JupyterLab:
 
     def shut_down_kernels(self) -> None:
         """End every kernel, as the test that started it left it."""
+        # Killed, they need no second to put everything away, and the server does not wait for it.
+        assert self._process is not None
+        for process in psutil.Process(self._process.pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         for session in self._request("GET", "/api/sessions"):
             self._request("DELETE", f"/api/sessions/{session['id']}")
 
@@ -169,6 +178,7 @@ class JupyterLab:
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
+            f"--ServerApp.tornado_settings={SERVER_SETTINGS}",
             # `python3` is the kernel named here, not the one that an environment brings.
             "--KernelSpecManager.ensure_native_kernel=False",
         ]

@@ -150,6 +150,22 @@ def test_a_request_elsewhere_is_noticed(lab, lab_page):
     assert lab_page.requests_elsewhere() == ["http://127.0.0.1:1/pixel.png"]
 
 
+def test_the_next_test_finds_the_page_as_if_it_had_just_been_loaded(lab, lab_page):
+    lab_page.open_notebook(lab.write_notebook("taken.ipynb", "print('one')"), theme="Dark").run_all()
+    lab_page.page.evaluate("console.error('a mistake')")
+    assert lab_page.clear()
+    lab.shut_down_kernels()
+    lab_page.forget()
+    assert lab_page.errors == lab_page.requests == []
+    assert lab_page.page.locator(".jp-NotebookPanel").count() == 0
+    again = lab_page.open_notebook(lab.write_notebook("taken.ipynb", "print('another')"))
+    assert lab_page.ask("themeIs", "JupyterLab Light")
+    again.run_all()
+    assert again.printed(0) == "another\n"
+    lab_page.reload()
+    assert not lab_page.clear(), "what was open may come back"
+
+
 def test_a_missing_browser_is_a_failure_with_a_sentence(monkeypatch):
     monkeypatch.delenv("CHROMIUM", raising=False)
     monkeypatch.setenv("PATH", "")

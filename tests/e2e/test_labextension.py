@@ -36,6 +36,7 @@ def side(lab_page):
     assert set(lab_page.errors) <= known
 
 
+@pytest.mark.own_page
 def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page, side, hold):
     tour = open_tour(lab, lab_page, hold)
     lab_page.page.keyboard.press("Control+b")  # The file browser's place is the panel's.
@@ -199,6 +200,7 @@ TABS = ["Streams", "Plots", "Arrays", "Timeline", "Calls"]
 THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 
+@pytest.mark.own_page
 def test_nothing_serious_is_found_in_any_theme(lab, lab_page, side):
     notebook = lab_page.open_notebook(lab.write_notebook("themes.ipynb", SETUP, MATRICES))
     for index in (0, 1):
@@ -226,6 +228,7 @@ TWENTY = 20
 SUM = "%%jaxdebug\njax.jit(lambda x: jax.debug.print('sum {{s}}', s=x.sum()))(jnp.arange({n}.0))"
 
 
+@pytest.mark.own_page
 def test_twenty_panels_load_the_front_end_once_and_go_with_their_outputs(lab, lab_page, side):
     cells = [SUM.format(n=n + 1) for n in range(TWENTY)]
     notebook = lab_page.open_notebook(lab.write_notebook("twenty.ipynb", SETUP, *cells))
@@ -263,6 +266,7 @@ def left_without_status(lab):
 
 
 @pytest.mark.usefixtures("left_without_status")
+@pytest.mark.own_page
 def test_the_settings_hold(lab, lab_page, side):
     notebook = lab_page.open_notebook(lab.write_notebook("settings.ipynb", SETUP, NEWTON))
     notebook.run_cell(0)

@@ -35,7 +35,14 @@ def panel(lab, lab_page):
     assert lab_page.errors == []
 
 
-def test_an_array_is_looked_at_step_by_step(panel, lab_page):
+def test_an_array_is_looked_at_in_place_and_step_by_step(panel, lab_page):
+    unordered = panel.root.get_by_test_id("stream-unordered")
+    unordered.get_by_text("x [[[").last.click()
+    detail = panel.root.get_by_test_id("detail")
+    detail.get_by_text("float32[4,30,40]").wait_for()
+    lab_page.screenshot("panel-array-in-place")
+    detail.get_by_label("Close the detail").click()
+
     panel.open_tab("Arrays")
     shown = panel.root.get_by_test_id("slice")
     shown.get_by_text("float32[4,30,40]").wait_for()
@@ -52,31 +59,19 @@ def test_an_array_is_looked_at_step_by_step(panel, lab_page):
     panel.root.locator(f"[data-testid=slice][data-event='{newest}']").wait_for()
 
 
-def test_the_selected_event_shows_its_array_in_place(panel, lab_page):
-    unordered = panel.root.get_by_test_id("stream-unordered")
-    unordered.get_by_text("x [[[").last.click()
-    detail = panel.root.get_by_test_id("detail")
-    detail.get_by_text("float32[4,30,40]").wait_for()
-    lab_page.screenshot("panel-array-in-place")
-
-
-def test_the_title_is_cut_only_where_there_is_no_room(panel):
+def test_a_site_is_muted_and_all_lines_are_searched_and_exported(panel, lab_page):
     unused = panel.root.locator(".header .numbers").evaluate(
         "(numbers) => { const text = document.createRange(); text.selectNodeContents(numbers);"
         " return numbers.offsetWidth - text.getBoundingClientRect().width; }"
     )
-    assert unused < 2
+    assert unused < 2, "the title is cut where there is room for it"
 
-
-def test_a_site_is_muted_and_heard_again(panel):
     mute = panel.root.get_by_label("Mute x", exact=True)
     mute.click()
     panel.root.locator(".eye[aria-pressed=true]").wait_for()
     mute.click()
     panel.root.locator(".eye[aria-pressed=true]").wait_for(state="detached")
 
-
-def test_all_lines_are_searched_and_exported(panel, lab_page):
     panel.root.get_by_test_id("find").fill("mean")
     panel.root.locator("[data-testid=found][data-count='50']").wait_for()
     panel.root.get_by_label("Copy and export").click()

@@ -71,6 +71,7 @@ def clean(lab_page):
 
 
 @pytest.mark.usefixtures("clean")
+@pytest.mark.own_page
 def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page):
     scan = SCAN.replace("EVENTS", str(EVENTS))
     notebook = lab_page.open_notebook(lab.write_notebook("speed.ipynb", SETUP, scan))
@@ -144,6 +145,7 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
 
 @pytest.mark.usefixtures("clean")
 @pytest.mark.parametrize("tab", ["Streams", "Plots", "Timeline"])
+@pytest.mark.own_page
 def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_page, tab: str):
     seconds = 8
     paced = PACED.replace("SECONDS", str(seconds))
@@ -220,6 +222,7 @@ def latencies_of(told: dict[str, Any], drawn: list[tuple[float, int]], time_orig
 
 
 @pytest.mark.usefixtures("clean")
+@pytest.mark.own_page
 def test_the_memory_of_the_tab_is_flat_when_a_cell_is_run_again_and_again(lab, lab_page):
     events = 50_000
     notebook = lab_page.open_notebook(lab.write_notebook("again.ipynb", SETUP, SCAN.replace("EVENTS", str(events))))

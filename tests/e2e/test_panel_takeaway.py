@@ -64,9 +64,10 @@ def exported(panel: PanelOnScreen, page: Any, kind: str, folder: Path) -> Path:
     return folder / kind
 
 
-def test_files_have_what_the_run_has(notebook, panel, lab_page, tmp_path):
+def test_files_lines_and_pictures_have_what_the_run_has(notebook, panel, lab_page, tmp_path):
     panel.root.get_by_label("Copy and export").click()
     files = {kind: exported(panel, lab_page.page, kind, tmp_path) for kind in ("csv", "json", "parquet")}
+    panel.root.get_by_label("Copy and export").click()
     notebook.run_cell(3)
     rows = json.loads(notebook.printed(3))
     assert len(rows) == LINES
@@ -75,20 +76,34 @@ def test_files_have_what_the_run_has(notebook, panel, lab_page, tmp_path):
         table = read[kind](path).rename(columns={"event": "seq"})
         assert table[["seq", "label", "ordered", "text"]].to_dict("records") == rows, kind
 
+    picture = picture_of_loss(panel, lab_page.page, tmp_path)
+    root = ET.fromstring(picture)  # noqa: S314 - our own
+    assert next(text.text for text in root.iter("{http://www.w3.org/2000/svg}text")) == "loss"
+    assert "color(" not in picture
 
-def test_lines_copied_as_python_give_their_events(notebook, panel, lab_page):
-    """In a cell of their own, also when another run has begun since."""
-    rows = panel.root.get_by_test_id("stream-ordered").locator(".row")
-    rows.nth(3).click()
-    number = int(rows.nth(3).get_attribute("data-event"))
+    panel.open_tab("Streams")
+    lines = panel.root.get_by_test_id("stream-ordered").locator(".row")
+    lines.nth(3).click()
+    number = int(panel.root.locator("[data-testid=stream-ordered] .row.selected").get_attribute("data-event"))
     lab_page.page.keyboard.press("p")
     lab_page.wait_for_js("async () => (await navigator.clipboard.readText()).includes('find_run')")
+    # They give their events in a cell of their own, also when another run has begun since.
     notebook.cell(4).locator(".cm-content").click()
     lab_page.page.keyboard.press("Control+v")
     notebook.run_cell(1)
     (output,) = notebook.run_cell(4)
     text = "".join(output["data"]["text/plain"])
     assert text.startswith(f'Event({number}, In [2]:7, \'words, "quotes" and\\na line ')
+
+
+def picture_of_loss(panel: PanelOnScreen, page: Any, folder: Path) -> str:
+    panel.open_tab("Plots")
+    plot = panel.root.locator("[data-series=loss]")
+    plot.hover()
+    with page.expect_download() as download:
+        plot.get_by_label("svg: save loss as a picture").click()
+    download.value.save_as(folder / "loss.svg")
+    return (folder / "loss.svg").read_text()
 
 
 def test_earlier_runs_are_told_apart(notebook, panel, lab_page):
@@ -108,16 +123,3 @@ def test_earlier_runs_are_told_apart(notebook, panel, lab_page):
     canvas.hover(position={"x": 46, "y": 40})
     assert plot.locator("output").inner_text().endswith("· 3 · 1 ago 2 · 2 ago 1")
     lab_page.screenshot("panel-earlier-runs")
-
-
-@pytest.mark.usefixtures("notebook")
-def test_a_picture_says_what_it_is_of(panel, lab_page, tmp_path):
-    panel.open_tab("Plots")
-    plot = panel.root.locator("[data-series=loss]")
-    plot.hover()
-    with lab_page.page.expect_download() as download:
-        plot.get_by_label("svg: save loss as a picture").click()
-    download.value.save_as(tmp_path / "loss.svg")
-    root = ET.fromstring((tmp_path / "loss.svg").read_text())  # noqa: S314 - our own
-    assert next(text.text for text in root.iter("{http://www.w3.org/2000/svg}text")) == "loss"
-    assert "color(" not in (tmp_path / "loss.svg").read_text()

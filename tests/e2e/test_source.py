@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.hold import Hold
 from tests.e2e.panel import PanelOnScreen
 from tests.e2e.test_panel_accessibility import violations
 from tests.e2e.test_panel_pictures import FRAMES
@@ -68,7 +69,8 @@ AT = 500
 
 ASK = f"""import json
 run = %jaxdebug panel
-names = dict(hidden="hidden.mean", logits="logits.mean", log_probs="log_probs.mean", loss="loss@In [2]:6")
+loss = f"loss@In [{{len(In) - 2}}]:6"
+names = dict(hidden="hidden.mean", logits="logits.mean", log_probs="log_probs.mean", loss=loss)
 found = [(name, run.series(series)[1].tolist()) for name, series in names.items()]
 print(json.dumps(dict((name, (len(values), values[{AT}], values[-1])) for name, values in found)))"""
 
@@ -99,15 +101,36 @@ _ = jax.jit(jax.vmap(lambda x: shrink(x)))(jnp.linspace(1.1, 2.1, 24).reshape(3,
 VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
 
 
-@pytest.fixture
-def notebook(lab, lab_page, hold):
-    """The cells above, of which the first has run; the page must neither complain nor ask for anything elsewhere."""
-    opened = lab_page.open_notebook(
-        lab.write_notebook(
-            "source.ipynb", SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES
-        )
-    )
+@pytest.fixture(scope="module")
+def hold(tmp_path_factory):
+    return Hold(tmp_path_factory.mktemp("source") / "go-on")
+
+
+@pytest.fixture(scope="module")
+def opened(lab, browser, hold):
+    """The cells above, of which the first has run: to import all that takes longer than any of the others."""
+    page = browser.new_page(lab, "source")
+    cells = SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES
+    opened = page.open_notebook(lab.write_notebook("source.ipynb", *cells))
     opened.run_cell(0, timeout_s=120)
+    yield opened
+    page.close()
+    lab.shut_down_kernels()
+
+
+@pytest.fixture
+def lab_page(opened, request):
+    page = opened.lab_page
+    page.name = request.node.name
+    yield page
+    page.forget()
+
+
+@pytest.fixture
+def notebook(opened, lab_page):
+    """Nothing is shown of other tests; the page must neither complain nor ask for anything elsewhere."""
+    lab_page.set_theme("Light")
+    lab_page.ask("command", "notebook:clear-all-cell-outputs", opened.path, 0)
     yield opened
     assert lab_page.requests_elsewhere() == []
     assert lab_page.errors == []
@@ -246,6 +269,7 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     notebook.run_cell(4, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")
+    panel.root.scroll_into_view_if_needed()
     add = panel.root.get_by_test_id("add-watch")
     add.filter(has_text="+ watch rest").click()
     panel.root.locator("[data-testid=add-watch][aria-pressed=true]").wait_for()

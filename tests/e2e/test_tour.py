@@ -50,11 +50,17 @@ def test_the_panel_is_alive_while_the_cell_runs(hold, tour, lab_page):
 
 
 @pytest.mark.behaviour("P8")
-def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(tour, lab_page):
+def test_the_streams_and_counts_are_the_kernels_and_outlive_page_and_kernel(tour, lab_page):
     prepare(tour)
     tour.run_cell(WATCHED, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", **COUNTS)
+    the_streams_are_told_apart(panel, lab_page)
+    a_reload_brings_all_of_it_back(tour, panel, lab_page)
+    the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page)
+
+
+def the_streams_are_told_apart(panel, lab_page):
     lab_page.screenshot("tour-streams-light")
     ordered, unordered = panel.root.get_by_test_id("stream-ordered"), panel.root.get_by_test_id("stream-unordered")
     assert ordered.get_by_text("loss 0.").count() > 3
@@ -72,11 +78,7 @@ def test_the_streams_are_told_apart_and_the_counts_are_the_kernels(tour, lab_pag
     lab_page.set_theme("Light")
 
 
-def test_a_reload_brings_all_of_it_back(tour, lab_page):
-    prepare(tour)
-    tour.run_cell(WATCHED, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", **COUNTS)
+def a_reload_brings_all_of_it_back(tour, panel, lab_page):
     tour.save()
     lab_page.reload()
     tour.wait_until_open()
@@ -88,10 +90,7 @@ def test_a_reload_brings_all_of_it_back(tour, lab_page):
     lab_page.screenshot("tour-after-a-reload")
 
 
-def test_the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
-    prepare(tour)
-    tour.run_cell(WATCHED, timeout_s=120)
-    PanelOnScreen(lab_page).wait(state="done", **COUNTS)
+def the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
     tour.save()
     tour.shut_down_kernel()
     tour.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -51,6 +52,7 @@ def installed_by(extra: str) -> set[str]:
     return found
 
 
+@functools.cache
 def hidden_from(extra: str) -> set[str]:
     """The modules of this environment that are not in one with that extra alone."""
     there = installed_by(extra) | {"jax-debug-widgets", "pip", "setuptools"}
@@ -58,6 +60,7 @@ def hidden_from(extra: str) -> set[str]:
     return {module for module, owners in modules if not {canonicalize_name(owner) for owner in owners} & there}
 
 
+@functools.cache
 def executed(path: Path) -> nbformat.NotebookNode:
     """The notebook, run where only what `make lab` installs can be imported."""
     notebook = nbformat.read(path, as_version=4)
@@ -87,14 +90,6 @@ def test_a_notebook_is_committed_without_outputs(path):
     assert not any(cell.get("outputs") for cell in cells)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_to_its_end(path):
-    notebook = executed(path)
-    panels = [bundle for bundle in bundles(notebook) if "data-jaxdebug-run" in bundle.get("text/html", "")]
-    assert panels
-    assert all("— done after" in panel["text/plain"] for panel in panels)
-
-
 def test_the_tour_as_a_page_shows_what_the_panel_showed():
     notebook = executed(NOTEBOOKS[0])
     page, _ = HTMLExporter().from_notebook_node(notebook)
@@ -102,3 +97,11 @@ def test_the_tour_as_a_page_shows_what_the_panel_showed():
     assert "effects drained" in page
     assert page.count("<polyline") >= 3
     assert "loss 0." in page
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_to_its_end(path):
+    notebook = executed(path)
+    panels = [bundle for bundle in bundles(notebook) if "data-jaxdebug-run" in bundle.get("text/html", "")]
+    assert panels
+    assert all("— done after" in panel["text/plain"] for panel in panels)
