@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from jax_debug_widgets.events import Call, CallSite, Event, Stopped
@@ -121,11 +120,9 @@ def capture(
         `histograms`, `lanes` or `when` without anything to watch.
       Stopped: the program was ended from the panel, at a breakpoint or by an interrupt.
     """
-    from jax_debug_widgets.breakpoints import conditions_of
     from jax_debug_widgets.session import Options, current_session
-    from jax_debug_widgets.watch import Watch
 
-    options = Options(
+    options = Options.of(
         echo=echo,
         debug=debug,
         every=every,
@@ -134,8 +131,13 @@ def capture(
         stuck_after=stuck_after,
         max_events=max_events,
         max_mb=max_mb,
-        watch=Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes),
-        break_on=conditions_of(break_on),
+        watch=watch,
+        ops=ops,
+        values=values,
+        histograms=histograms,
+        lanes=lanes,
+        when=when,
+        break_on=break_on,
         break_timeout=break_timeout,
         prompt=prompt,
     )
@@ -231,7 +233,8 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
 
     Args:
       function: jitted, or calling functions that are; also one of a library. It is not changed.
-      **options: those of `capture`: what to watch, and how. `title` is the name of the function unless given.
+      **options: those of `capture`: what to watch, and how. `title` is the name of the function unless given. With `every`
+        each so-manieth iteration of a loop is watched, and of a function without one each so-manieth call.
 
     Returns:
       A function with the same arguments and results; its `run` is the run of the last call.
@@ -239,11 +242,10 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
     Raises:
       TypeError: it is no function, or a generator; or what `capture` raises. ValueError: what that raises.
     """
-    from jax_debug_widgets.session import Instrumented
+    from jax_debug_widgets.session import Instrumented, Options, current_session
 
-    options = {"title": getattr(function, "__name__", "instrument"), **options}
-    capture(**options)  # Wrong options are told here, not at the first call.
-    return Instrumented(function, partial(capture, **options))
+    title = options.pop("title", getattr(function, "__name__", "instrument"))
+    return Instrumented(function, current_session(), title, Options.of(**options))
 
 
 def verify(

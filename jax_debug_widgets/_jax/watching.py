@@ -8,6 +8,7 @@ The bodies of a program stay as they are: what reads the watched values is appen
 from __future__ import annotations
 
 import operator
+import os
 import threading
 import time
 import weakref
@@ -16,13 +17,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
-from jax._src import core, debugging, source_info_util
+import jax
+from jax._src import core, debugging
 from jax._src.interpreters import pxla
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
-from jax_debug_widgets._jax.frames import frames_of
 from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
@@ -51,8 +52,8 @@ _ENTERED = {
 }
 """Primitive -> the parameter that holds the program it runs. Others (kernels, the combiners of reductions) stay whole."""
 
-_WRAPPING = ("api.py", "loops.py", "traceback_util.py")
-"""JAX's files that define what calls a function of the user's, and nothing that computes."""
+_JAX = os.path.join(os.path.dirname(jax.__file__), "")
+"""Where JAX's files are. What JAX shows to nobody in tracebacks is more: flax and equinox ask it to leave theirs out."""
 
 
 class Watcher(Protocol):
@@ -306,16 +307,10 @@ def is_jaxs(jaxpr: core.Jaxpr) -> bool:
     """Whether a body is of a function of JAX's own.
 
     An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But
-    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it, and so is what
-    flax and others wrap by a function of JAX's.)
+    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
     """
     file = jaxpr.debug_info.func_filename or ""
-    if source_info_util.is_user_filename(file) or file.endswith((*_WRAPPING, *versions.PMAP_FILES)):
-        return False
-    # Older versions have the lines around the program on its equations.
-    return versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not any(
-        frames_of(equation.source_info.traceback) for equation in jaxpr.eqns
-    )
+    return file.startswith(_JAX) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
 
 
 def _asking(equation: Any, condition: Any) -> Any:

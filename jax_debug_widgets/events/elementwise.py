@@ -8,11 +8,14 @@ is no array is Python's: `h.ndim == 2 and h.shape[1] > 3` looks at the second sh
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, ModuleType
 from typing import Any
+
+import numpy as np
 
 Words = Mapping[str, Any]
 """What an expression may call by itself: functions, and modules."""
@@ -47,7 +50,21 @@ def parsed(text: str, wants: str, words: Words) -> ast.Expression:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in words:
             known = ", ".join(word for word, what in words.items() if not isinstance(what, ModuleType))
             raise ValueError(f"{wants}: there is no {node.func.id}(); there are {known}, what jnp has, and h.max()")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _exists(node.func, words):
+            near = difflib.get_close_matches(node.func.attr, dir(np.ndarray), n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{wants}: there is no {ast.unparse(node.func)}(){hint}")
     return tree
+
+
+def _exists(function: ast.Attribute, words: Words) -> bool:
+    """Whether arrays have such a method, or a module in front of it such a function, as far as it is of one at all."""
+    owner = function.value
+    module = words.get(owner.id) if isinstance(owner, ast.Name) else None
+    if isinstance(module, ModuleType):
+        return hasattr(module, function.attr)
+    is_below = isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id in words
+    return is_below or hasattr(np.ndarray, function.attr)
 
 
 def names_in(tree: ast.AST, words: Words) -> set[str]:

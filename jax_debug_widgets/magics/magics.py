@@ -222,7 +222,7 @@ class JaxDebugMagics(Magics):
                 "jaxdebug: say how many and which: `%jaxdebug every 10 loss` records every 10th firing of the site loss; "
                 "`%jaxdebug sites` lists them"
             )
-        self._for_sites(words, lambda number: self._session.switches.sample(number, int(every)))
+        self._for_sites(words, lambda number: self._session.switches.sample(number, int(every)), f"every {every}")
 
     def _switch(self, rest: str, *, muted: bool) -> None:
         word = "mute" if muted else "unmute"
@@ -231,13 +231,15 @@ class JaxDebugMagics(Magics):
             raise UsageError(
                 f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
             )
-        self._for_sites(words, lambda number: self._session.switches.mute(number, muted=muted))
+        self._for_sites(words, lambda number: self._session.switches.mute(number, muted=muted), f"{word}d")
 
-    def _for_sites(self, words: list[str], switch: Callable[[int], None]) -> None:
-        """Switch all sites that the words mean, or, if one of them means none, nothing."""
+    def _for_sites(self, words: list[str], switch: Callable[[int], None], done: str) -> None:
+        """Switch all sites that the words mean, or, if one of them means none, nothing; say which."""
+        sites = {site.id: site for site in self._session.switches.sites()}
         try:
             for number in [number for word in words for number in self._session.switches.called(word)]:
                 switch(number)
+                print(f"jaxdebug: {done}: {number}  {sites[number].where}  {sites[number].label}")
         except (KeyError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error.args[0]}") from None
 

@@ -74,7 +74,12 @@ class Expectations:
 def phantoms_in(store: Store) -> list[Finding]:
     """What to tell about sites with events that only a `vmap` made fire."""
     counts, seen, taps = store.phantoms_by_site(), store.seen_by_site(), store.latest_taps()
-    return [_phantoms(taps[number], seen[number], count) for number, count in counts.items() if count]
+    names = Counter((tap.site.where, tap.site.label) for number, tap in taps.items() if counts.get(number))
+    return [
+        _phantoms(tap, seen[number], count, is_alone=names[tap.site.where, tap.site.label] == 1)
+        for number, count in counts.items()
+        if count and (tap := taps[number])
+    ]
 
 
 _WHY_PHANTOM = {
@@ -84,11 +89,13 @@ _WHY_PHANTOM = {
 }
 
 
-def _phantoms(tap: Tap, seen: int, count: int) -> Finding:
+def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
+    """What to tell of one site; where several of one name are on its line, by its format."""
     site = tap.site
+    name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
     why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
     told = f"{count} of {seen} are phantoms: vmap {why}. They are marked, and left out of series."
-    message = f"{site.where} ({site.label}): {told}"
+    message = f"{site.where} ({name}): {told}"
     return Finding("phantom", site, seen - count, seen, 0, message)
 
 

@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.session.session import Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,7 +20,7 @@ R = TypeVar("R")
 class Instrumented(Generic[P, R]):
     """A function that captures each of its calls, see `jax_debug_widgets.instrument`."""
 
-    def __init__(self, function: Callable[P, R], begin: Callable[[], AbstractContextManager[Run]]) -> None:
+    def __init__(self, function: Callable[P, R], session: Session, title: str, options: Options) -> None:
         if not callable(function):
             raise TypeError(f"instrument a function, or what can be called like one: {function!r} cannot be")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -29,7 +31,7 @@ class Instrumented(Generic[P, R]):
             )
         functools.update_wrapper(self, function)
         self._function = function
-        self._begin = begin
+        self._session, self._title, self._options = session, title, options
         self._run: Run | None = None
 
     @property
@@ -47,11 +49,14 @@ class Instrumented(Generic[P, R]):
         """Call the function in a capture; of an `async` one it lasts until that is awaited."""
         if inspect.iscoroutinefunction(self._function):
             return self._awaited(self._function(*args, **kwargs))  # type: ignore[return-value]
-        with self._begin() as self._run:
+        with self._captured() as self._run:
             return self._function(*args, **kwargs)
 
+    def _captured(self) -> AbstractContextManager[Run]:
+        return self._session.run(self._title, self._options, goes_on=self._run is not None)
+
     async def _awaited(self, result: Awaitable[Any]) -> Any:
-        with self._begin() as self._run:
+        with self._captured() as self._run:
             return await result
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:

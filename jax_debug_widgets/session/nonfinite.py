@@ -12,18 +12,20 @@ def nonfinite(site: CallSite, found: NonFinite, first: Event | None, *, calls: i
       first: its first event with such a value, None where that is no longer kept.
       calls: how many calls the run has made.
     """
-    place = f"event {found.first}{when(first, calls=calls)}"
-    message = f"{site.where} ({site.label}): {counted(found)} among its values, first in {place}."
+    where = when(first, calls=calls).removeprefix(", ")
+    place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
+    message = f"{site.where} ({site.label}): {counted(found)} among its values, first {place}."
     return Finding("nonfinite", site, 0, found.nan + found.inf, 0, message)
 
 
 def when(event: Event | None, *, calls: int) -> str:
-    """`, call 96, step 3`: where several calls were made, and in loops."""
+    """`, call 96, step 3, lane 2`: where several calls were made, in loops and under `vmap`."""
     if event is None:
         return ""
     call = f", call {event.call}" if calls > 1 and event.call >= 0 else ""
     step = f", step {', '.join(map(str, event.step))}" if event.step else ""
-    return call + step
+    lane = f", lane {', '.join(map(str, event.lane))}" if event.lane else ""
+    return call + step + lane
 
 
 def counted(found: NonFinite) -> str:

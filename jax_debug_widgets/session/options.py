@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.breakpoints import Policy, parse_condition
+from jax_debug_widgets.breakpoints import Policy, conditions_of, parse_condition
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.taps import Settings
 from jax_debug_widgets.watch import Watch
@@ -50,6 +52,24 @@ class Options:
     break_on: tuple[str, ...] = ()
     break_timeout: float | None = None
     prompt: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        every: int = 1,
+        watch: str | Sequence[str] | bool | None = None,
+        ops: bool = False,
+        values: bool = False,
+        histograms: bool = False,
+        lanes: bool = False,
+        when: str | None = None,
+        break_on: str | int | Sequence[str | int] = (),
+        **others: Any,
+    ) -> Options:
+        """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
+        watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
+        return cls(every=every, watch=watched, break_on=conditions_of(break_on), **others)
 
     def __post_init__(self) -> None:
         _ = self.policy()

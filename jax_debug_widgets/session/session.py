@@ -100,9 +100,9 @@ class Session:
         self.capture.sites.name_file = name_file
 
     @contextmanager
-    def run(self, title: str, options: Options) -> Iterator[Run]:
-        """Capture what this thread does in the body."""
-        recording = self.start(title, options)
+    def run(self, title: str, options: Options, *, goes_on: bool = False) -> Iterator[Run]:
+        """Capture what this thread does in the body; for `goes_on` see `start`."""
+        recording = self.start(title, options, goes_on=goes_on)
         error: BaseException | None = None
         try:
             yield recording.run
@@ -114,8 +114,12 @@ class Session:
         finally:
             recording.finish(error)
 
-    def start(self, title: str, options: Options) -> Recording:
-        """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call."""
+    def start(self, title: str, options: Options, *, goes_on: bool = False) -> Recording:
+        """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call.
+
+        Args:
+          goes_on: whether firings and calls are counted on where the run before has ended, of which one of several is taken.
+        """
         box = self._runs.box_of_this_thread()
         previous = self._runs.latest_of(box)
         if previous is not None and not self._runs.reads(box) and previous.call_log.pending():
@@ -123,7 +127,7 @@ class Session:
             previous.barrier(previous.options.timeout)
         self.collect()
         with self._runs.lock:
-            if not self._runs.going_on:
+            if not (self._runs.going_on or goes_on):
                 self.capture.sites.restart()
             run = Run(self, title, self.added.beside(options), self._runs.box_of_this_thread())
             run.noted += features.missing().values()

@@ -93,7 +93,7 @@ class Capture:
             self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
         )
         self._callback_hooks = CallbackHooks(listener, is_capturing, leaves_out_debugging)
-        self.prints = PrintWatch(is_capturing)
+        self.prints = PrintWatch(captured_settings)
         self.threads = ThreadWatch(self._inherited)
         self._taps: dict[Hashable, Tap] = {}
         self.make_watcher: MakeWatcher | None = None

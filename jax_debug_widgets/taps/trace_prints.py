@@ -37,16 +37,17 @@ class Printed:
 class PrintWatch(Replacing):
     """Puts a `print` of ours into `builtins` while somebody captures; it asks the thread whether it is concerned."""
 
-    def __init__(self, is_capturing: Callable[[], bool]) -> None:
+    def __init__(self, captured_settings: Callable[[], Any]) -> None:
         super().__init__()
         self.subscriber: Callable[[Printed], object] | None = None
         """Who is told, in the thread that traces."""
-        self._is_capturing = is_capturing
+        self._captured_settings = captured_settings
         self._lock = threading.Lock()
         self._traces: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
         """Trace -> its number, and why it came to be."""
         self._count = 0
-        self._signatures: dict[str, list[tuple[tuple[str, str], ...]]] = {}
+        self._signatures: dict[str, list[tuple[tuple[tuple[str, str], ...], Any]]] = {}
+        """Function -> the types that it was traced for, and what was captured then."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.TRACING):
@@ -54,7 +55,7 @@ class PrintWatch(Replacing):
 
     def _print(self, theirs: Callable[..., None], *args: Any, **options: Any) -> None:
         file = options.get("file")
-        if (file is not None and file is not sys.stdout) or sys.stdout is None or not self._is_capturing():
+        if (file is not None and file is not sys.stdout) or sys.stdout is None or self._captured_settings() is None:
             return theirs(*args, **options)
         tracing = tracing_now()
         if tracing is None:
@@ -83,17 +84,20 @@ class PrintWatch(Replacing):
     def _why(self, tracing: Tracing) -> str:
         if tracing.signature is None:
             return f"`{tracing.function}` outside jit runs the function each time"
-        before = self._signatures.setdefault(tracing.function, [])
+        before, settings = self._signatures.setdefault(tracing.function, []), self._captured_settings()
         try:
             if not before:
                 return "traced: its first call here"
-            if tracing.signature in before:
+            kinds = [settings_then for signature, settings_then in before if signature == tracing.signature]
+            if kinds and settings not in kinds:
+                return "traced once more for this capture, whose options are others than before; not a retrace of yours"
+            if kinds:
                 return (
                     "traced again for the same types: a static argument or a setting is another, or it was defined anew"
                 )
-            return f"traced again for new types: {_difference(before[-1], tracing.signature)}"
+            return f"traced again for new types: {_difference(before[-1][0], tracing.signature)}"
         finally:
-            before.append(tracing.signature)
+            before.append((tracing.signature, settings))
 
 
 class _Copying:

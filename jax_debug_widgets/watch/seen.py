@@ -65,7 +65,7 @@ class Seen:
     def notes(self, watch: Watch, sites: Collection[CallSite]) -> list[str]:
         """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
         numbers = {site.id for site in sites}
-        if not (self.functions or self.failures):
+        if not (sites or self.failures) and (watch.everything or watch.ops or not self.functions):
             return [UNCOMPILED]
 
         def is_missing(name: str) -> bool:

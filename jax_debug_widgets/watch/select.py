@@ -136,8 +136,8 @@ class Pattern:
     """One thing asked for.
 
     `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `lanes/h` (by lane), `logits@model.py`,
-    `model.py:40-60` and `In [3]:4` (lines), `layer*/mlp` (a named scope), `dot_general|exp` (primitives, where no name
-    matches).
+    `model.py:40-60` and `In [3]:4` (lines), `layer*/mlp` (a named scope), `dot_general|exp` and `mlp` (primitives, and a
+    scope, where no name matches).
     """
 
     def __init__(self, text: str, name_file: Callable[[str], str]) -> None:
@@ -178,12 +178,13 @@ class Pattern:
         return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
 
     def matches_value(self, one: Named) -> bool:
-        """Whether this is a value asked for in any way, that is also by a regular expression for its primitive."""
+        """Whether it is asked for in any way, that is also by a regular expression for its primitive, or by its scope."""
         try:
             is_primitive = not (self._file or self._role) and re.fullmatch(self._name, one.primitive) is not None
         except re.error:
             is_primitive = False
-        return is_primitive or self.matches(one)
+        is_scope = bool(self._name) and not (self._role or self._lines or one.is_alias) and self._is_scope(one.stack)
+        return is_primitive or (is_scope and self.wants_file(one.file)) or self.matches(one)
 
     def _is_name(self, one: Named) -> bool:
         # A name may hold what a glob gives a meaning (`params["w"]`), and be the root of a tree (`params`).

@@ -30,7 +30,8 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         odd = f", {snapshot.nonfinite[site.id]}" if site.id in snapshot.nonfinite else ""
         dropped = snapshot.status.dropped_by_site.get(site.id)
         odd += f", the oldest {dropped} dropped" if dropped else ""
-        parts.append(f"  {site_line(site, snapshot.counts.get(site.id, 0), callers.get(site.id, ''))}{odd}")
+        line = site_line(site, snapshot.counts.get(site.id, 0), callers.get(site.id, ""))
+        parts.append(f"  {line}{_course(site, snapshot)}{odd}")
     if len(snapshot.sites) > _SITES:
         parts.append(f"  … and {plural(len(snapshot.sites) - _SITES, 'more site')}: `run.sites` has all")
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
@@ -42,6 +43,15 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
             parts.append(f"  last {name}:")
             parts += [f"    {_line(line)}" for line in stream[-lines:]]
     return "\n".join(parts)
+
+
+def _course(site: CallSite, snapshot: Snapshot) -> str:
+    """From which value to which a watched one has gone, of an array its mean; what is printed says so itself."""
+    series = next((one for one in snapshot.series if one.site is site), None) if site.watch else None
+    if series is None:
+        return ""
+    course = " → ".join(dict.fromkeys(f"{value:.4g}" for value in series.values[[0, -1]]))
+    return f", {'mean ' if series.name.startswith('mean') else ''}{course}"
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:

@@ -50,7 +50,17 @@ def test_words_are_names_of_values_where_they_are_not_called():
 
 
 @pytest.mark.parametrize(
-    "text", ["h >", "[x for x in h]", "any(x > 0 for x in h)", "(lambda: h)()", "(h := 3) > g", "f(h)"]
+    "text",
+    [
+        "h >",
+        "[x for x in h]",
+        "any(x > 0 for x in h)",
+        "(lambda: h)()",
+        "(h := 3) > g",
+        "f(h)",
+        "h.maxx() > 1",
+        "np.maxx(h)",
+    ],
 )
 def test_what_cannot_be_asked_of_arrays_is_refused(text):
     with pytest.raises(ValueError, match=r"^it wants this, got "):

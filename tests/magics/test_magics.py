@@ -309,7 +309,7 @@ def test_a_site_is_switched_off_and_on_by_its_number(ours):
     ours.run("%jaxdebug --no-echo h(1.)")
     number = last_run().sites[0].id
     assert re.search(rf"^ *(\d+,)*{number}(,\d+)*  on  .* x$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
-    ours.run(f"%jaxdebug mute {number}")
+    assert f"muted: {number}  " in ours.run(f"%jaxdebug mute {number}").stdout
     ours.run("%jaxdebug --no-echo h(2.)")
     assert texts() == []
     assert re.search(rf"^ *(\d+,)*{number}(,\d+)*  muted  .* x$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)

@@ -38,7 +38,7 @@ def test_they_are_counted_by_site_with_the_first_event():
     log = findings["print"]
     assert log.seen == 4  # log(0) is -inf.
     first = next(event.seq for event in run.events if event.site == log.site)
-    assert f"(jnp.log(x - 3)): 3 NaN, 1 infinite among its values, first in event {first}, step 0." in log.message
+    assert f"(jnp.log(x - 3)): 3 NaN, 1 infinite among its values, first at step 0 (event {first})." in log.message
     assert findings["callback"].seen == 4
     told = run.status().nonfinite
     assert told is not None and (told.nan, told.inf) == (3, 5)
@@ -135,7 +135,7 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
             x, _zs = f(x)
     first = next(line for line in summary(snapshot_of(run)).splitlines() if line.startswith("  first NaN or infinite"))
     assert first.endswith("y, call 2, step 1")  # log(0)
-    assert run.findings[0].message.endswith(", call 2, step 1.")
+    assert run.findings[0].message.endswith("first at call 2, step 1 (event 10).")
     with jdw.capture(watch="y,z") as run:
         f(jnp.float32(5))
     assert "first NaN" not in summary(snapshot_of(run))

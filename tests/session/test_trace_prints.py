@@ -45,6 +45,9 @@ def test_it_is_told_once_a_trace_with_the_call_and_the_reason(capsys):
     assert told[0].why == "traced: its first call here"
     assert told[1].why == "traced again for new types: x float32[2] → float32[3]"
     assert "a static argument" in told[2].why
+    with jdw.capture(every=2) as other:
+        step(jnp.ones(2))
+    assert "for this capture, whose options are others" in other.trace_prints[0].why
     assert {one.function for one in told} == {"step"}
     assert told[0].where.startswith("test_trace_prints.py:")
 

@@ -94,3 +94,24 @@ def test_names_are_completed():
     with jdw.capture(watch="h,g") as run:
         jax.jit(lambda x: [h := x * 2.0, g := jnp.sin(h), g + 1][-1])(1.0)
     assert run._ipython_key_completions_() == run.values._ipython_key_completions_() == ["h", "g"]
+
+
+def test_a_named_scope_is_asked_for_by_its_name_alone_where_no_name_is_like_it(watched):
+    def f(x):
+        with jax.named_scope("layer"):
+            y = jnp.sin(x)
+        z = y * 2
+        return z.sum()
+
+    assert list(watched(jax.jit(f), jnp.ones(3), watch="layer")) == ["y"]
+
+
+def test_a_run_in_which_nothing_could_be_watched_says_so_whatever_was_watched_before(watched):
+    def f(x):
+        y = jnp.sin(x)
+        return y
+
+    def told(function):
+        return any("Nothing is watched" in note for note in watched(function, jnp.ones(3), histograms=True).notes)
+
+    assert (told(jax.jit(f)), told(f)) == (False, True)

@@ -440,6 +440,20 @@ def test_each_call_of_an_instrumented_function_is_a_run():
         jdw.instrument(double, watch="y", every=0)
 
 
+def test_of_an_instrumented_function_every_so_manieth_call_is_watched():
+    @jax.jit
+    def double(x):
+        y = x * 2
+        return y
+
+    f = jdw.instrument(double, watch="y", every=3)
+    told = []
+    for _ in range(7):
+        f(jnp.arange(3.0))
+        told.append((len(f.run.events), f.run.findings))
+    assert told == [(1, []), (0, []), (0, [])] * 2 + [(1, [])]
+
+
 def test_an_async_function_is_instrumented_until_it_is_awaited_and_a_generator_is_not():
     @jax.jit
     def jitted(x):

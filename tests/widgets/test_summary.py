@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from jax_debug_widgets.events import Barrier
-from jax_debug_widgets.widgets import Line, summary
+from jax_debug_widgets.events import Barrier, Watched
+from jax_debug_widgets.widgets import Line, Series, summary
 from tests.widgets.conftest import CALL, SITE
 
 
@@ -32,6 +33,12 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
         "15,003 events"
     )
     assert len(shown) == 3
+
+
+def test_of_what_is_watched_it_says_where_it_has_gone(snapshot):
+    site = dataclasses.replace(SITE, kind="watch", watch=Watched("loss", "value", (3,), "float32", "sin", ""))
+    series = Series(site, "mean", np.arange(3), np.array([0.25, np.nan, 4.0]))
+    assert ", mean 0.25 → 4" in summary(snapshot(sites=[site], series=[series])).split("\n")[1]
 
 
 def test_a_long_title_is_cut(snapshot):
