@@ -37,7 +37,7 @@ class Around:
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
-      derived: whether the whole program is a derivative's: of its results JAX does not say which the program itself uses.
+      derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
     """
@@ -180,8 +180,12 @@ class Uses:
         return used or variable in self.results
 
 
-def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool) -> Around:
-    """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one."""
+def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> Around:
+    """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one.
+
+    Args:
+      own: how many of its results it gives to who called it; the others are kept for the backward pass. None: nobody says.
+    """
     stack = str(place.stack)
     cotangents: frozenset[int] = frozenset()
     if "transpose(" in stack:
@@ -189,7 +193,9 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     derived = "jvp(" in stack
     # Of the results of what it differentiates in reverse JAX has no more names; un-jitted, `hessian` is on the Python stack.
     pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
-    return Around(cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
+    primal = frozenset(range(own)) if derived and own is not None else None
+    derived = derived and primal is None
+    return Around(primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
 
 
 def _derived(equation: Any, path: str) -> tuple[bool, ...]:

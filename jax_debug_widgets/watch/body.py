@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 import sys
 from collections.abc import Iterable, Iterator
@@ -238,7 +237,8 @@ class Body:
             return False
         equation = self.equations[number]
         name = equation.primitive.name
-        own = self._own_results(equation) if name == "scan" else 1
+        # What is only pushed forward keeps nothing: of its loop the first that is stacked is its own as well.
+        own = versions.scan_counts(equation.params)[1] + self.around.pushed if name == "scan" else 1
         if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
             if position < len(equation.outvars) - 1:
                 return True
@@ -253,15 +253,6 @@ class Body:
             or (one in results and results[one] < results[variable])
             for one in beside
         )
-
-    def _own_results(self, scan: Any) -> int:
-        """How many results of a loop are surely its own: what it carries, and the first of what it stacks, if it does."""
-        function = self._function_at(_origin_of(scan.params["jaxpr"].jaxpr))
-        stacked = (
-            [one.value.elts[-1] for one in function.returns if isinstance(one.value, ast.Tuple)] if function else []
-        )
-        stacks_nothing = bool(stacked) and all(isinstance(one, ast.Constant) and one.value is None for one in stacked)
-        return versions.scan_counts(scan.params)[1] + (not stacks_nothing)
 
     def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
         return not equations.isdisjoint(self.uses.consumers.get(variable, ()))
