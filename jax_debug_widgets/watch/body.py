@@ -137,7 +137,7 @@ class Body:
         """
         found: dict[Call, list[int]] = {}
         for number, levels in enumerate(self.levels):
-            if number in self._moved:
+            if number in self.moved:
                 continue
             outer: Outer = ()
             for level in levels:
@@ -146,7 +146,7 @@ class Body:
         return found
 
     @cached_property
-    def _moved(self) -> frozenset[int]:
+    def moved(self) -> frozenset[int]:
         """The equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
         loops = self._loop_bodies()
         return frozenset(
@@ -211,13 +211,21 @@ class Body:
         return any(not self.is_backward(one, depth) and not self._only_keeps(one, depth) for one in outside)
 
     def _users(self, variable: Any) -> Iterator[int]:
-        """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes."""
+        """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
+
+        And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
+        """
         for number in self.uses.consumers.get(variable, ()):
-            if number in self._moved:
+            if number in self.moved or self._is_jaxs_own(number):
                 for made in self.equations[number].outvars:
                     yield from self._users(made)
             else:
                 yield number
+
+    def _is_jaxs_own(self, number: int) -> bool:
+        """Whether an equation has no place in the source, and makes nothing that the body gives."""
+        made = self.equations[number].outvars
+        return not self.levels[number] and not any(variable in self.uses.results for variable in made)
 
     def _only_keeps(self, number: int, depth: int) -> bool:
         """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""

@@ -82,3 +82,58 @@ def test_what_an_un_jitted_loop_stacks_is_told(watched, agrees):
     _, ys = lax.scan(lambda c, x: step(W, c, x), X, XS)
     for number in range(3):
         agrees(run["h"], ys[number], number)
+
+
+def test_what_jax_moves_out_of_a_loop_is_not_the_value_of_the_statement_that_it_is_a_part_of(watched, agrees):
+    """The index of the branch is computed before the loop, and handed to its body in the place of `t`."""
+
+    @jax.jit
+    def loss(w, x):
+        @jax.jit
+        def body(c, t):  # noqa: ARG001
+            h = lax.cond(w.sum() > -1, lambda a, b: jnp.tanh(a) * b, lambda a, b: a - b, c, c)
+            k = jnp.sin(h)
+            return k, k
+
+        last, _ = lax.scan(body, x, jnp.stack([x, x]))
+        return (last * jnp.cos(x @ w)).sum()
+
+    run = watched(lambda: jax.grad(loss)(W, X))
+    agrees(run["h"], jnp.tanh(X) * X)
+    assert run["h"].site.watch.name == "h"
+    with pytest.raises(KeyError):
+        run["t"]
+
+
+def test_what_a_mapped_function_keeps_of_a_branch_is_not_what_the_branch_gives(watched):
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def loss(w, x):
+        y = jnp.sin(x @ w)
+        q, r = lax.cond(w.sum() > -1, lambda a, b: (a + b, jnp.sin(b)), lambda a, b: (b, a * 2), y, x)
+        return lax.psum((r * y + q).sum(), "d")
+
+    spec = jax.sharding.PartitionSpec
+    mapped = jax.shard_map(loss, mesh=mesh, in_specs=(spec(), spec("d")), out_specs=spec())
+    run = watched(jax.jit(jax.grad(mapped)), W, jnp.concatenate([X, X])[:4])
+    for name in ("q", "r"):
+        with pytest.raises(KeyError):
+            run[name]
+
+
+def test_a_constant_of_a_mapped_function_does_not_make_two_executions_of_one(watched, agrees):
+    """The first round is left out; the derivative of `tanh` has a 1 that is put on the mesh between what it computes."""
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def loss(x):
+        h = jnp.sin(x)
+        for _ in range(2):
+            y = jnp.tanh(h)
+        return (jnp.cos(y) * h).sum()
+
+    spec = jax.sharding.PartitionSpec("d")
+    mapped = jax.shard_map(jax.grad(loss), mesh=mesh, in_specs=spec, out_specs=spec)
+    run = watched(jax.jit(mapped), X)
+    h = jnp.sin(X)
+    agrees(run["y"], jnp.tanh(h))
+    agrees(run["grad/y"], -jnp.sin(jnp.tanh(h)) * h)
