@@ -37,7 +37,8 @@ class Around:
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
-      derived: whether the whole program is a derivative's: of its results JAX does not say which the program itself uses.
+      moved: whether JAX has moved it out of a loop: of a jitted function that this runs what does not hang on the iteration.
+      derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
     """
@@ -51,6 +52,7 @@ class Around:
     call_of: int = 1
     replicas: int = 1
     pushed: bool = False
+    moved: bool = False
     derived: bool = False
     given: Given | None = None
     forward: tuple[core.Jaxpr, Place, Around] | None = None
@@ -58,6 +60,8 @@ class Around:
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
 """What JAX's versions call `jax.checkpoint`."""
+
+_JITS = frozenset({"jit", "pjit"})
 
 
 class Uses:
@@ -72,6 +76,7 @@ class Uses:
 
     def __init__(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> None:
         self._around, self._place, self._equations = around, place, jaxpr.eqns
+        self._function = _place_of(jaxpr)
         self.consumers: dict[Any, list[int]] = {}
         self.results: dict[Any, list[int]] = {}
         self.derived: list[tuple[bool, ...]] = []
@@ -125,8 +130,24 @@ class Uses:
             primal=frozenset(used),
             cotangents=frozenset(cotangents),
             pushed=self._around.pushed or is_pushed_forward(equation.source_info.traceback),
+            moved=self._around.moved or self._is_moved(equation),
             forward=self._forward(number, key) if self.transposed[number] else None,
         )
+
+    def _is_moved(self, equation: core.JaxprEqn) -> bool:
+        """Whether what a loop of this body runs is, or calls, a jitted function that is run here: it was moved out of there."""
+        if equation.primitive.name not in _JITS:
+            return False
+        frames = self._frames_of(equation)
+        caller = (frames[0].file, frames[0].code_line) if frames else _place_of(equation.params["jaxpr"].jaxpr)
+        return caller != self._function and caller in self._run_by_loops
+
+    @cached_property
+    def _run_by_loops(self) -> frozenset[tuple[Any, ...]]:
+        """File and first line of the functions that the loops of this body run."""
+        keys = {"scan": "jaxpr", "while": "body_jaxpr"}
+        loops = [one for one in self._equations if one.primitive.name in keys]
+        return frozenset(_place_of(one.params[keys[one.primitive.name]].jaxpr) for one in loops)
 
     def _forward(self, number: int, key: str) -> tuple[core.Jaxpr, Place, Around] | None:
         """The program of the forward pass whose transposed one equation `number` runs."""
@@ -180,8 +201,12 @@ class Uses:
         return used or variable in self.results
 
 
-def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool) -> Around:
-    """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one."""
+def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> Around:
+    """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one.
+
+    Args:
+      own: how many of its results it gives to who called it; the others are kept for the backward pass. None: nobody says.
+    """
     stack = str(place.stack)
     cotangents: frozenset[int] = frozenset()
     if "transpose(" in stack:
@@ -189,7 +214,9 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     derived = "jvp(" in stack
     # Of the results of what it differentiates in reverse JAX has no more names; un-jitted, `hessian` is on the Python stack.
     pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
-    return Around(cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
+    primal = frozenset(range(own)) if derived and own is not None else None
+    derived = derived and primal is None
+    return Around(primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
 
 
 def _derived(equation: Any, path: str) -> tuple[bool, ...]:
@@ -214,6 +241,11 @@ def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
     scan = _lone_scan(jaxpr)
     about = scan.params["jaxpr"].jaxpr.debug_info if scan else jaxpr.debug_info
     return about.func_filename, about.func_lineno, about.func_name
+
+
+def _place_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
+    """File and first line of the function that a body is of."""
+    return jaxpr.debug_info.func_filename, jaxpr.debug_info.func_lineno
 
 
 def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:

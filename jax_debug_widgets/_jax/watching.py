@@ -25,6 +25,7 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.given import given
+from jax_debug_widgets._jax.kept import own_results_now
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import outermost
@@ -101,7 +102,7 @@ class WatchHooks(Replacing):
         self._settings = settings
         self._here = threading.local()
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
-        self._forward: dict[Any, tuple[weakref.ref[Any], Place]] = {}
+        self._forward: dict[Any, tuple[weakref.ref[Any], Place, int | None]] = {}
         """By function the forward pass that was lowered last: un-jitted, `jax.grad` of a jitted function runs two programs."""
 
     def _put_in(self, replace: Replacements) -> None:
@@ -153,12 +154,13 @@ class WatchHooks(Replacing):
         place = outermost(name)
         function = function_of(program.jaxpr)
         if "transpose(" not in str(place.stack):
-            self._forward[function] = weakref.ref(program), place
-            return _Pass(watcher).program(program, place, replicas, None)
+            own = own_results_now()
+            self._forward[function] = weakref.ref(program), place, own
+            return _Pass(watcher).program(program, place, replicas, own, None)
         known = self._forward.get(function)
         forward = known[0]() if known else None
         return _Pass(watcher).program(
-            program, place, replicas, (forward.jaxpr, known[1]) if known and forward else None
+            program, place, replicas, None, (forward.jaxpr, *known[1:]) if known and forward else None
         )
 
 
@@ -176,24 +178,31 @@ class _Pass:
         self._samples_loops = self._is_jaxs_own = False
 
     def program(
-        self, program: ClosedJaxpr, place: Place, replicas: int, forward: tuple[core.Jaxpr, Place] | None
+        self,
+        program: ClosedJaxpr,
+        place: Place,
+        replicas: int,
+        own: int | None,
+        forward: tuple[core.Jaxpr, Place, int | None] | None,
     ) -> ClosedJaxpr | None:
         """The whole program with its taps; None if nothing in it is watched.
 
         Args:
           replicas: how many devices it runs on.
-          forward: of a backward pass the program of the forward pass and its place.
+          own: see `around_program`.
+          forward: of a backward pass the program of the forward pass, its place and how many of its results are its own.
         """
         self._is_jaxs_own = is_jaxs(program.jaxpr)
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
         self._samples_loops = has_loop and not self._watcher.conditional()
-        around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own)
+        around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
         around = replace(around, given=given(program), call_of=self._every if by_call else 1)
         if forward is not None:
-            own = around_program(*forward, replicas, is_jitted=not self._is_jaxs_own)
-            around = replace(around, forward=(*forward, own))
+            jaxpr, there, count = forward
+            around_it = around_program(jaxpr, there, replicas, is_jitted=not self._is_jaxs_own, own=count)
+            around = replace(around, forward=(jaxpr, there, around_it))
         jaxpr = self.body(program.jaxpr, place, around)
         if jaxpr is program.jaxpr:
             return None

@@ -11,7 +11,9 @@ from typing import Any
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.loads import fields_of
+from jax_debug_widgets.watch.mentions import loads_of
 from jax_debug_widgets.watch.source import Function, Span, Statement
+from jax_debug_widgets.watch.takers import takers_of
 
 _ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
 _ITEM = re.compile(r"(\w+)\[(\d+)\](.*)")
@@ -107,7 +109,24 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
         if told and len(told) == len(variables) and (body.around.given or all(told)):
             yield from ((name, one) for name, one in zip(told, variables, strict=True) if name)
         elif len(arguments) == len(variables):
-            yield from zip(arguments, variables, strict=True)
+            named = list(zip(arguments, variables, strict=True))
+            # Differentiated, an argument that nothing uses is left out, and what JAX moves out of a loop is added.
+            if told or all(_may_be(body, function, name, one) for name, one in named):
+                yield from named
+
+
+def _may_be(body: Body, function: Function, argument: str, variable: Any) -> bool:
+    """Whether something that takes an input names this argument, or nothing is known to take it."""
+    head = _head(function, argument)
+    loads = [one.span for one in loads_of(function, head, argument)]
+    takers = takers_of(body, Call((), body.origin[0], head.span), variable, set())
+    spans = [taken.span for taken in takers if taken.span is not None]
+    return not spans or any(span.contains(one) for span in spans for one in loads)
+
+
+def _head(function: Function, argument: str) -> Statement:
+    """What gives an argument its value, as if it were a statement before the first of the function."""
+    return Statement(Span(function.first, 0, function.first, 0), ast.Name(argument), (), function, repeats=False)
 
 
 def _argument_leaves(
@@ -118,7 +137,7 @@ def _argument_leaves(
         return
     parts = _parts(function, argument)
     if len(parts) != len(variables):
-        head = Statement(Span(function.first, 0, function.first, 0), ast.Name(argument), (), function, repeats=False)
+        head = _head(function, argument)
         call = Call((), body.origin[0], head.span)
         used = fields_of(body, call, head, argument, variables, set())
         parts = [name if name and used.count(name) == 1 else f"{argument}[{i}]" for i, name in enumerate(used)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 import sys
 from collections.abc import Iterable, Iterator
@@ -138,7 +137,7 @@ class Body:
         """
         found: dict[Call, list[int]] = {}
         for number, levels in enumerate(self.levels):
-            if number in self._moved:
+            if number in self.moved:
                 continue
             outer: Outer = ()
             for level in levels:
@@ -147,7 +146,7 @@ class Body:
         return found
 
     @cached_property
-    def _moved(self) -> frozenset[int]:
+    def moved(self) -> frozenset[int]:
         """The equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
         loops = self._loop_bodies()
         return frozenset(
@@ -212,13 +211,21 @@ class Body:
         return any(not self.is_backward(one, depth) and not self._only_keeps(one, depth) for one in outside)
 
     def _users(self, variable: Any) -> Iterator[int]:
-        """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes."""
+        """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
+
+        And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
+        """
         for number in self.uses.consumers.get(variable, ()):
-            if number in self._moved:
+            if number in self.moved or self._is_jaxs_own(number):
                 for made in self.equations[number].outvars:
                     yield from self._users(made)
             else:
                 yield number
+
+    def _is_jaxs_own(self, number: int) -> bool:
+        """Whether an equation has no place in the source, and makes nothing that the body gives."""
+        made = self.equations[number].outvars
+        return not self.levels[number] and not any(variable in self.uses.results for variable in made)
 
     def _only_keeps(self, number: int, depth: int) -> bool:
         """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""
@@ -238,7 +245,8 @@ class Body:
             return False
         equation = self.equations[number]
         name = equation.primitive.name
-        own = self._own_results(equation) if name == "scan" else 1
+        # What is only pushed forward keeps nothing: of its loop the first that is stacked is its own as well.
+        own = versions.scan_counts(equation.params)[1] + self.around.pushed if name == "scan" else 1
         if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
             if position < len(equation.outvars) - 1:
                 return True
@@ -253,15 +261,6 @@ class Body:
             or (one in results and results[one] < results[variable])
             for one in beside
         )
-
-    def _own_results(self, scan: Any) -> int:
-        """How many results of a loop are surely its own: what it carries, and the first of what it stacks, if it does."""
-        function = self._function_at(_origin_of(scan.params["jaxpr"].jaxpr))
-        stacked = (
-            [one.value.elts[-1] for one in function.returns if isinstance(one.value, ast.Tuple)] if function else []
-        )
-        stacks_nothing = bool(stacked) and all(isinstance(one, ast.Constant) and one.value is None for one in stacked)
-        return versions.scan_counts(scan.params)[1] + (not stacks_nothing)
 
     def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
         return not equations.isdisjoint(self.uses.consumers.get(variable, ()))

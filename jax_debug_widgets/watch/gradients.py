@@ -13,6 +13,7 @@ from typing import Any
 from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.instances import instances
+from jax_debug_widgets.watch.mentions import loads_of
 from jax_debug_widgets.watch.source import Span, Statement
 
 _SUMS = {"add": 2, "add_any": 2, "sub": 1}
@@ -110,7 +111,8 @@ def _of_elements(body: Body, one: Assignment, within: list[int], executions: int
 def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
     """The cotangent of a plain sum, as `_entering` gives it: transposed it is no equation.
 
-    It is that of an operand which nothing else uses, and which may be such a sum itself.
+    It is that of an operand which nothing else uses, and which may be such a sum itself. The program does not tell that:
+    a linear use, `h.T`, leaves nothing in the forward pass where only the gradient is wanted. The source does.
     """
     forward, (variable, number, _) = one.body, made
     equation, uses = forward.equations[number], forward.uses
@@ -119,48 +121,39 @@ def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
         maker = forward.makers.get(atom) if is_once else None
         if maker is None or atom in uses.results or type_of(atom) != type_of(variable):
             continue
+        if not _is_alone(forward, number, maker[1]):
+            continue
         place = forward.levels[maker[1]]
         # What makes the operand may use it as well: for its own derivative.
         users = [user for user in uses.consumers[atom] if forward.levels[user] != place]
         if users != [number]:
             continue
         found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)
-        (other,) = (each for each in equation.invars if each is not atom)
-        if len(found) != 1 or type_of(next(iter(found))) != type_of(variable):
-            continue
-        # What is itself a sum may be that of other uses of the operand, too. It is not if the other operand has it as well.
-        if not any(_is_of_several_uses(body, each) and not _shares(body, one, other, each) for each in found):
+        if len(found) == 1 and type_of(next(iter(found))) == type_of(variable):
             return found
     return {}
 
 
-def _shares(body: Body, one: Assignment, atom: Any, cotangent: Any) -> bool:
-    """Whether the cotangent of an operand is a sum with this one."""
-    forward = one.body
-    if not is_array(atom):
+def _is_alone(forward: Body, number: int, operand: int) -> bool:
+    """Whether what one equation makes is taken by another one and by nothing else in the source.
+
+    It is a part of the other's expression, or of a variable of that function which is named once.
+    """
+    if not forward.levels[number]:
         return False
-    if atom not in forward.makers:  # Which result of the backward pass is that of an input nobody says.
-        return any(_is_part(body, cotangent, result) for result in body.uses.results if result is not cotangent)
-    number = forward.makers[atom][1]
-    entering = _entering(body, _transposed(body, one, number))
-    if entering:
-        return any(_is_part(body, cotangent, each) for each in entering)
-    equation = forward.equations[number]
-    is_sum = equation.primitive.name in _SUMS
-    return is_sum and any(_shares(body, one, each, cotangent) for each in reversed(equation.invars))
-
-
-def _is_part(body: Body, cotangent: Any, whole: Any) -> bool:
-    """Whether it is what `whole` is a sum of, or that itself."""
-    rest = [whole]
-    while rest:
-        one = rest.pop()
-        if one is cotangent:
-            return True
-        made = body.makers.get(one)
-        if made and body.equations[made[1]].primitive.name == "add_any":
-            rest += [atom for atom in body.equations[made[1]].invars if is_array(atom)]
-    return False
+    *outer, level = forward.levels[number]
+    made = forward.levels[operand]
+    depth, source = len(outer), forward.source(level.file)
+    if len(made) <= depth or outer_of(made[:depth]) != outer_of(outer) or made[depth].file != level.file:
+        return False
+    sum_span, span = Span(*level.span), Span(*made[depth].span)
+    if sum_span.contains(span):
+        return ":=" not in source.text(sum_span)
+    function = source.function_at(level.code_line, level.function)
+    found = [one for one in source.statements_at(span) if one.function is function and not one.whole]
+    if function is None or len(found) != 1 or len(found[0].targets) != 1 or not found[0].targets[0].is_plain:
+        return False
+    return len(loads_of(function, found[0], found[0].targets[0].text)) == 1
 
 
 def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
@@ -183,15 +176,6 @@ def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
     if len(parts) != one.executions or len(alike) % one.executions:
         return []
     return parts[-1 - alike.index(number) * one.executions // len(alike)]  # The last is transposed first.
-
-
-def _is_of_several_uses(body: Body, cotangent: Any) -> bool:
-    """Whether what it is the sum of comes from several places; `tanh` is transposed into two products of one place."""
-    made = body.makers.get(cotangent)
-    if made is None or body.equations[made[1]].primitive.name != "add_any":
-        return False
-    makers = [body.makers.get(one) for one in body.equations[made[1]].invars if is_array(one)]
-    return any(one is None or body.levels[one[1]] != body.levels[made[1]] for one in makers)
 
 
 def _entering(body: Body, part: list[int], *, several: bool = False) -> dict[Any, int]:

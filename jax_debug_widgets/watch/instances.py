@@ -102,7 +102,7 @@ def _is_interrupted(body: Body, call: Call, before: int, number: int, *, compreh
     """Whether something else was computed in between, or the statement's parts have begun anew."""
     backward = body.uses.transposed[number]
     for between in range(before + 1, number):
-        if body.uses.transposed[between] != backward:
+        if body.uses.transposed[between] != backward or between in body.moved:
             continue
         if not body.is_within(between, call):
             return True

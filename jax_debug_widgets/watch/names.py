@@ -75,6 +75,8 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
     Args:
       mingled: the ranges are added to it that compute values of which nothing tells which name they have.
     """
+    if body.around.moved:  # What it computes of a statement is not what that assigns.
+        return []
     stack = str(body.place.stack)
     taken = list(arguments(body, wanted))
     found: list[Named] = [

@@ -582,6 +582,58 @@ def test_a_sum_has_not_the_gradient_of_an_operand_with_a_use_that_is_left_out_of
     agrees(watched(jax.jit(jax.grad(plain)), X)["grad/h"], 1 + 2 * (jnp.sin(X) + 1))
 
 
+def weighted(x, b):
+    h = jnp.sin(x)
+    k = h + b
+    w = lax.stop_gradient(jnp.tanh(k))
+    return ((h * 2.0) * w).sum()
+
+
+def selected(x, b):
+    h = jnp.sin(x)
+    k = h + b
+    return jnp.where(k > 0, k, h).sum()
+
+
+def reshaped(x, b):
+    h = jnp.sin(x)
+    k = h + b
+    flat = h.reshape(-1)
+    return jnp.where(k > 0, x, flat.reshape(h.shape)).sum()
+
+
+@pytest.mark.parametrize("loss", [weighted, selected, reshaped])
+def test_no_gradient_for_a_sum_whose_operand_has_a_linear_use_that_is_left_out(loss, watched, agrees):
+    """The one cotangent that comes to `h` is also, or only, that of its other use."""
+    x, b = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(-2, 1, 6).reshape(2, 3)
+    run = watched(jax.jit(jax.grad(loss)), x, b)
+    agrees(run["k"], jnp.sin(x) + b)
+    with pytest.raises(KeyError, match="grad/k"):
+        run["grad/k"]
+
+
+def test_a_sum_has_the_gradient_of_an_operand_that_the_source_takes_once(watched, agrees):
+    def loss(x, b, added=(0.0, 0.0)):
+        h = jnp.sin(x)
+        k = h + b
+        k = k + added[0]
+        o = jnp.cos(k) + k
+        o = o + added[1]
+        return (jnp.tanh(o) * o).sum()
+
+    def plain(x, b):
+        h = jnp.sin(x)
+        k = h + b
+        o = jnp.cos(k) + k
+        return (jnp.tanh(o) * o).sum()
+
+    x, b = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.ones((2, 3))
+    run = watched(jax.jit(jax.grad(plain)), x, b)
+    k, o = jax.grad(lambda added: loss(x, b, added))((jnp.zeros((2, 3)), jnp.zeros((2, 3))))
+    agrees(run["grad/k"], k)
+    agrees(run["grad/o"], o)
+
+
 def network(p, x):
     return (jnp.tanh(x * p["w"] + p["b"]) * p["v"]).sum() + p["c"][0]
 

@@ -1,0 +1,139 @@
+"""What an un-jitted `jax.grad` of a jitted function keeps for its backward pass is not taken for what the program gives."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+W = jnp.linspace(-1.0, 1.0, 16).reshape(4, 4)
+X = jnp.linspace(-2.0, 1.0, 12).reshape(3, 4)
+XS = jnp.stack([X, X * 0.3, X * 0.7])
+
+
+@jax.jit
+def step(w, c, x):
+    h = jnp.sin(c @ w) * x
+    k = jnp.tanh(h) * c
+    return k, h
+
+
+@jax.jit
+def branching(w, c, x):
+    h, r = lax.cond(w.sum() > -1, lambda a, b: (a * jnp.sin(b), a * b), lambda a, b: (a - b, jnp.sin(a) * a), c, x)
+    k = jnp.tanh(c @ w) * r
+    return k, h
+
+
+def plain(w, c, x):
+    return jnp.tanh(jnp.sin(c @ w) * x) * c, c
+
+
+@pytest.mark.parametrize("body", [step, branching, plain])
+def test_what_nothing_uses_has_not_the_value_of_what_is_kept(body, watched, agrees):
+    @jax.jit
+    def loss(w):
+        last, ys = lax.scan(lambda c, x: body(w, c, x), X, XS)
+        unused = ys.sum(0)
+        return (last * X).sum() + 0 * unused.size
+
+    run = watched(lambda: jax.value_and_grad(loss)(W))
+    last, _ = lax.scan(lambda c, x: body(W, c, x), X, XS)
+    agrees(run["last"], last)
+    for name in ("ys", "unused"):
+        with pytest.raises(KeyError):
+            run[name]
+    if body is branching:
+        with pytest.raises(KeyError):
+            run["h"]
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_the_program_returns_beside_its_loss_is_told(twice, watched, agrees):
+    @jax.jit
+    def loss(w):
+        last, ys = lax.scan(lambda c, x: step(w, c, x), X, XS)
+        e = jnp.exp(last)
+        return (last * X).sum(), (ys, e)
+
+    def slope(w):
+        (_, (ys, _)), g = jax.value_and_grad(loss, has_aux=True)(w)
+        return (g * g).sum(), ys
+
+    run = watched(lambda: (jax.value_and_grad(slope, has_aux=True) if twice else slope)(W))
+    last, ys = lax.scan(lambda c, x: step(W, c, x), X, XS)
+    agrees(run["last"], last)
+    agrees(run["ys"], ys)
+    agrees(run["e"], jnp.exp(last))
+
+
+def test_what_an_un_jitted_loop_stacks_is_told(watched, agrees):
+    def loss(w):
+        def body(c, x):
+            h = jnp.sin(c @ w) * x
+            k = jnp.tanh(h) * c
+            return k, h
+
+        last, ys = lax.scan(body, X, XS)
+        return (last * X).sum(), ys
+
+    run = watched(lambda: jax.value_and_grad(loss, has_aux=True)(W))
+    _, ys = lax.scan(lambda c, x: step(W, c, x), X, XS)
+    for number in range(3):
+        agrees(run["h"], ys[number], number)
+
+
+def test_what_jax_moves_out_of_a_loop_is_not_the_value_of_the_statement_that_it_is_a_part_of(watched, agrees):
+    """The index of the branch is computed before the loop, and handed to its body in the place of `t`."""
+
+    @jax.jit
+    def loss(w, x):
+        @jax.jit
+        def body(c, t):  # noqa: ARG001
+            h = lax.cond(w.sum() > -1, lambda a, b: jnp.tanh(a) * b, lambda a, b: a - b, c, c)
+            k = jnp.sin(h)
+            return k, k
+
+        last, _ = lax.scan(body, x, jnp.stack([x, x]))
+        return (last * jnp.cos(x @ w)).sum()
+
+    run = watched(lambda: jax.grad(loss)(W, X))
+    agrees(run["h"], jnp.tanh(X) * X)
+    assert run["h"].site.watch.name == "h"
+    with pytest.raises(KeyError):
+        run["t"]
+
+
+def test_what_a_mapped_function_keeps_of_a_branch_is_not_what_the_branch_gives(watched):
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def loss(w, x):
+        y = jnp.sin(x @ w)
+        q, r = lax.cond(w.sum() > -1, lambda a, b: (a + b, jnp.sin(b)), lambda a, b: (b, a * 2), y, x)
+        return lax.psum((r * y + q).sum(), "d")
+
+    spec = jax.sharding.PartitionSpec
+    mapped = jax.shard_map(loss, mesh=mesh, in_specs=(spec(), spec("d")), out_specs=spec())
+    run = watched(jax.jit(jax.grad(mapped)), W, jnp.concatenate([X, X])[:4])
+    for name in ("q", "r"):
+        with pytest.raises(KeyError):
+            run[name]
+
+
+def test_a_constant_of_a_mapped_function_does_not_make_two_executions_of_one(watched, agrees):
+    """The first round is left out; the derivative of `tanh` has a 1 that is put on the mesh between what it computes."""
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def loss(x):
+        h = jnp.sin(x)
+        for _ in range(2):
+            y = jnp.tanh(h)
+        return (jnp.cos(y) * h).sum()
+
+    spec = jax.sharding.PartitionSpec("d")
+    mapped = jax.shard_map(jax.grad(loss), mesh=mesh, in_specs=spec, out_specs=spec)
+    run = watched(jax.jit(mapped), X)
+    h = jnp.sin(X)
+    agrees(run["y"], jnp.tanh(h))
+    agrees(run["grad/y"], -jnp.sin(jnp.tanh(h)) * h)
