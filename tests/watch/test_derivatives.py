@@ -129,7 +129,8 @@ def test_each_layer_of_a_python_loop_has_one_gradient(is_inside_a_scan, watched)
 
     run = watched(jax.jit(jax.grad(looped if is_inside_a_scan else loss)), X, watch="grad/x")
     wanted = jax.grad(forward, argnums=1)(X, [jnp.zeros(4)] * 3)
-    found = [value["l2"].item() for name, value in run.values.items()]
+    of_argument, *found = [value["l2"].item() for name, value in run.values.items()]
+    np.testing.assert_allclose(of_argument, jnp.linalg.norm(run.result), rtol=1e-4)
     norms = [jnp.linalg.norm(one) for one in wanted]
     np.testing.assert_allclose(found, norms, rtol=1e-4)
     np.testing.assert_allclose(
