@@ -34,11 +34,12 @@ function pushed(
   calls: number[],
   about: { loops: (number | null)[]; reverse: boolean[]; leap?: number },
   inner = steps.map(() => -1),
+  execution = inner.map(() => -1),
 ): Series {
   const series = new Series(1, 0);
   const lane = new Int32Array(steps.length).fill(-1);
   const time = Float64Array.from(steps, (_, i) => i);
-  const events = { step: steps, call: calls, inner, lane, device: lane, time, occurrence: time } as never;
+  const events = { step: steps, call: calls, inner, execution, lane, device: lane, time, occurrence: time } as never;
   for (const i of steps.keys()) series.push({ events }, i, 0, 10 * i, new Loops({ leap: 1, ...about }));
   return series;
 }
@@ -55,6 +56,16 @@ it("counts the steps that a call leaves out after the last that fired", () => {
   expect([...(first as Line).x.view()]).toEqual([0, 3, 6, 8, 11, 14]);
   const shorter = pushed([0, 1, 0], [0, 0, 1], { loops: [8], reverse: [false], leap: 3 });
   expect([...(shorter.first as Line).x.view()]).toEqual([0, 1, 2]);
+});
+
+it("puts what is outside loops at its execution, and leaves room for calls in which nothing fired", () => {
+  const outside = pushed([-1, -1, -1], [6, 7, 9], { loops: [], reverse: [] }, [-1, -1, -1], [6, 7, 9]);
+  expect([...(outside.first as Line).x.view()]).toEqual([6, 7, 9]);
+  const scan = { loops: [4], reverse: [false], leap: 4 };
+  const inside = pushed([2, 3, 1], [4, 4, 9], scan, [-1, -1, -1], [1, 1, 3]);
+  expect([...(inside.first as Line).x.view()]).toEqual([6, 7, 13]);
+  const whileLoop = pushed([2, 3, 1], [4, 4, 9], { loops: [null], reverse: [] }, [-1, -1, -1], [1, 1, 3]);
+  expect([...(whileLoop.first as Line).x.view()]).toEqual([2, 3, 5]);
 });
 
 it("puts the iterations of a while between two steps, however many there are", () => {
