@@ -230,6 +230,12 @@ class Store:
         x, lane, device = self._by_step(site_id, *self._places(site_id))
         return x, lane, device
 
+    def steps(self, site_id: int, *, phantoms: bool = False) -> np.ndarray:
+        """Their x alone, in the order of `series`: int64[n], or float64[n] where inner loops make fractions of a step."""
+        (at,) = self._by_step(site_id, self._places(site_id, phantoms=phantoms)[0])
+        whole = at.astype(np.int64)
+        return whole if np.array_equal(at, whole) else at
+
     def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
         """Columns of a site's events in the order of `series`."""
         with self._lock:
@@ -240,12 +246,12 @@ class Store:
         order = np.argsort(x, kind="stable")
         return tuple(column[order] for column in columns)
 
-    def _places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _places(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pieces = self.columns(0, self._count)
         with self._lock:
             tap = self._tally.taps.get(site_id)
         loops, reverse, leap = (tap.nesting.loops, tap.nesting.reverse, tap.nesting.leap) if tap else ((), (), 1)
-        mine = [(piece.site == site_id) & ~piece.phantom for piece in pieces]
+        mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
         none = np.zeros(0, np.int64)
         step, inner, call, execution, device, occurrence, lane = (
             np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])

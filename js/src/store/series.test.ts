@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Band } from "./band";
 import { decimate } from "./decimate";
 import { Line, Series } from "./series";
-import { Loops, stepsOf } from "./steps";
+import { firingOf, Loops, stepsOf } from "./steps";
 
 it("keeps the lows and highs when there are too many points", () => {
   const y = Float64Array.from({ length: 10_000 }, (_, i) => (i === 1234 ? 9 : i === 4321 ? -9 : Math.sin(i)));
@@ -110,4 +110,10 @@ it("tells the iteration of a while, and of the loop in it", () => {
   const log = { step: () => 2, inner: () => 7 } as never;
   expect(stepsOf(log, 0, { loops: [3, null, 2] } as never)).toEqual([2, 3, 1]);
   expect(stepsOf(log, 0, { loops: [3, null] } as never)).toEqual([2, 7]);
+});
+
+it("numbers what is outside loops by its execution, where that is known", () => {
+  const log = { execution: (at: number) => [-1, 7][at], occurrence: () => 2 } as never;
+  const [outside, inside] = [{ loops: [] } as never, { loops: [3] } as never];
+  expect([firingOf(log, 0, outside), firingOf(log, 1, outside), firingOf(log, 1, inside)]).toEqual([2, 7, 2]);
 });

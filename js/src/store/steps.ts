@@ -65,6 +65,12 @@ export class Loops {
   }
 }
 
+/** The number of an event whose step is not told: outside loops that of its execution, if that is known, else of its firing. */
+export function firingOf(log: EventLog, position: number, site: SiteMessage | undefined): number {
+  const execution = log.execution(position);
+  return execution < 0 || site?.loops.length ? log.occurrence(position) : execution;
+}
+
 /** Of each loop, outermost first; empty where it is not known. */
 export function stepsOf(log: EventLog, position: number, site: SiteMessage | undefined): number[] {
   const step = log.step(position);
