@@ -140,12 +140,11 @@ class WatchedValue(Mapping[str, np.ndarray]):
         return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
 
     def __repr__(self) -> str:
-        watch = self.site.watch
-        assert watch is not None
-        shape = ",".join(map(str, watch.shape))
+        ours = (one.watch for one in self._run.watched if one.id == self.site.id and one.watch)
+        types = sorted({f"{watch.dtype}[{','.join(map(str, watch.shape))}]" for watch in ours})
         devices = len(np.unique(self._run.store.places(self.site.id)[2])) or 1
         taken = plural(len(self.steps) // devices, "step") + (f" on each of {devices} devices" if devices > 1 else "")
-        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {taken}>"
+        return f"<{self.site.label} at {self.site.where}: {' or '.join(types)}, {taken}>"
 
 
 class _ByLane(dict[str, np.ndarray]):
