@@ -66,6 +66,11 @@ class Nesting:
         return math.prod(length for length in around if length is not None) * math.prod(self.lanewise)
 
     @property
+    def may_be_left_out(self) -> bool:
+        """Whether a call may leave out some of its firings, or all, so that to count them does not tell which call it was."""
+        return (self.conditional or self.every > 1 or self.one_of > 1) and not self.hoisted
+
+    @property
     def firings(self) -> int | None:
         """The same on all devices together."""
         devices = self.groups or (self.replicas if self.in_parts or self.axes else 1)

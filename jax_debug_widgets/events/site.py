@@ -21,7 +21,7 @@ class Watched:
     Attributes:
       name: the variable it is assigned to, `logits`, `self.w`; its expression where it is never assigned.
       role: the value itself, or its cotangent where the program differentiates.
-      shape, dtype: in the program: `vmap` axes are axes of it.
+      shape, dtype: in the program: `vmap` axes are axes of it. A site has others in a program that was traced for another type.
       primitive: what computes it, `dot_general`; `argument` where it is one of its function's.
       scope: the named scopes around it, `layer0/mlp`.
       lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.

@@ -11,6 +11,7 @@ import numpy as np
 from jax_debug_widgets._jax.dispatch import is_of_effects
 from jax_debug_widgets.events import Call, Lot, Tap
 from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.session.executions import Executions
 from jax_debug_widgets.session.in_flight import InFlight
 from jax_debug_widgets.session.preparations import Preparations
 
@@ -49,6 +50,7 @@ class CallBook:
         """Call -> the version in which it last changed, the newest last."""
         self._version = 0
         self._in_flight = InFlight()
+        self._executions = Executions()
         self._drained: deque[Record] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
 
@@ -96,6 +98,7 @@ class CallBook:
         self.has_effects = True
         self.pending[record.id] = record
         self._in_flight.add(record)
+        self._executions.dispatching(record.id, taps)
         self.touch(record)
 
     def fail(self, record: Record, error: BaseException | None, at_ns: int) -> None:
@@ -130,6 +133,10 @@ class CallBook:
         calls = self._in_flight.attribute(times_ns, lot)
         mixed, self._in_flight.mixed = self._in_flight.mixed, {}
         return calls, mixed
+
+    def executions(self, calls: np.ndarray, lot: Lot) -> np.ndarray:
+        """See `Executions.of`."""
+        return self._executions.of(lot, calls)
 
     def count(self, calls: np.ndarray, lot: Lot) -> None:
         """Add firings to their calls (int64, one a firing)."""

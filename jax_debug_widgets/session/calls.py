@@ -181,6 +181,11 @@ class CallLog:
         with self._up_to_date() as book:
             return book.attribute(times_ns, lot)
 
+    def executions(self, calls: np.ndarray, lot: Lot) -> np.ndarray:
+        """See `Executions.of`."""
+        with self._up_to_date() as book:
+            return book.executions(calls, lot)
+
     def count(self, calls: np.ndarray, lot: Lot) -> None:
         """Add firings to their calls (int64, one a firing)."""
         with self._up_to_date() as book:

@@ -90,12 +90,15 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
     return drawn
 
 
-def value_at(run: Run, name: str, step: int, lane: int) -> tuple[str, np.ndarray]:
+def value_at(run: Run, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
     choice = run.choice(name)
-    positions, steps = run.store.firings(choice.site.id, phantoms=True)
+    positions, _ = run.store.firings(choice.site.id, phantoms=True)
+    steps = run.store.steps(choice.site.id, phantoms=True)
+    count = min(len(steps), len(positions))  # Events may have come, or gone, between the two.
+    positions, steps = positions[len(positions) - count :], steps[len(steps) - count :]
     kept = np.unique(steps)
-    wanted = kept[step] if step < 0 and -step <= len(kept) else step
+    wanted = kept[int(step)] if step < 0 and -step <= len(kept) else step
     lanes = positions[steps == wanted]
     if not -len(lanes) <= lane < len(lanes):
         ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"

@@ -192,7 +192,9 @@ class Run:
           phantoms: also those that only a `vmap` made fire, see `Event.phantom`.
 
         Returns:
-          steps: int64[n], which firing of the site it was (all lanes of a `vmap` share it).
+          steps: int64[n], where each stands on the axis of a plot (all lanes of a `vmap` share it): the step of the outermost
+            loop around it, counting on from one call to the next, inner loops as fractions of it (then float64[n]); outside
+            loops which call of its program it was; where neither is known which firing of the site it was.
           values: [n, ...], in the dtype that the program has.
 
         Raises:
@@ -200,8 +202,10 @@ class Run:
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
         choice = self.choice(name)
-        _, steps, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
-        return steps, values
+        _, _, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
+        steps = self.store.steps(choice.site.id, phantoms=phantoms)
+        count = min(len(steps), len(values))  # Events may have come, or gone, between the two.
+        return steps[len(steps) - count :], values[len(values) - count :]
 
     def plot(
         self,
@@ -233,12 +237,12 @@ class Run:
             return draw_spread(self, names, kind, ax=ax)
         return draw_lines(self, names, ax=ax, log=log, band=band)
 
-    def show(self, name: str, *, step: int = -1, lane: int = 0, ax: Axes | None = None) -> Axes:
+    def show(self, name: str, *, step: float = -1, lane: int = 0, ax: Axes | None = None) -> Axes:
         """Draw one value of an array with matplotlib: a vector as a line, a matrix as a heat map, an image as such.
 
         Args:
           name: as for `series`.
-          step: which firing of the site, counted as in `series`; negative from the end.
+          step: one of those in `series`; negative counts them from the end.
           lane: which `vmap` lane of it, in JAX's order.
           ax: where to draw; a new figure's axes by default.
 
@@ -248,7 +252,7 @@ class Run:
         title, value = value_at(self, name, step, lane)
         return draw_array(title, value, ax=ax)
 
-    def tree(self, name: str, *, step: int = -1, lane: int = 0) -> Any:
+    def tree(self, name: str, *, step: float = -1, lane: int = 0) -> Any:
         """One value of an array, of any rank, as a treescope figure: arguments and errors as for `show`.
 
         Raises:

@@ -246,7 +246,7 @@ class Session:
             )
             if not run.store.is_doubtful(site_id, last_call):
                 run.store.doubt(site_id, last_call)
-        run.store.ingest(lot, calls)
+        run.store.ingest(lot, calls, run.call_log.executions(calls, lot))
         run.call_log.count(calls, lot)
 
     def _interrupted(self) -> None:

@@ -68,7 +68,7 @@ def _series(run: Run) -> list[Series]:
             if site.watch is not None and name not in ("value", "mean"):
                 continue
             try:
-                _, steps, values = run.store.series(site.id, value)
+                steps, (_, _, values) = run.store.steps(site.id), run.store.series(site.id, value)
             except ValueError:  # Of several shapes: no line can be drawn.
                 continue
             if values.ndim == 1 and len(values) and values.dtype.kind != "c":

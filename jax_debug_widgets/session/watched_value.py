@@ -47,12 +47,11 @@ class WatchedValue(Mapping[str, np.ndarray]):
     def steps(self) -> np.ndarray:
         """Where each row stands on the axis of a plot: int64[n], or float64[n] where inner loops make fractions of a step.
 
-        The step of the outermost loop around it, counting on from one call to the next; outside loops, and where the step is
-        not known, how often it had been computed on that device.
+        The step of the outermost loop around it, counting on from one call to the next; outside loops which of the calls that
+        compute it, those included in which it was not taken; and where neither is known how often it had been taken on that
+        device.
         """
-        at = self._run.store.places(self.site.id)[0]
-        whole = at.astype(np.int64)
-        return whole if np.array_equal(at, whole) else at
+        return self._run.store.steps(self.site.id)
 
     @property
     def name(self) -> str:
@@ -141,12 +140,11 @@ class WatchedValue(Mapping[str, np.ndarray]):
         return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
 
     def __repr__(self) -> str:
-        watch = self.site.watch
-        assert watch is not None
-        shape = ",".join(map(str, watch.shape))
+        ours = (one.watch for one in self._run.watched if one.id == self.site.id and one.watch)
+        types = sorted({f"{watch.dtype}[{','.join(map(str, watch.shape))}]" for watch in ours})
         devices = len(np.unique(self._run.store.places(self.site.id)[2])) or 1
         taken = plural(len(self.steps) // devices, "step") + (f" on each of {devices} devices" if devices > 1 else "")
-        return f"<{self.site.label} at {self.site.where}: {watch.dtype}[{shape}], {taken}>"
+        return f"<{self.site.label} at {self.site.where}: {' or '.join(types)}, {taken}>"
 
 
 class _ByLane(dict[str, np.ndarray]):

@@ -15,16 +15,17 @@ def along_steps(
     reverse: Sequence[bool],
     leap: int,
     call: np.ndarray,
+    execution: np.ndarray,
     device: np.ndarray,
     occurrence: np.ndarray,
 ) -> np.ndarray:
     """float64[n]: the step of the outermost loop, inner loops as its fractions, counting on from one call to the next.
 
     Iterations 0, 1, 2, … of a `while` in it, of which nobody knows how many there will be, stand at 0, 1/2, 2/3, … of it.
-    Where the step is not known it is how often the site had fired, on that device.
+    Outside loops it is which execution of the site it was, and where neither is known how often that had fired, on that device.
 
     Args:
-      step, inner, call, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
+      step, inner, call, execution, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
       loops, reverse: of the loops around it, outermost first, how many iterations they have and which run from the end.
       leap: every how manieth iteration of the outermost it fires in.
     """
@@ -35,13 +36,12 @@ def along_steps(
         if len(told):
             outer, flat = step[told], np.maximum(inner[told], 0)
             at = outer + _fraction(flat / math.prod(length or 1 for length in loops[1:]), loops)
-            x[told] = _counted_on(
-                at, _turns(outer, flat, loops, reverse) if any(reverse) else at, call[told], loops, leap
-            )
+            turns = _turns(outer, flat, loops, reverse) if any(reverse) else at
+            x[told] = _counted_on(at, turns, call[told], execution[told], loops, leap)
         others = np.flatnonzero(mine & (step < 0))
         if number >= 0 and len(others):
             x[others] = np.unique(occurrence[others], return_inverse=True)[1]
-    return x
+    return x if loops else np.where(execution < 0, x, execution)
 
 
 def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], reverse: Sequence[bool]) -> np.ndarray:
@@ -61,10 +61,18 @@ def _fraction(iterations: np.ndarray, loops: Sequence[int | None]) -> np.ndarray
 
 
 def _counted_on(
-    at: np.ndarray, turns: np.ndarray, call: np.ndarray, loops: Sequence[int | None], leap: int
+    at: np.ndarray,
+    turns: np.ndarray,
+    call: np.ndarray,
+    execution: np.ndarray,
+    loops: Sequence[int | None],
+    leap: int,
 ) -> np.ndarray:
-    begins = np.concatenate([[True], (np.diff(call) != 0) | (np.diff(turns) < 0)])
+    latest = np.maximum.accumulate(execution)
+    begins = np.concatenate([[True], (np.diff(call) != 0) | (np.diff(turns) < 0) | (np.diff(latest) > 0)])
     lengths = np.floor(np.maximum.reduceat(at, np.flatnonzero(begins))) + 1
     if loops[0] is not None:  # Those after the last that fired are of the call, too.
         lengths[(lengths < loops[0]) & (loops[0] < lengths + leap)] = loops[0]
-    return (np.cumsum(lengths) - lengths)[np.cumsum(begins) - 1] + at
+    # Those in which nothing has fired come before the first that follows them.
+    left_out = np.maximum(np.diff(latest[begins], prepend=-1) - 1, 0) * (loops[0] or 0)
+    return (np.cumsum(lengths + left_out) - lengths)[np.cumsum(begins) - 1] + at

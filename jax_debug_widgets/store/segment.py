@@ -17,7 +17,7 @@ from jax_debug_widgets.store.stacking import one_after_the_other, require_one_sh
 LARGE = 1 << 16
 """Bytes; firings above it are kept as the arrays they came in, below it they are copied into one column a site."""
 
-OVERHEAD = 48
+OVERHEAD = 56
 """Bytes that a firing costs besides its values: its row in the columns below."""
 
 
@@ -30,6 +30,7 @@ class Segment:
         lot: Lot,
         origin_ns: int,
         calls: np.ndarray,
+        executions: np.ndarray,
         occurrences: np.ndarray,
         ordinals: np.ndarray,
         devices: Devices,
@@ -38,7 +39,8 @@ class Segment:
         self.taps = lot.taps
         self._tap = lot.tap
         self._time = lot.times_ns - origin_ns
-        self._call, self._occurrence, self._ordinal = calls, occurrences, ordinals
+        self._call, self._execution = calls, executions
+        self._occurrence, self._ordinal = occurrences, ordinals
         self._row = np.empty(len(lot), np.int64)
         self._columns: list[list[Column]] = []
         self._devices = [devices.of(tap) for tap in self.taps]
@@ -141,6 +143,7 @@ class Segment:
             occurrence=self._occurrence[firing],
             lane=lane,
             call=self._call[firing],
+            execution=self._execution[firing],
             step=step,
             inner=inner,
             device=device,

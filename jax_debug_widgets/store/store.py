@@ -52,8 +52,12 @@ class Store:
         self._devices = Devices()
         self._tally = Tally()
 
-    def ingest(self, lot: Lot, calls: np.ndarray) -> None:
-        """Take in firings, and the id of the call that each belongs to (-1 unknown): int64, one a firing."""
+    def ingest(self, lot: Lot, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
+        """Take in firings, the id of the call that each belongs to, and the how manieth execution of its site it is of.
+
+        Both are int64, one a firing, -1 where it is not known; see `Columns`.
+        """
+        executions = np.full(len(lot), -1) if executions is None else executions
         with self._lock:
             ordinals = self._ordinals.of(lot, calls)
             occurrences = self._occurrences.of(lot, ordinals)
@@ -63,7 +67,8 @@ class Store:
             if (lost := lot.lost) is not None:
                 self._tally.lose(lot, lost)
                 kept = ~lost
-                lot, calls, occurrences, ordinals = lot.where(kept), calls[kept], occurrences[kept], ordinals[kept]
+                lot, calls, executions = lot.where(kept), calls[kept], executions[kept]
+                occurrences, ordinals = occurrences[kept], ordinals[kept]
             start = 0
             for stop in cuts(lot):
                 rows = slice(start, stop)
@@ -73,6 +78,7 @@ class Store:
                         lot.part(start, stop),
                         self._origin_ns,
                         calls[rows],
+                        executions[rows],
                         occurrences[rows],
                         ordinals[rows],
                         self._devices,
@@ -224,6 +230,12 @@ class Store:
         x, lane, device = self._by_step(site_id, *self._places(site_id))
         return x, lane, device
 
+    def steps(self, site_id: int, *, phantoms: bool = False) -> np.ndarray:
+        """Their x alone, in the order of `series`: int64[n], or float64[n] where inner loops make fractions of a step."""
+        (at,) = self._by_step(site_id, self._places(site_id, phantoms=phantoms)[0])
+        whole = at.astype(np.int64)
+        return whole if np.array_equal(at, whole) else at
+
     def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
         """Columns of a site's events in the order of `series`."""
         with self._lock:
@@ -234,18 +246,19 @@ class Store:
         order = np.argsort(x, kind="stable")
         return tuple(column[order] for column in columns)
 
-    def _places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _places(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pieces = self.columns(0, self._count)
         with self._lock:
             tap = self._tally.taps.get(site_id)
         loops, reverse, leap = (tap.nesting.loops, tap.nesting.reverse, tap.nesting.leap) if tap else ((), (), 1)
-        mine = [(piece.site == site_id) & ~piece.phantom for piece in pieces]
+        mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
         none = np.zeros(0, np.int64)
-        step, inner, call, device, occurrence, lane = (
+        step, inner, call, execution, device, occurrence, lane = (
             np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
-            for name in ("step", "inner", "call", "device", "occurrence", "lane")
+            for name in ("step", "inner", "call", "execution", "device", "occurrence", "lane")
         )
-        return along_steps(step, inner, loops, reverse, leap, call, device, occurrence), lane, device
+        x = along_steps(step, inner, loops, reverse, leap, call, execution, device, occurrence)
+        return x, lane, device
 
     def nonfinite(self) -> dict[int, NonFinite]:
         """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""

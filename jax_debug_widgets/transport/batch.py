@@ -42,6 +42,8 @@ class EventColumns(Protocol):
     @property
     def call(self) -> np.ndarray: ...  # noqa: D102
     @property
+    def execution(self) -> np.ndarray: ...  # noqa: D102
+    @property
     def step(self) -> np.ndarray: ...  # noqa: D102
     @property
     def inner(self) -> np.ndarray: ...  # noqa: D102
@@ -98,6 +100,7 @@ def batch_message(
         "occurrence": _joined(pieces, "occurrence", np.uint32),
         "lane": _joined(pieces, "lane", np.int32),
         "call": _joined(pieces, "call", np.int32),
+        "execution": _joined(pieces, "execution", np.int32),
         "step": _joined(pieces, "step", np.int32),
         "inner": _joined(pieces, "inner", np.int32),
         "device": _joined(pieces, "device", np.int32),

@@ -30,6 +30,7 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `occurrence` | uint32  | count  | n-th firing of its site in this run, from 0                              |
 | `lane`       | int32   | count  | flat index over the vmap axes, -1 where there is none                    |
 | `call`       | int32   | count  | id of the call that dispatched it, -1 where it is not known              |
+| `execution`  | int32   | count  | n-th execution of its site, calls that skip it included, see `Columns` |
 | `step`       | int32   | count  | iteration of the outermost loop around it, -1 where it is not known      |
 | `inner`      | int32   | count  | flat index over the loops inside that, -1 where there is none            |
 | `device`     | int32   | count  | index into the message's `devices`, -1 where it is not known             |

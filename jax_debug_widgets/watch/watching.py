@@ -6,6 +6,7 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -247,11 +248,13 @@ class ProgramWatcher:
             sizes,
             value,
         )
-        place = (watched, one.file, one.span, one.function, one.stack, values)
+        # Traced once more for another type (the last batch is smaller) it is the same value.
+        place = (replace(watched, shape=(), dtype=""), one.file, one.span, one.function, one.stack, values)
         number = self._count[place] = self._count.get(place, -1) + 1
         site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)
         )
+        site = replace(site, watch=watched)
         # What is recomputed the forward pass has computed before: the gradient is told there.
         if one.role == "value" and one.identity is not None and site.phase != "recompute":
             known = self._seen.sites.setdefault(one.identity, site.id)

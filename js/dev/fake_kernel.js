@@ -168,6 +168,7 @@ export class FakeKernel {
       occurrence: Uint32Array.from(events, (event) => event.occurrence),
       lane: Int32Array.from(events, (event) => event.lane),
       call: Int32Array.from(events, (event) => event.call),
+      execution: new Int32Array(events.length).fill(-1),
       step: Int32Array.from(events, (event) => event.step),
       inner: Int32Array.from(events, (event) => event.inner),
       device: Int32Array.from(events, (event) => event.device),

@@ -468,3 +468,40 @@ def test_places_that_look_the_same_are_numbered():
     with pytest.raises(KeyError, match=r"#1, .*#2"):
         run.series("x")
     assert [run.series(f"x#{number}")[1].tolist() for number in (1, 2)] == [[1.0], [2.0]]
+
+
+def test_a_series_has_the_steps_of_what_a_branch_says():
+    def say(c):
+        jax.lax.cond(c > 10, lambda: jax.debug.print("{c}", c=c), lambda: None)
+        return c
+
+    def body(c, t):
+        say(c + t)
+        return c + t, None
+
+    with jdw.capture() as run:
+        jax.jit(lambda x: jax.lax.scan(body, x, jnp.arange(8.0)))(0.0)
+    steps, values = run.series("c")
+    assert steps.tolist() == [step for event in run.events for step in event.step] == [5, 6, 7]
+    assert values.tolist() == [15.0, 21.0, 28.0]
+    assert run.plot("c").lines[0].get_xdata().tolist() == [5, 6, 7]
+
+    with jdw.capture() as called:
+        for x in range(15):
+            jax.jit(say)(float(x))
+    assert called.series("c")[0].tolist() == [11, 12, 13, 14]
+
+
+def test_an_array_is_shown_by_the_step_that_its_series_has():
+    @jax.jit
+    def say(c):
+        jax.lax.cond(c[0] > 3, lambda: jax.debug.print("{c}", c=c), lambda: None)
+        return c
+
+    with jdw.capture() as run:
+        for x in range(6):
+            say(jnp.full(2, float(x)))
+    assert run.series("c")[0].tolist() == [4, 5]
+    assert run.show("c", step=5).get_title().startswith("c, step 5 ")
+    with pytest.raises(IndexError, match=r"no step 0 .* 4 to 5"):
+        run.show("c", step=0)

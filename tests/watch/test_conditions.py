@@ -278,3 +278,43 @@ def test_histograms_count_signs_and_magnitudes(watched):
     edges = [-np.inf, *(-(2.0**k) for k in range(12, -28, -3)), 0]
     np.testing.assert_array_equal(found[:15], np.histogram(large[large < 0], edges)[0])
     assert found.sum() == large.size
+
+
+@jax.jit
+def decay(x):
+    size = (x**2).sum()
+    return x * 0.9, size
+
+
+@pytest.mark.parametrize(("every", "calls"), [(1, [6, 7, 8, 9, 10, 11]), (3, [6, 9])])
+def test_the_step_of_what_is_taken_in_some_calls_only_is_which_call_of_its_program_it_was(every, calls):
+    x = jnp.ones(3)
+    with jdw.capture(watch="size", when="size < 1", every=every) as run:
+        for number in range(12):
+            if number == 7:
+                double(x)  # Another program: its calls are none of `decay`.
+            x, _ = decay(x)
+    assert run["size"].steps.tolist() == calls
+    assert run["size"].to_pandas().index.tolist() == calls
+    assert run.plot("size").lines[0].get_xdata().tolist() == calls
+
+
+@jax.jit
+def double(x):
+    jax.debug.print("double {x}", x=x)
+    return x * 2
+
+
+def test_calls_in_which_nothing_of_a_loop_is_taken_have_their_steps_all_the_same():
+    @jax.jit
+    def program(x):
+        def body(c, t):
+            carried = c + t
+            return carried, None
+
+        return lax.scan(body, x, jnp.arange(4.0))[0]
+
+    with jdw.capture(watch="carried", when="carried > 8") as run:
+        for x in (0.0, 4.0, 0.0, 0.0, 3.0):
+            program(x)
+    assert run["carried"].steps.tolist() == [7, 19]

@@ -42,12 +42,13 @@ EVENT_DTYPES = {
     "occurrence": "uint32",
     "lane": "int32",
     "call": "int32",
+    "execution": "int32",
     "step": "int32",
     "inner": "int32",
     "device": "int32",
     "phantom": "uint8",
 }
-UNTOLD = {"step": -1, "inner": -1, "device": -1, "phantom": 0}
+UNTOLD = {"execution": -1, "step": -1, "inner": -1, "device": -1, "phantom": 0}
 """What the cases that do not say otherwise have in these columns."""
 
 SPAN_DTYPES = {"span_site": "int32", "span_thread": "int32", "span_from": "float64", "span_to": "float64"}

@@ -19,6 +19,7 @@ export class EventLog {
     occurrence: new Growable(Uint32Array),
     lane: new Growable(Int32Array),
     call: new Growable(Int32Array),
+    execution: new Growable(Int32Array),
     step: new Growable(Int32Array),
     inner: new Growable(Int32Array),
     device: new Growable(Int32Array),
@@ -113,6 +114,11 @@ export class EventLog {
 
   call(position: number): number {
     return this.columns.call.at(position);
+  }
+
+  /** The how manieth of its site it is of; -1 where `occurrence` tells it. */
+  execution(position: number): number {
+    return this.columns.execution.at(position);
   }
 
   /** The iteration of the outermost loop, -1 where it is not known. */

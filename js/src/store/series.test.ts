@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Band } from "./band";
 import { decimate } from "./decimate";
 import { Line, Series } from "./series";
-import { Loops, stepsOf } from "./steps";
+import { firingOf, Loops, stepsOf } from "./steps";
 
 it("keeps the lows and highs when there are too many points", () => {
   const y = Float64Array.from({ length: 10_000 }, (_, i) => (i === 1234 ? 9 : i === 4321 ? -9 : Math.sin(i)));
@@ -34,11 +34,12 @@ function pushed(
   calls: number[],
   about: { loops: (number | null)[]; reverse: boolean[]; leap?: number },
   inner = steps.map(() => -1),
+  execution = inner.map(() => -1),
 ): Series {
   const series = new Series(1, 0);
   const lane = new Int32Array(steps.length).fill(-1);
   const time = Float64Array.from(steps, (_, i) => i);
-  const events = { step: steps, call: calls, inner, lane, device: lane, time, occurrence: time } as never;
+  const events = { step: steps, call: calls, inner, execution, lane, device: lane, time, occurrence: time } as never;
   for (const i of steps.keys()) series.push({ events }, i, 0, 10 * i, new Loops({ leap: 1, ...about }));
   return series;
 }
@@ -55,6 +56,16 @@ it("counts the steps that a call leaves out after the last that fired", () => {
   expect([...(first as Line).x.view()]).toEqual([0, 3, 6, 8, 11, 14]);
   const shorter = pushed([0, 1, 0], [0, 0, 1], { loops: [8], reverse: [false], leap: 3 });
   expect([...(shorter.first as Line).x.view()]).toEqual([0, 1, 2]);
+});
+
+it("puts what is outside loops at its execution, and leaves room for calls in which nothing fired", () => {
+  const outside = pushed([-1, -1, -1], [6, 7, 9], { loops: [], reverse: [] }, [-1, -1, -1], [6, 7, 9]);
+  expect([...(outside.first as Line).x.view()]).toEqual([6, 7, 9]);
+  const scan = { loops: [4], reverse: [false], leap: 4 };
+  const inside = pushed([2, 3, 1], [4, 4, 9], scan, [-1, -1, -1], [1, 1, 3]);
+  expect([...(inside.first as Line).x.view()]).toEqual([6, 7, 13]);
+  const whileLoop = pushed([2, 3, 1], [4, 4, 9], { loops: [null], reverse: [] }, [-1, -1, -1], [1, 1, 3]);
+  expect([...(whileLoop.first as Line).x.view()]).toEqual([2, 3, 5]);
 });
 
 it("puts the iterations of a while between two steps, however many there are", () => {
@@ -99,4 +110,10 @@ it("tells the iteration of a while, and of the loop in it", () => {
   const log = { step: () => 2, inner: () => 7 } as never;
   expect(stepsOf(log, 0, { loops: [3, null, 2] } as never)).toEqual([2, 3, 1]);
   expect(stepsOf(log, 0, { loops: [3, null] } as never)).toEqual([2, 7]);
+});
+
+it("numbers what is outside loops by its execution, where that is known", () => {
+  const log = { execution: (at: number) => [-1, 7][at], occurrence: () => 2 } as never;
+  const [outside, inside] = [{ loops: [] } as never, { loops: [3] } as never];
+  expect([firingOf(log, 0, outside), firingOf(log, 1, outside), firingOf(log, 1, inside)]).toEqual([2, 7, 2]);
 });

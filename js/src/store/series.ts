@@ -1,8 +1,9 @@
 /**
  * The numbers to plot: one `Series` for each value of a site, with one `Line` for each element, device and vmap lane.
  *
- * `x` is the step of the outermost loop, inner loops as its fractions; it counts on from one call to the next. Where the
- * step is not known it is how often the site had fired, on that device. A long line is thinned to its lows and highs.
+ * `x` is the step of the outermost loop, inner loops as its fractions; it counts on from one call to the next. Outside
+ * loops it is which execution of the site it was, and where neither is known how often that had fired, on that device. A
+ * long line is thinned to its lows and highs.
  */
 import type { Batch, SiteMessage } from "../transport/wire";
 import { Band } from "./band";
@@ -105,6 +106,7 @@ interface Cursor {
   /** Of the iteration, and where its call began. */
   turn: number;
   base: number;
+  execution: number;
   occurrence: number;
 }
 
@@ -173,24 +175,30 @@ export class Series {
 
   private move(events: Batch["events"], row: number, device: number, loops: Loops): number {
     const [step, occurrence] = [events.step[row] as number, events.occurrence[row] as number];
-    const call = events.call[row] as number;
+    const [call, execution] = [events.call[row] as number, events.execution[row] as number];
     let cursor = this.cursors.get(device);
     if (!cursor) {
-      cursor = { x: -1, last: -1, call, turn: Number.NEGATIVE_INFINITY, base: 0, occurrence: -1 };
+      cursor = { x: -1, last: -1, call, turn: Number.NEGATIVE_INFINITY, base: 0, execution: -1, occurrence: -1 };
       this.cursors.set(device, cursor);
     }
     if (step >= 0) {
       const inner = events.inner[row] as number;
       const turn = loops.turn(step, inner);
-      if (call !== cursor.call || turn < cursor.turn) cursor.base += loops.stepsOfCall(cursor.last - cursor.base);
+      const later = execution - cursor.execution;
+      const begins = call !== cursor.call || turn < cursor.turn || later > 0;
+      if (begins && cursor.last >= 0) cursor.base += loops.stepsOfCall(cursor.last - cursor.base);
+      if (later > 1) cursor.base += loops.stepsLeftOut(later - 1);
       cursor.call = call;
       cursor.turn = turn;
       cursor.x = cursor.base + loops.at(step, inner);
+    } else if (execution >= 0 && !loops.areAny) {
+      cursor.x = execution;
     } else if (device < 0) {
       cursor.x = occurrence;
     } else if (occurrence !== cursor.occurrence) {
       cursor.x++;
     }
+    cursor.execution = Math.max(cursor.execution, execution);
     cursor.occurrence = occurrence;
     cursor.last = Math.max(cursor.last, cursor.x);
     return cursor.x;

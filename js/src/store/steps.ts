@@ -14,6 +14,7 @@ export class Loops {
   private readonly count: number;
   private readonly runsBack: boolean;
   private readonly length: number;
+  readonly areAny: boolean;
   private readonly leap: number;
   /** The second is a `while`: nobody knows how many iterations it will have. */
   private readonly isOpen: boolean;
@@ -25,6 +26,7 @@ export class Loops {
     this.count = this.inside.reduce((product, { length }) => product * (length === OPEN ? 1 : length), 1);
     this.runsBack = all[0]?.isReversed ?? false;
     this.length = loops[0] ?? 0;
+    this.areAny = loops.length > 0;
     this.leap = leap;
   }
 
@@ -32,6 +34,11 @@ export class Loops {
   stepsOfCall(last: number): number {
     const seen = Math.floor(last) + 1;
     return seen < this.length && this.length < seen + this.leap ? this.length : seen;
+  }
+
+  /** How many steps so many calls have had in which nothing fired. */
+  stepsLeftOut(calls: number): number {
+    return calls * this.length;
   }
 
   /** The step of the outermost loop, inner loops as its fractions; iterations of a `while` at 0, 1/2, 2/3, … of it. */
@@ -56,6 +63,12 @@ export class Loops {
   private fraction(iterations: number): number {
     return this.isOpen ? iterations / (1 + iterations) : iterations;
   }
+}
+
+/** The number of an event whose step is not told: outside loops that of its execution, if that is known, else of its firing. */
+export function firingOf(log: EventLog, position: number, site: SiteMessage | undefined): number {
+  const execution = log.execution(position);
+  return execution < 0 || site?.loops.length ? log.occurrence(position) : execution;
 }
 
 /** Of each loop, outermost first; empty where it is not known. */

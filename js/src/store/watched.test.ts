@@ -34,7 +34,9 @@ function executions(count: number, about: (i: number) => Record<string, number>)
       occurrence: Uint32Array.from(column("occurrence", (i) => i)),
       lane: Int32Array.from(column("lane", () => -1)),
       call: Int32Array.from(column("call", () => 0)),
-      ...Object.fromEntries(["step", "inner", "device"].map((name) => [name, Int32Array.from(column(name, () => -1))])),
+      ...Object.fromEntries(
+        ["execution", "step", "inner", "device"].map((name) => [name, Int32Array.from(column(name, () => -1))]),
+      ),
     },
     points: {
       row: Uint32Array.from({ length: 2 * count }, (_, i) => i >> 1),

@@ -17,7 +17,7 @@ const MOST_LANES = 4096;
 const MOST_LOOKED = 1024;
 
 /** Columns beside the statistics; -1 where a kernel tells nothing. */
-const ABOUT = ["time", "occurrence", "lane", "call", "step", "inner", "device"] as const;
+const ABOUT = ["time", "occurrence", "lane", "call", "execution", "step", "inner", "device"] as const;
 const EVENT = "event";
 /** What statistics are called that count what is not finite: `nan`, `posinf`, `neginf`. */
 const COUNTS_BAD = /(nan|inf)$/;

@@ -254,6 +254,7 @@ export interface EventColumns {
   occurrence: Uint32Array;
   lane: Int32Array;
   call: Int32Array;
+  execution: Int32Array;
   step: Int32Array;
   inner: Int32Array;
   device: Int32Array;
@@ -445,6 +446,7 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
     occurrence: take(columns, "occurrence", Uint32Array),
     lane: take(columns, "lane", Int32Array),
     call: take(columns, "call", Int32Array),
+    execution: take(columns, "execution", Int32Array),
     step: take(columns, "step", Int32Array),
     inner: take(columns, "inner", Int32Array),
     device: take(columns, "device", Int32Array),

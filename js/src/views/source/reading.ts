@@ -77,7 +77,8 @@ export function gradientOf(found: SeenValue): { size: string; ratio: string } {
 /** `call 3 · step 12`, as far as it is known. */
 export function whenOf(table: WatchTable, row: number): string {
   const at = (column: string) => table.at(row, column) as number;
-  const step = at("step") < 0 ? `execution ${at("occurrence")}` : `step ${at("step")}`;
+  const execution = at("execution") < 0 ? at("occurrence") : at("execution");
+  const step = at("step") < 0 ? `execution ${execution}` : `step ${at("step")}`;
   return [
     at("call") < 0 ? "" : `call ${at("call")}`,
     step,

@@ -5,7 +5,7 @@ import { siteColour } from "../../kit/theme";
 import type { OrderMark } from "../../store/order";
 import { toggleTerm } from "../../store/query";
 import type { RunStore } from "../../store/run";
-import { stepsOf } from "../../store/steps";
+import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 
@@ -53,8 +53,8 @@ export function Row({ run, ui, position, find }: Props) {
       data-event={number}
     >
       <span class="bar" style={{ background: `var(${siteColour(run.rank.get(id) ?? 0)})` }} />
-      <span class="step number" title={steps.length > 0 ? `step ${steps.join(", ")}` : "firing of its site"}>
-        {steps.join("·") || log.occurrence(position)}
+      <span class="step number" title={steps.length > 0 ? `step ${steps.join(", ")}` : "execution of its site"}>
+        {steps.join("·") || firingOf(log, position, site)}
       </span>
       {text === undefined ? (
         <span class="text muted">{number < run.oldest ? "dropped" : "…"}</span>

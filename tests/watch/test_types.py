@@ -1,0 +1,68 @@
+"""A value that is traced for several types is one value."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+
+
+def make_step():
+    @jax.jit
+    def step(w, xb):
+        logits = xb @ w
+        return w * 0.9, (logits**2).mean()
+
+    return step
+
+
+def test_a_smaller_last_batch_is_of_the_same_value_with_the_steps_of_all_calls():
+    step, w = make_step(), jnp.ones(3)
+    with jdw.capture(watch="logits") as run:
+        for count in (4, 4, 2, 4, 4, 2):
+            w, _ = step(w, jnp.ones((count, 3)))
+    assert list(run) == ["logits"]
+    assert run["logits"].steps.tolist() == [event.call for event in run.events] == list(range(6))
+    np.testing.assert_allclose(run["logits"]["mean"], 3 * 0.9 ** np.arange(6), rtol=1e-6)
+    shapes = [event.site.watch.shape for event in run.events if event.site.watch]
+    assert shapes == [(4,), (4,), (2,), (4,), (4,), (2,)]
+    assert "float32[2] or float32[4], 6 steps" in repr(run["logits"])
+
+
+@pytest.mark.parametrize("other", [jnp.float16, jnp.bfloat16])
+def test_so_is_another_type_of_its_elements_where_a_condition_leaves_calls_out(other):
+    step = make_step()
+    with jdw.capture(watch="logits", when="logits.max() > 3.5") as run:
+        for number, dtype in enumerate((jnp.float32, other, jnp.float32, other)):
+            step(jnp.full(3, 1 + number, dtype), jnp.ones((4, 3), dtype))
+    assert list(run) == ["logits"]
+    assert run["logits"].steps.tolist() == [1, 2, 3]
+    assert run.series("logits.mean")[1].tolist() == [6.0, 9.0, 12.0]
+
+
+def test_gradients_stay_with_their_values():
+    def loss(w, xb):
+        logits = xb @ w
+        return (logits**2).sum()
+
+    step = jax.jit(jax.value_and_grad(loss))
+    with jdw.capture(watch="logits,grad/logits") as run:
+        for count in (4, 2, 4):
+            step(jnp.ones(3), jnp.ones((count, 3)))
+    assert sorted(run) == ["grad/logits", "logits"]
+    gradient = run["logits"].gradient
+    assert gradient.steps.tolist() == run["logits"].steps.tolist() == [0, 1, 2]
+    assert gradient["mean"].tolist() == [6.0, 6.0, 6.0]
+
+
+def test_a_layer_of_another_width_in_one_program_is_another_value():
+    def layer(x, w):
+        hidden = x @ w
+        return hidden
+
+    with jdw.capture(watch="hidden") as run:
+        jax.jit(lambda x: layer(layer(x, jnp.ones((3, 5))), jnp.ones((5, 2))))(jnp.ones(3))
+    assert [one["mean"].tolist() for one in run.values.values()] == [[3.0], [15.0]]
