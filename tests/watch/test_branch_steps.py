@@ -286,7 +286,7 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
     for number, x in enumerate(xs):
         values, gradients = events_of(run, device=number)
         same(values[0], taken(values_of(program, x), every))
-        if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # ARCHITECTURE.md, Limits
+        if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # docs/limits.md
             same(gradients[0], taken(gradients_of(program, x), every))
 
 

@@ -14,7 +14,7 @@ from jax_debug_widgets._jax import versions
 
 pytestmark = pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM,
-    reason="gradients have their leaves by number on jax 0.8 (ARCHITECTURE.md, Limits)",
+    reason="gradients have their leaves by number on jax 0.8 (docs/limits.md)",
 )
 
 

@@ -18,7 +18,7 @@ from jax_debug_widgets._jax import versions
 
 since_9 = pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM,
-    reason="gradients have their leaves by number on jax 0.8 (ARCHITECTURE.md, Limits)",
+    reason="gradients have their leaves by number on jax 0.8 (docs/limits.md)",
 )
 OPTIMISER = optax.sgd(0.1, momentum=0.9)
 

@@ -17,7 +17,7 @@ W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 XS = jnp.arange(16.0).reshape(8, 2) - 3
 
 since_9 = pytest.mark.skipif(
-    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="On JAX 0.8 these are missing: ARCHITECTURE.md, Limits"
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="On JAX 0.8 these are missing: docs/limits.md"
 )
 
 

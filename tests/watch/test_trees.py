@@ -26,7 +26,7 @@ def since_9(reason):
     return pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason=f"{reason} on jax 0.8")
 
 
-no_paths = since_9("what a loop returns has no paths (ARCHITECTURE.md, Limits)")
+no_paths = since_9("what a loop returns has no paths (docs/limits.md)")
 of_first_caller = since_9("what `jnp.where` computes inside says that it comes from where that was first called")
 drawn_twice = since_9("what a second `jax.random.normal` computes says that it comes from the first")
 X = jax.random.normal(jax.random.key(0), (4, 3))
@@ -511,7 +511,7 @@ def test_parts_that_cannot_be_told_apart_say_so(watched):
     assert all(why[name] in ("", MINGLED) for name in ("v", "d", "tv", "td"))
 
 
-@since_9("gradients in shard_map are missing (ARCHITECTURE.md, Limits)")
+@since_9("gradients in shard_map are missing (docs/limits.md)")
 def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, agrees):
     from jax.sharding import AxisType
     from jax.sharding import PartitionSpec as P
