@@ -41,7 +41,7 @@ def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
     until = _reassigned(function, statement, name)
     found = [
         one
-        for one in _all_loads(function)
+        for one in all_loads(function)
         if is_part(one.text, name) and (statement.repeats or after <= tuple(one.span[:2]) <= until)
     ]
     for other in function.statements if not statement.repeats else ():
@@ -76,7 +76,8 @@ def texts_of(target: Target) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _all_loads(function: Function) -> tuple[Load, ...]:
+def all_loads(function: Function) -> tuple[Load, ...]:
+    """The uses of all names in a function."""
     return tuple(_loads_in(function.node))
 
 

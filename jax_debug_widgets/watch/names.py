@@ -16,6 +16,7 @@ from typing import Any, Literal
 from jax_debug_widgets.watch.aliases import aliases, of_argument
 from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import has_twins, instances, may_be_several
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -77,24 +78,9 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
     """
     if body.around.moved:  # What it computes of a statement is not what that assigns.
         return []
-    stack = str(body.place.stack)
     taken = list(arguments(body, wanted))
-    found: list[Named] = [
-        Named(
-            one.variable,
-            one.name,
-            "value",
-            True,
-            one.file,
-            one.span,
-            one.function,
-            -1,
-            "argument",
-            stack,
-            one.carried,
-            _identity(body, one.variable),
-        )
-        for one in taken
+    found = [
+        _argument(body, one.variable, one.name, one.file, one.span, one.function, carried=one.carried) for one in taken
     ]
     # Calls may change what a module has that `flax.nnx.jit` gives them.
     function = body.function if not body.around.given else None
@@ -103,27 +89,32 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
         for one in found
         for each in (_with_aliases(one, of_argument(function, one.span, one.name)) if function else (one,))
     ]
+    found += [_argument(body, *field, is_alias=True) for field in fields_of_self(body, taken, wanted)]
     own = _assignments(body, taken, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         for name, (variable, number, _) in one.values:
             value = _named(body, variable, number, name, "value", one, _identity(body, variable))
             found += _with_aliases(value, one.statement)
+    found += _gradients(body, own, taken, wanted)
+    found.sort(key=lambda one: one.equation)
+    return _distinct(found)
+
+
+def _gradients(
+    body: Body, own: Sequence[Assignment], taken: Sequence[Argument], wanted: Callable[[str], bool]
+) -> Iterator[Named]:
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
     forward = body.forward
     there = _assignments(forward, list(arguments(forward, wanted)), wanted) if forward else []
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
-        found += [
-            _named(body, variable, number, name, "gradient", one, value and _identity(one.body, value))
-            for name, variable, number, value in gradients(body, one)
-        ]
+        for name, variable, number, value in gradients(body, one):
+            yield _named(body, variable, number, name, "gradient", one, value and _identity(one.body, value))
     for one, (variable, number, _) in gradients_of_arguments(body, taken):
         primitive, identity = body.equations[number].primitive.name, _identity(body, one.variable)
         at = one.file, one.span, one.function, number, primitive, body.stack_of(number)
-        found.append(Named(variable, one.name, "gradient", True, *at, identity=identity))
-    found.sort(key=lambda one: one.equation)
-    return _distinct(found)
+        yield Named(variable, one.name, "gradient", True, *at, identity=identity)
 
 
 def _with_aliases(one: Named, made: Statement) -> Iterator[Named]:
@@ -246,6 +237,23 @@ def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
 def _identity(body: Body, variable: Any) -> Any:
     """Equal for one variable of one body; JAX may have one for several loops, which are run by several equations."""
     return id(body.around.equation), variable
+
+
+def _argument(
+    body: Body,
+    variable: Any,
+    name: str,
+    file: str,
+    span: Span,
+    function: str,
+    *,
+    carried: bool = False,
+    is_alias: bool = False,
+) -> Named:
+    identity, stack = None if is_alias else _identity(body, variable), str(body.place.stack)
+    return Named(
+        variable, name, "value", True, file, span, function, -1, "argument", stack, carried, identity, is_alias
+    )
 
 
 def _named(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.watch import lanes
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.select import some_of, unmatched
-from jax_debug_widgets.watch.told import without_values
+from jax_debug_widgets.watch.told import in_library, without_values
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -91,7 +91,7 @@ class Seen:
         """See `told.without_values`; notes are asked for while programs run, so that is looked up once."""
         key = name, len(self.functions) + len(self.places) + len(self.keys)
         if key not in self._reasons:
-            self._reasons[key] = without_values(name, self)
+            self._reasons[key] = without_values(name, self) or in_library(name, self)
         return self._reasons[key]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -98,6 +99,19 @@ def why_unwatched(name: str, seen: Seen) -> str:
     name = name.replace('"', "'")
     found = next((place for place in _places_called(name, seen) if place.is_watchable), None)
     return f"{name!r} (line {found.span.line}) is {found.why}." if found else without_values(name, seen)
+
+
+def in_library(name: str, seen: Seen) -> str:
+    """Where a library that was run has a variable of that name, and how it is asked for; empty where none has."""
+    for file in sorted({file for file, _ in seen.functions if is_library(file)}):
+        source = source_of(file)
+        if not any(name in line for line in source.lines):
+            continue
+        run = (one for one in source.statements if one.function and (file, one.function.name) in seen.functions)
+        if any(name == own for one in run for target in one.targets for own in _of_target(target)):
+            asked = f"{name}@{os.path.basename(file)}"
+            return f"{name!r} is a variable of a library: `--watch {asked}` (watch={asked!r}) asks for it."
+    return ""
 
 
 def _places_called(name: str, seen: Seen) -> list[NamedPlace]:

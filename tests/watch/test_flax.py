@@ -191,3 +191,13 @@ def test_apply_is_watched_where_it_is_jitted_itself(transform, watched, agrees):
         agrees(run["h"], h)
     if transform in (jax.grad, jax.value_and_grad):
         agrees(run["grad/h"], 1 - jnp.tanh(h) ** 2)
+
+
+def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agrees):
+    module, x = Perceptron(), jnp.linspace(0, 1, 6).reshape(2, 3)
+    variables = module.init(jax.random.key(0), x)
+    run = watched(jax.jit(module.apply), variables, x, watch="y")
+    assert "'y' is a variable of a library: `--watch y@linear.py` (watch='y@linear.py') asks for it." in run.notes
+    run = watched(jax.jit(module.apply), variables, x, watch="y@linear.py,h")
+    products = [value for name, value in run.values.items() if value.site.source.startswith("y = dot_general")]
+    agrees(products[0], x @ variables["params"]["Dense_0"]["kernel"])

@@ -362,9 +362,7 @@ def test_trees_that_inlined_functions_are_given_and_return_have_their_paths(watc
             agrees(run[f"{('once', 'twice')[execution - 1]}['{key}']"], params[-1][key])
 
 
-@pytest.mark.skipif(
-    jax.__version_info__ < (0, 9), reason="JAX has no paths of what a loop returns (docs/limits.md)"
-)
+@pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="JAX has no paths of what a loop returns (docs/limits.md)")
 def test_what_jitted_functions_and_loops_return_has_the_paths_that_jax_tells(watched, agrees):
     jitted = jax.jit(derived)
 
