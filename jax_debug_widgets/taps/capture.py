@@ -26,7 +26,7 @@ from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder
 from jax_debug_widgets.taps.sites import SiteBook, Switch
-from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener
+from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener, why_unformattable
 from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
 
@@ -201,11 +201,16 @@ class Capture:
 
     def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
         # A print that must raise does what JAX does, and so raises what JAX raises.
-        silent = equation.kind == "print" and not settings.echo and can_be_formatted(equation)
+        unformattable = why_unformattable(equation) if equation.kind == "print" else ""
+        silent = equation.kind == "print" and not (settings.echo or unformattable)
         # In a loop that counts, the program itself leaves out what nobody records; what calls the user's code fires as ever.
         counted = equation.countable and settings.every > 1
         on_device = settings.every if counted and silent else 1
         tap = self._tap_of(equation, counted=counted, on_device=on_device, every=settings.every)
+        if unformattable:
+            self.box(settings.box).outcomes.notes.append(
+                f"{tap.site.where}: the print {equation.format!r} fails, without a capture as well: {unformattable}."
+            )
         switch, every = self.sites.switch_of(tap.site.id), settings.every // on_device
         box = self.box(settings.box)
         if equation.kind in CALLING:

@@ -11,6 +11,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.arrays import on_cpu, shown
 from jax_debug_widgets._jax.equation import restore_types
+from jax_debug_widgets.events.errors import error_line
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation
@@ -85,21 +86,27 @@ class Renderer:
 
 
 def can_be_formatted(equation: Equation) -> bool:
-    """Whether the format of a print takes values of these types: `{x:.3f}` of a vector raises, in the user's program.
+    """Whether the format of a print takes values of its types."""
+    return not why_unformattable(equation)
+
+
+def why_unformattable(equation: Equation) -> str:
+    """What the format of a print raises of values of its types, as `{x:.3f}` of a vector does; empty if it does not.
 
     Asked when the program is compiled: formatting is not done when a print fires, so the error would not come then.
     """
     if equation.text is None:
-        return True
+        return ""
     mapped = zip(equation.shapes, equation.lanes.mapped, strict=True)
     zeros = [np.zeros(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
     operands = restore_types([on_cpu(value) for value in zeros], equation.types)
     try:
         with np.printoptions(**dict(equation.text_options)):
             equation.text(*unflattener(equation)(operands))
-    except Exception:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
-        return False
-    return True
+    except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
+        types = ", ".join(f"{value.dtype}[{','.join(map(str, value.shape))}]" for value in zeros)
+        return f"{error_line(error)} (its values are {types}; `:.3f` and the like are for single numbers)"
+    return ""
 
 
 def needs_jax_arrays(format_string: str) -> bool:

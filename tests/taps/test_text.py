@@ -208,3 +208,15 @@ def test_a_log_still_reaches_the_handlers(wrap, caplog, capsys):
     assert [event.text for event in run.events] == [message for _, _, message, _, _ in expected]
     assert {event.kind for event in run.events} == {"log"}
     assert "value" not in capsys.readouterr().out
+
+
+def test_a_print_whose_format_fails_is_named_with_the_types_of_its_values():
+    @jax.jit
+    def wrong(x):
+        jax.debug.print("x={x:.3f}", x=x)
+        return x
+
+    with jdw.capture() as run, pytest.raises(Exception, match="unsupported format string"):
+        jax.block_until_ready(wrong(jnp.ones(2)))
+    (told,) = (note for note in run.notes if "'x={x:.3f}' fails" in note)
+    assert "its values are float32[2]" in told
