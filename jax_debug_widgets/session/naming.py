@@ -5,14 +5,18 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import itertools
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, told_apart
 from jax_debug_widgets.session.gradients import gradients_of
+
+_PATH = re.compile(r"(\[[^\]()]*\]|\.\w+)+")
+"""Where a leaf is in its tree: `['layers'][0].weight`."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +160,17 @@ def choose(
     if watched:
         msg = f"of {name!r} there are {', '.join(watched)}; the whole array only where it was asked for (--values, values=True)"
         raise KeyError(msg)
+    leaves = leaves_of(name, (choice.site.label for choice in choices if choice.site.watch))
+    if leaves:
+        msg = (
+            f"{name!r} is a tree, of which there are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
+        )
+        raise KeyError(msg)
     said = untaken.said_of(name)
     if said:
         raise KeyError(said)
-    known = sorted({_told(choice) for choice in choices})
+    # Of what is watched its name alone: it has nine statistics.
+    known = sorted({choice.site.label if choice.site.watch else _told(choice) for choice in choices})
     near = difflib.get_close_matches(
         name, [*sorted({n for one in choices for n in one.names if n}), *untaken.labels], n=1
     )
@@ -188,6 +199,11 @@ def are_same(values: Sequence[np.ndarray]) -> bool:
     return all(
         first.shape == one.shape and np.array_equal(first, one, equal_nan=first.dtype.kind in "fc") for one in rest
     )
+
+
+def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
+    """Those labels that are parts of a tree of that name, `params['w']` and `state.step`."""
+    return [one for one in dict.fromkeys(labels) if one.startswith(name) and _PATH.fullmatch(one, len(name))]
 
 
 def _told(choice: Choice) -> str:

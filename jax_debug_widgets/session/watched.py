@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.session.gradients import gradients_of
-from jax_debug_widgets.session.naming import are_same, as_name
+from jax_debug_widgets.session.naming import are_same, as_name, leaves_of
 from jax_debug_widgets.session.watched_value import WatchedValue
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import BY_LANE, LANES, is_library, named_places
@@ -75,6 +75,8 @@ class WatchedValues(Mapping[str, WatchedValue]):
                 return first
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
+        if leaves := leaves_of(name, (site.label for site in sites.values())):
+            raise KeyError(f"{name!r} is a tree, of which there are {', '.join(leaves)}")
         is_captured = any(name in choice.names for choice in self._run.choices())
         hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
         if self._run.options.watch is None:

@@ -115,3 +115,16 @@ def test_a_run_in_which_nothing_could_be_watched_says_so_whatever_was_watched_be
         return any("Nothing is watched" in note for note in watched(function, jnp.ones(3), histograms=True).notes)
 
     assert (told(jax.jit(f)), told(f)) == (False, True)
+
+
+def test_who_asks_for_a_tree_is_told_its_leaves(watched):
+    def f(params):
+        doubled = params["w"] * 2
+        return doubled + params["b"].sum()
+
+    run = watched(jax.jit(f), {"w": jnp.ones(3), "b": jnp.ones(2)}, watch="params,doubled")
+    for asked in (lambda: run["params"], lambda: run.series("params"), lambda: run.plot("params")):
+        with pytest.raises(KeyError, match=r"'params' is a tree, of which there are params\['b'\], params\['w'\]"):
+            asked()
+    with pytest.raises(KeyError, match="'doubl' is not watched"):
+        run["doubl"]
