@@ -14,7 +14,7 @@ from typing import Any
 
 from jax._src import core, dispatch, pjit
 
-from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax import features, versions
 from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing
 from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
@@ -61,8 +61,7 @@ class UntouchedHooks(Replacing):
             return theirs(*signature)
         params = known.pjit_params.params
         jaxpr = params["jaxpr"].jaxpr
-        is_watched = captured_settings().watch is not None and not _is_jaxs_throughout(jaxpr)
-        if is_watched or not _says_nothing(jaxpr):
+        if (captured_settings().watch is not None and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
             return theirs(*signature)
         if any(params["donated_invars"]):
             self._gives_away()
@@ -97,6 +96,11 @@ class _Cache:
 
 def _says_nothing(jaxpr: core.Jaxpr) -> bool:
     return not (has_debugging(jaxpr) or has_callbacks(jaxpr) or has_printing_kernels(jaxpr))
+
+
+def _may_be_watched(jaxpr: core.Jaxpr) -> bool:
+    # Older versions have the lines of who called it first on the equations of a function of JAX's, and would find names there.
+    return versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not _is_jaxs_throughout(jaxpr)
 
 
 def _is_jaxs_throughout(jaxpr: core.Jaxpr) -> bool:

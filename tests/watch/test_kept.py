@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
+from jax_debug_widgets._jax import versions
+
 W = jnp.linspace(-1.0, 1.0, 16).reshape(4, 4)
 X = jnp.linspace(-2.0, 1.0, 12).reshape(3, 4)
 XS = jnp.stack([X, X * 0.3, X * 0.7])
@@ -84,6 +86,9 @@ def test_what_an_un_jitted_loop_stacks_is_told(watched, agrees):
         agrees(run["h"], ys[number], number)
 
 
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="on jax 0.8 it is told as a second execution (docs/limits.md)"
+)
 def test_what_jax_moves_out_of_a_loop_is_not_the_value_of_the_statement_that_it_is_a_part_of(watched, agrees):
     """The index of the branch is computed before the loop, and handed to its body in the place of `t`."""
 
