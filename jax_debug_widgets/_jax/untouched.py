@@ -75,7 +75,7 @@ class UntouchedHooks(Replacing):
 
     def _operation(self, theirs: Callable[..., Any], primitive: Any, **params: Any) -> Any:
         """The jitted function of an un-jitted operation."""
-        if any(not _says_nothing(one) for one in core.jaxprs_in_params(params)):
+        if not is_capturing() or not all(map(_says_nothing, core.jaxprs_in_params(params))):
             return theirs(primitive, **params)
         with capturing(None):
             return theirs(primitive, **params)

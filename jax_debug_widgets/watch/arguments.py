@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ def arguments(
             yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
 
 
-def gradients_of_arguments(body: Body, taken: Iterable[Argument]) -> Iterator[tuple[Argument, Made]]:
+def gradients_of_arguments(body: Body, taken: Sequence[Argument]) -> Iterator[tuple[Argument, Made]]:
     """What `jax.jit(jax.grad(f))` gives: of each argument that is told by its place among the results the gradient.
 
     Of a function that asks for the derivative itself nobody says whether it asks for that of its arguments.

@@ -20,7 +20,9 @@ def fields_of_self(
     nothing else in the expression ends so.
     """
     for argument in taken:
-        for number in body.uses.consumers.get(argument.variable, ()) if "." in argument.name else ():
+        if "." not in argument.name:
+            continue
+        for number in body.uses.consumers.get(argument.variable, ()):
             levels = body.levels[number]
             if not levels or body.uses.transposed[number] or not wanted(levels[-1].file):
                 continue

@@ -47,7 +47,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
 
 def _course(site: CallSite, snapshot: Snapshot) -> str:
     """From which value to which a watched one has gone, of an array its mean; what is printed says so itself."""
-    series = next((one for one in snapshot.series if one.site is site), None) if site.watch else None
+    series = next((one for one in snapshot.series if one.site.id == site.id), None) if site.watch else None
     if series is None:
         return ""
     course = " → ".join(dict.fromkeys(f"{value:.4g}" for value in series.values[[0, -1]]))
