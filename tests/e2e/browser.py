@@ -172,9 +172,10 @@ class LabPage:
         return path
 
     def evidence(self) -> str:
-        """What a failing test should leave behind: a picture, and what the console said last."""
+        """What a failing test should leave behind: a picture, and what of it can be read where only text is kept."""
         picture = self.screenshot(f"failed-{self.name}")
-        return "\n".join([f"picture: {picture}", *self.console[-20:]])
+        state = self.page.evaluate("() => window.notebookDriver?.state()")
+        return "\n".join([f"picture: {picture}", f"state: {state}", *self.console[-20:], "server:", self.lab.log()])
 
     def requests_elsewhere(self) -> list[str]:
         """What the page asked of any other origin than its server's."""

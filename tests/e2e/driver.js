@@ -21,7 +21,10 @@ window.notebookDriver = {
   },
 
   async open(path) {
-    await window.jupyterapp.serviceManager.kernelspecs.refreshSpecs();
+    const services = window.jupyterapp.serviceManager;
+    await services.kernelspecs.refreshSpecs();
+    // A list that still has sessions of the test before is not one by which the session of this one is judged.
+    await services.sessions.refreshRunning();
     await window.jupyterapp.commands.execute("docmanager:open", { path });
   },
 
@@ -36,6 +39,20 @@ window.notebookDriver = {
     shell.expandLeft();
     shell.activateById("filebrowser");
     return true;
+  },
+
+  // What a picture would show, for where there is only text.
+  state() {
+    const panels = [...(window.jupyterapp?.shell.widgets("main") ?? [])].filter((widget) => widget.sessionContext);
+    const notebooks = panels.map(({ context, content, sessionContext }) => ({
+      path: context.path,
+      kernel: sessionContext.session?.kernel?.id ?? null,
+      status: sessionContext.kernelDisplayStatus,
+      connection: sessionContext.session?.kernel?.connectionStatus ?? null,
+      cells: content.widgets?.map(({ model }) => `${model.executionState} [${model.executionCount ?? " "}]`),
+    }));
+    const dialogs = [...document.querySelectorAll(".jp-Dialog-content")].map((dialog) => dialog.textContent);
+    return JSON.stringify({ notebooks, dialogs, runs: this.runs });
   },
 
   activate(path) {

@@ -156,6 +156,10 @@ class JupyterLab:
         for session in self._request("GET", "/api/sessions"):
             self._request("DELETE", f"/api/sessions/{session['id']}")
 
+    def log(self) -> str:
+        """What the server and its kernels said last."""
+        return self._log.read_text(errors="replace")[-3000:]
+
     def _request(self, method: str, path: str, content: Any = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - our own server
             self.url + path,
@@ -179,6 +183,8 @@ class JupyterLab:
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
             f"--ServerApp.tornado_settings={SERVER_SETTINGS}",
+            # A kernel that a test's end kills is not started anew while the server is told to forget it.
+            "--KernelManager.autorestart=False",
             # `python3` is the kernel named here, not the one that an environment brings.
             "--KernelSpecManager.ensure_native_kernel=False",
         ]
@@ -224,8 +230,7 @@ class JupyterLab:
                 time.sleep(0.1)
             else:
                 return
-        tail = self._log.read_text(errors="replace")[-3000:]
-        raise RuntimeError(f"JupyterLab did not start; the end of {self._log}:\n{tail}")
+        raise RuntimeError(f"JupyterLab did not start; the end of {self._log}:\n{self.log()}")
 
     def _stop(self) -> None:
         process = self._process

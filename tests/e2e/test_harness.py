@@ -137,10 +137,14 @@ def test_a_wait_that_fails_says_what_for(lab, lab_page):
         lab_page.wait_for_js("() => window.never", timeout_s=0.2)
 
 
-def test_the_evidence_is_a_picture_and_the_console(lab, lab_page):
-    lab_page.open_notebook(lab.write_notebook("empty.ipynb", "pass"))
+def test_the_evidence_is_a_picture_and_what_can_be_read(lab, lab_page):
+    lab_page.open_notebook(lab.write_notebook("empty.ipynb", "pass")).run_cell(0)
     lab_page.page.evaluate("console.log('a line of the console')")
-    assert "a line of the console" in lab_page.evidence()
+    evidence = lab_page.evidence()
+    assert "a line of the console" in evidence
+    assert '"path":"empty.ipynb"' in evidence
+    assert '"cells":["idle [1]"]' in evidence
+    assert f"Kernel started: {lab.kernel_ids()[0]}" in evidence
     (ARTIFACTS / f"failed-{lab_page.name}.png").unlink()  # it is there, and nothing failed
 
 
