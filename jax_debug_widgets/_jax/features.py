@@ -54,6 +54,12 @@ _NEEDED = {
         "jax._src.interpreters.partial_eval.partial_eval_jaxpr_custom_rules",
         "jax._src.util.weakref_lru_cache",
     ),
+    "saying who called what jax.checkpoint runs": (
+        "jax._src.ad_checkpoint.remat_p",
+        "jax._src.interpreters.partial_eval.custom_partial_eval_rules",
+        "jax._src.source_info_util._source_info_context",
+        "jax._src.source_info_util.NameStack",
+    ),
     "telling Python's print while tracing": (
         "jax._src.core.trace_ctx",
         "jax._src.core.trace_state_clean",
@@ -183,6 +189,7 @@ CAPTURE = "capturing jax.debug.print and jax.debug.callback"
 CALLBACKS = "capturing callbacks with results"
 PHANTOMS = "marking phantoms"
 HOISTING = "saying what JAX moves out of a loop it differentiates"
+INLINING = "saying who called what jax.checkpoint runs"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"

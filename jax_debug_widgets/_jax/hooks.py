@@ -16,16 +16,17 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax._src import core, debugging, pjit, shard_map, source_info_util
+from jax._src import ad_checkpoint, core, debugging, pjit, shard_map, source_info_util
 from jax._src.interpreters import ad, batching, mlir
 from jax._src.interpreters import partial_eval as pe
 
-from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax import features, versions
 from jax_debug_widgets._jax.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
 from jax_debug_widgets._jax.context import captured_settings, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
 from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
+from jax_debug_widgets._jax.inlining import evaluate_checkpointed, traceback_of
 from jax_debug_widgets._jax.phantoms import batch_cond, batch_while
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders, without_debugging
 from jax_debug_widgets._jax.python_loops import loops_now
@@ -66,6 +67,9 @@ class Hooks(Replacing):
                 replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
             ours = partial(_while_capturing, recompute_scan)
             replace.item(pe.partial_eval_jaxpr_custom_rules, lax.scan_p, ours)
+        if features.available(features.INLINING) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+            ours = partial(_while_capturing, evaluate_checkpointed)
+            replace.item(pe.custom_partial_eval_rules, ad_checkpoint.remat_p, ours)
         if features.available(features.PHANTOMS):
             for primitive, ours in ((lax.cond_p, batch_cond), (lax.while_p, batch_while)):
                 replace.item(batching.fancy_primitive_batchers, primitive, partial(_while_capturing, ours))
@@ -170,7 +174,7 @@ class Hooks(Replacing):
             own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(
                 primitive, debugging.debug_callback_impl
             )
-        callers = callers_now(current.traceback)
+        callers = callers_now(traceback_of(current))
         around, iterations = loops_now()
         equation = replace(
             equation,

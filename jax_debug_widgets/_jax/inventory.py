@@ -20,6 +20,7 @@ from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, untappe
 from jax_debug_widgets._jax.context import uncached
 from jax_debug_widgets._jax.equation import Equation, Lanes
 from jax_debug_widgets._jax.frames import Frame, callers_of, frame_of
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place, device_names
 from jax_debug_widgets._jax.program import DESCRIBE, outermost
 from jax_debug_widgets._jax.tap import debug_tap_p
@@ -116,7 +117,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
     if inner is debug_tap_p:
         operands = operands[: len(operands) - bool(params["guards"])]
         inner, params = params["inner"], dict(params["params"])
-    traceback = equation.source_info.traceback
+    traceback = traceback_of(equation.source_info)
     avals = [core.physical_aval(variable.aval) for variable in operands]
     describe = DESCRIBE.get(inner) or DESCRIBE_CALLBACK[inner]
     path = str(place.stack + equation.source_info.name_stack)

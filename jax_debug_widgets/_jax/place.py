@@ -15,6 +15,7 @@ from jax._src import mesh as mesh_lib
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.equation import Loop
 from jax_debug_widgets._jax.frames import Frame, frames_inside, joined
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.kernel_prints import grid_loops
 
 
@@ -78,7 +79,7 @@ class Place:
         stack = self.stack + equation.source_info.name_stack
         for scope in _scopes(equation, key, str(stack)):
             stack = stack.extend(scope)
-        callers = joined(frames_inside(equation.source_info.traceback), self.callers)
+        callers = joined(frames_inside(traceback_of(equation.source_info)), self.callers)
         place = replace(self, stack=stack, callers=callers)
         params = equation.params
         match equation.primitive.name:

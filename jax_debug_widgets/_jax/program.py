@@ -25,6 +25,7 @@ from jax_debug_widgets._jax.describe import describe_callback, describe_print
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, record_every
 from jax_debug_widgets._jax.frames import callers_of, frame_of
 from jax_debug_widgets._jax.hoisting import left
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.joining import with_joined_prints
 from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
 from jax_debug_widgets._jax.operands import (
@@ -166,9 +167,9 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
     steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
     return replace(
         {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
-            dict(params), frame_of(equation.source_info.traceback), path, avals, lanes
+            dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes
         ),
-        callers=callers_of(equation.source_info.traceback, place.callers),
+        callers=callers_of(traceback_of(equation.source_info), place.callers),
         loops=by_lane(dict(params), place.loops),
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,

@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.given import Given
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
@@ -91,8 +92,7 @@ class Uses:
             for atom in equation.invars:
                 if not isinstance(atom, core.Literal):
                     self.consumers.setdefault(atom, []).append(number)
-            path = f"{stack}/{equation.source_info.name_stack}"
-            self.derived.append(() if "rematted_computation" in path else _derived(equation, path))
+            self.derived.append(_derived(equation, stack))
             count = sum(self.derived[-1])
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
@@ -129,7 +129,7 @@ class Uses:
             equation=equation,
             primal=frozenset(used),
             cotangents=frozenset(cotangents),
-            pushed=self._around.pushed or is_pushed_forward(equation.source_info.traceback),
+            pushed=self._around.pushed or is_pushed_forward(traceback_of(equation.source_info)),
             moved=self._around.moved or self._is_moved(equation),
             forward=self._forward(number, key) if self.transposed[number] else None,
         )
@@ -178,7 +178,7 @@ class Uses:
         ]
 
     def _frames_of(self, equation: core.JaxprEqn) -> tuple[Level, ...]:
-        traceback = equation.source_info.traceback
+        traceback = traceback_of(equation.source_info)
         if traceback not in self._frames:
             self._frames[traceback] = levels_of(traceback)
         return self._frames[traceback]
@@ -219,10 +219,14 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     return Around(primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
 
 
-def _derived(equation: Any, path: str) -> tuple[bool, ...]:
-    """See `Uses.derived`; a transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more."""
-    derived = tuple(one.startswith("transpose") for one in _DERIVED.findall(path))
-    return derived[:1] if equation.primitive.name in _REMATS and derived == (True, False) else derived
+def _derived(equation: Any, around: str) -> tuple[bool, ...]:
+    """See `Uses.derived`, of an equation in a body with that name stack."""
+    own = str(equation.source_info.name_stack)
+    if "rematted_computation" in f"{around}/{own}":
+        return ()
+    outer, inner = (tuple(one.startswith("transpose") for one in _DERIVED.findall(path)) for path in (around, own))
+    # A transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more.
+    return outer + (inner[:1] if equation.primitive.name in _REMATS and inner == (True, False) else inner)
 
 
 def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:

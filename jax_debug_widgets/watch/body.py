@@ -14,6 +14,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import INLINED, Level, is_pushed_forward, levels_around_program, levels_of
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
@@ -60,13 +61,13 @@ class Body:
         self.equations = jaxpr.eqns
         self.uses = Uses(jaxpr, place, around)
         outside = (
-            levels_around_program() if around.equation is None else levels_of(around.equation.source_info.traceback)
+            levels_around_program() if around.equation is None else levels_of(traceback_of(around.equation.source_info))
         )
         self._sources: dict[str, SourceFile] = {}
         chains: dict[Any, tuple[Level, ...]] = {}
         self.levels: list[tuple[Level, ...]] = []
         for equation in self.equations:
-            traceback = equation.source_info.traceback
+            traceback = traceback_of(equation.source_info)
             if traceback not in chains:
                 inside = self._inside(levels_of(traceback), outside)
                 chains[traceback] = tuple(one for level in inside for one in self._with_comprehensions(level))
@@ -165,7 +166,7 @@ class Body:
 
     def is_pushed(self, number: int) -> bool:
         """Whether tangents are computed beside what an equation computes."""
-        return self.around.pushed or is_pushed_forward(self.equations[number].source_info.traceback)
+        return self.around.pushed or is_pushed_forward(traceback_of(self.equations[number].source_info))
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
@@ -269,8 +270,8 @@ class Body:
         """The equations with the place of this one, JAX's own lines included."""
         if not self._operations:
             for number, one in enumerate(self.equations):
-                self._operations.setdefault(one.source_info.traceback, []).append(number)
-        return self._operations[equation.source_info.traceback]
+                self._operations.setdefault(traceback_of(one.source_info), []).append(number)
+        return self._operations[traceback_of(equation.source_info)]
 
     @cached_property
     def makers(self) -> dict[Any, Made]:

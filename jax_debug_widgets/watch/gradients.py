@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax.frames import is_pushed_forward
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.mentions import loads_of
@@ -85,7 +86,7 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     What is differentiated twice has gradients of its forward and of its backward pass, and beside what `jax.jvp` asks for
     there is a tangent, which has one, too.
     """
-    tracebacks = (one.body.equations[made[1]].source_info.traceback for _, made in one.values)
+    tracebacks = (traceback_of(one.body.equations[made[1]].source_info) for _, made in one.values)
     # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
     derived = {body.uses.derived[n] for n in within if body.equations[n].primitive.name != "add_any"}
     return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))

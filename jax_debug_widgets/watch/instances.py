@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets.watch.body import Body, Call, is_array
 from jax_debug_widgets.watch.progress import progress_of
 
@@ -128,7 +129,7 @@ def _signature(body: Body, number: int) -> Any:
 def operation_of(body: Body, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
     equation = body.equations[number]
-    traceback = equation.source_info.traceback
+    traceback = traceback_of(equation.source_info)
     frames: Any = ()
     if traceback is not None:
         codes, offsets = traceback.raw_frames()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from jax_debug_widgets._jax.frames import frames_from
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets.watch.body import Body, Call
 from jax_debug_widgets.watch.source import SourceFile, Span
 
@@ -52,7 +53,7 @@ def progress_of(body: Body, call: Call, number: int) -> Progress:
     own_frames = [level for level in levels if not level.is_inlined]
     iterates = [_iterates(body.source(one.file), Span(*one.span)) for one in own_frames]
     way: list[tuple[CodeType, int]] = []
-    frames = frames_from(body.equations[number].source_info.traceback, len(own_frames))
+    frames = frames_from(traceback_of(body.equations[number].source_info), len(own_frames))
     is_direct, is_looped, users = True, False, 0
     for code, instruction, is_users in frames:
         is_direct = is_direct and is_users

@@ -1,0 +1,129 @@
+"""What a checkpointed function gives has the caller's name for it, also where JAX inlines its forward pass."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax import versions
+
+W = jnp.linspace(-1.0, 1.0, 32).reshape(2, 4, 4)
+X = jnp.linspace(-2.0, 1.0, 12).reshape(3, 4)
+
+pytestmark = pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="JAX 0.8 has one caller for all calls of a checkpointed function"
+)
+
+
+def block(x, w):
+    u = x @ w
+    return jnp.sin(u) * 2
+
+
+def layers(w, x):
+    for i in range(2):
+        h = jax.checkpoint(block)(x, w[i])
+        x = jnp.tanh(h)
+    return (x**2).sum()
+
+
+def of_one(w, x):
+    h = jax.checkpoint(block)(x, w[0])
+    return (h**2).sum()
+
+
+PROGRAMS = {
+    "jit": lambda f: jax.jit(jax.value_and_grad(f)),
+    "grad of jit": lambda f: jax.value_and_grad(jax.jit(f)),
+    "vmap": lambda f: jax.jit(jax.vmap(jax.value_and_grad(f), (None, 0))),
+    "scan": lambda f: jax.jit(
+        jax.value_and_grad(lambda w, x: lax.scan(lambda c, t: (c + f(w, x * t), None), 0.0, jnp.ones(3))[0])
+    ),
+    "checkpoint": lambda f: jax.jit(jax.value_and_grad(jax.checkpoint(f))),
+}
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize("around", PROGRAMS)
+def test_each_call_in_a_python_loop_has_its_value_and_gradient(around, watched, agrees):
+    x = jnp.stack([X, X * 0.3]) if around == "vmap" else X
+    run = watched(PROGRAMS[around](layers), W, x)
+    first = 2 * jnp.sin(x @ W[0])
+    second = 2 * jnp.sin(jnp.tanh(first) @ W[1])
+    forward = [
+        value for name, value in run.values.items() if name.startswith("h@") and value.site.phase == "forward"
+    ]
+    for value, expected in zip(forward, (first, second), strict=True):
+        agrees(value, expected)
+        assert value.site.function == "layers"
+    gradients = [value for name, value in run.values.items() if name.startswith("grad/h@")]
+    agrees(gradients[-1], jax.grad(lambda h: (jnp.tanh(h) ** 2).sum())(second))
+    assert len(gradients) == len(forward)
+
+
+@pytest.mark.behaviour("W1")
+def test_of_two_lines_that_call_it_each_has_its_own(watched, agrees):
+    def loss(w, x):
+        a = jax.checkpoint(block)(x, w[0])
+        b = jax.checkpoint(block)(a, w[1])
+        return (a * b).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), W, X)
+    agrees(run["a"], block(X, W[0]))
+    agrees(run["b"], block(block(X, W[0]), W[1]))
+    agrees(run["grad/b"], block(X, W[0]))
+
+
+def test_the_parts_of_a_tuple_and_of_a_checkpoint_in_another(watched, agrees):
+    def pair(x, w):
+        inner = jax.checkpoint(block)(x, w)
+        return inner, inner * 3
+
+    def loss(w, x):
+        left, right = jax.checkpoint(pair)(x, w[0])
+        return (left * right).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), W, X)
+    agrees(run["left"], block(X, W[0]))
+    agrees(run["right"], block(X, W[0]) * 3)
+
+
+def test_equinoxs_checkpoint(watched, agrees):
+    def loss(w, x):
+        h = eqx.filter_checkpoint(block)(x, w[0])
+        return (h**2).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), W, X)
+    agrees(run["h"], block(X, W[0]))
+
+
+@pytest.mark.parametrize("outer", [jax.grad, lambda f: jax.jit(jax.grad(f))], ids=["un-jitted", "jit"])
+def test_a_print_in_it_says_who_called(outer):
+    def said(x):
+        jax.debug.print("x = {}", x)
+        return jnp.sin(x)
+
+    def loss(x):
+        first = jax.checkpoint(said)(x)
+        return jax.checkpoint(said)(first)
+
+    with jdw.capture() as run:
+        outer(loss)(0.5)
+    begin = loss.__code__.co_firstlineno
+    texts = {"x = 0.5": begin + 1, f"x = {jnp.sin(0.5)}": begin + 2}
+    assert {(event.phase, event.text, event.site.callers[0]) for event in run.events} == {
+        (phase, text, f"test_checkpointed.py:{line}")
+        for phase in ("forward", "recompute")
+        for text, line in texts.items()
+    }
+
+
+def test_no_text_of_the_program_says_it():
+    program = jax.jit(jax.grad(of_one))
+    plain = program.lower(W, X).compile().as_text()
+    with jdw.capture():
+        assert program.lower(W, X).compile().as_text() == plain
