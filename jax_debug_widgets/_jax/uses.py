@@ -240,6 +240,11 @@ def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
     return equation.primitive.name in _PUT_ON_MESH or (bool(inside) and all(map(puts_constant_on_mesh, inside)))
 
 
+def runs_program(equation: core.JaxprEqn) -> bool:
+    """Whether an equation runs programs: a jitted function, a loop, branches."""
+    return next(iter(core.jaxprs_in_params(equation.params)), None) is not None
+
+
 def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
     """File, line and name of the function that a program is of; of an un-jitted loop that which it runs."""
     scan = _lone_scan(jaxpr)

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
 from jax_debug_widgets.watch.progress import progress_of
 
@@ -71,15 +72,6 @@ def may_be_several(body: Body, call: Call, part: Sequence[int]) -> bool:
     return is_twice and not any(begin.is_behind(progress_of(body, call, number)) for number in part[1:])
 
 
-def has_twins(body: Body, members: Sequence[int]) -> bool:
-    """Whether the first of these equations of the forward pass comes again.
-
-    What `jax.checkpoint` has traced and differentiation has inlined does not say who called it.
-    """
-    forward = [number for number in members if not body.uses.transposed[number]]
-    return len(forward) > 1 and _signature(body, forward[0]) in {_signature(body, number) for number in forward[1:]}
-
-
 def _alike(signatures: Sequence[Any], position: int, executions: int) -> int:
     """How many equations like the one at `position` an execution has: `tanh` is transposed into two such products."""
     first = signatures[position]
@@ -121,8 +113,10 @@ def _begins_anew(body: Body, call: Call, before: int, number: int) -> bool:
 
 def _signature(body: Body, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, in different executions."""
-    equation = body.equations[number]
-    params = {key: value for key, value in equation.params.items() if isinstance(value, int | float | str | tuple)}
+    params = body.equations[number].params
+    if runs_program(body.equations[number]):  # Transposed, the first layer's has no gradient of what it was given.
+        params = {key: params[key] for key in ("name", "length") if key in params}
+    params = {key: value for key, value in params.items() if isinstance(value, int | float | str | tuple)}
     return (*operation_of(body, number), repr(sorted(params.items(), key=lambda item: item[0])))
 
 

@@ -18,7 +18,7 @@ from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
-from jax_debug_widgets.watch.instances import has_twins, instances, may_be_several
+from jax_debug_widgets.watch.instances import instances, may_be_several
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Span, Statement, is_library
@@ -265,10 +265,9 @@ def _named(
 
 
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
-    """Whether the way to this place leads through a loop of Python's, or is cut off and leads to it several times."""
-    levels = body.levels[members[0]]
-    loops = any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels[: call.depth])
-    return loops or (not body.is_own(levels[0]) and has_twins(body, members))
+    """Whether the way to this place leads through a loop of Python's."""
+    levels = body.levels[members[0]][: call.depth]
+    return any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels)
 
 
 def _distinct(found: list[Named]) -> list[Named]:

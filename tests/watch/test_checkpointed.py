@@ -54,9 +54,7 @@ def test_each_call_in_a_python_loop_has_its_value_and_gradient(around, watched, 
     run = watched(PROGRAMS[around](layers), W, x)
     first = 2 * jnp.sin(x @ W[0])
     second = 2 * jnp.sin(jnp.tanh(first) @ W[1])
-    forward = [
-        value for name, value in run.values.items() if name.startswith("h@") and value.site.phase == "forward"
-    ]
+    forward = [value for name, value in run.values.items() if name.startswith("h@") and value.site.phase == "forward"]
     for value, expected in zip(forward, (first, second), strict=True):
         agrees(value, expected)
         assert value.site.function == "layers"
