@@ -34,6 +34,10 @@ LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
 """Primitive -> the parameter that holds what it runs in each iteration."""
 
 
+_STATE = ".states[0][0]"
+"""What `flax.nnx.jit` puts behind the path of a variable that a function returns in a tree."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One place in the source, as reached by one way: the frames around it tell calls of a function apart."""
@@ -122,7 +126,8 @@ class Body:
         prefix = "result" if given is None else given.result
         if self.jaxpr.debug_info.traced_for == "fori_loop":  # Its own counters come first.
             prefix += "[0][1]" if runs is not None and runs.primitive.name == "scan" else "[2]"
-        return told[position].removeprefix(prefix) if prefix and told[position].startswith(prefix) else None
+        is_in = prefix and told[position].startswith(prefix)
+        return told[position].removeprefix(prefix).removesuffix(_STATE) if is_in else None
 
     def is_state(self, position: int) -> bool:
         """Whether a result is what `flax.nnx.jit` gives back beside what its function returns: the state of modules."""

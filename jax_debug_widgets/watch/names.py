@@ -8,7 +8,7 @@ tells the value from what differentiation computes beside it: only the backward 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -90,12 +90,13 @@ def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> 
         for each in (_with_aliases(one, of_argument(function, one.span, one.name)) if function else (one,))
     ]
     found += [_argument(body, *field, is_alias=True) for field in fields_of_self(body, taken, wanted)]
-    own = _assignments(body, taken, wanted)
+    own, gradients_of = _assignments(body, taken, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         for name, (variable, number, _) in one.values:
             value = _named(body, variable, number, name, "value", one, _identity(body, variable))
             found += _with_aliases(value, one.statement)
+    found += [one for value in found for one in _asked_for(body, value, gradients_of)]
     found += _gradients(body, own, taken, wanted)
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
@@ -106,7 +107,7 @@ def _gradients(
 ) -> Iterator[Named]:
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
     forward = body.forward
-    there = _assignments(forward, list(arguments(forward, wanted)), wanted) if forward else []
+    there = _assignments(forward, list(arguments(forward, wanted)), wanted)[0] if forward else []
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
         for name, variable, number, value in gradients(body, one):
@@ -123,7 +124,21 @@ def _with_aliases(one: Named, made: Statement) -> Iterator[Named]:
         yield replace(one, name=name, span=statement.span, carried=False, identity=None, is_alias=True)
 
 
-def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> list[Assignment]:
+def _asked_for(body: Body, value: Named, gradients_of: Mapping[Any, Sequence[Made]]) -> Iterator[Named]:
+    """The gradient of a value that a derivative is taken for; none where several are."""
+    found = () if value.is_alias else gradients_of.get(value.variable, ())
+    if len(found) == 1:
+        ((variable, number, _),) = found
+        primitive, identity = body.equations[number].primitive.name, _identity(body, value.variable)
+        about = {"equation": number, "primitive": primitive, "stack": body.stack_of(number), "identity": identity}
+        yield replace(value, variable=variable, role="gradient", **about)
+
+
+_Assigned = tuple[list[Assignment], Mapping[Any, Sequence[Made]]]
+"""Of a body its statements, and of what a derivative is taken for each variable with its gradients."""
+
+
+def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> _Assigned:
     parameters = body.around.given.parameters if body.around.given else ()
     found: list[Assignment] = []
     executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
@@ -147,7 +162,7 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
         for part, one, values in executions:
             values.extend(trees.assigned(one.call, one.statement, part))
         if len(handed_on) == known:
-            return [_with_paths(one, trees) for one in found]
+            return [_with_paths(one, trees) for one in found], trees.gradients_of
         handed_on.begin_anew()
         for _, _, values in executions:
             values.clear()
@@ -178,7 +193,7 @@ def _given_back(body: Body, wanted: Callable[[str], bool], number: int) -> dict[
     inner = Body(program, body.place.inside(equation, "jaxpr", program), body.uses.around(number, equation, "jaxpr"))
     told = {
         made[0]: path
-        for one in _assignments(inner, list(arguments(inner, wanted)), wanted)
+        for one in _assignments(inner, list(arguments(inner, wanted)), wanted)[0]
         for name, made in one.values
         if (path := place_in_return(inner.source(one.call.file), one.call, one.statement, name)) is not None
     }

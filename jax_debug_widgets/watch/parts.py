@@ -36,13 +36,12 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         return
     if statement.is_return and len(escaping) == 1:
         yield body.source(call.file).text(call.span), escaping[0]
-    for target in statement.targets:
-        if is_called(statement, target.text):
+    for written in statement.targets:
+        target = _without_star(written, body, call, escaping, members)
+        if target is None or is_called(statement, target.text):
             continue
         if target.is_plain:
             parts = [(target, _whole(body, call, statement, escaping, members))]
-        elif any(part.text.startswith("*") for part in target.parts):
-            continue
         else:
             made = _taken_apart(body, call, statement, target, escaping, members)
             if differentiating(body, members[0], call.depth) in ("vjp", "linearize"):
@@ -51,6 +50,28 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         for part, made in parts:
             within = "" if target.is_plain else f"[{target.parts.index(part)}]"
             yield from _leaves(body, call, statement, part, made, set(members), within)
+
+
+def _without_star(
+    target: Target, body: Body, call: Call, escaping: list[Made], members: list[int]
+) -> Target | None:
+    """`a, *rest` as `a, rest[0], rest[1]`, where three values are assigned; None where it is not known how many."""
+    star = next((n for n, part in enumerate(target.parts) if part.text.startswith("*")), None)
+    if star is None:
+        return target
+    equations = {number: body.equations[number] for _, number, _ in escaping}
+    inner = inner_function(body, call, members)
+    tuples = [one.value.elts for one in inner[0].returns if isinstance(one.value, ast.Tuple)] if inner else []
+    counts = {len(elements) for elements in tuples}
+    if len(equations) == 1:
+        (equation,) = equations.values()
+        told = _parts_by_path(equation)
+        counts = {max(told) + 1} if told else {len(equation.outvars)} if equation.primitive.name == "split" else counts
+    if len(counts) != 1:
+        return None
+    name = target.parts[star].text.removeprefix("*")
+    rest = [Target(f"{name}[{number}]") for number in range(counts.pop() - len(target.parts) + 1)]
+    return Target(target.text, (*target.parts[:star], *rest, *target.parts[star + 1 :]))
 
 
 def _whole(

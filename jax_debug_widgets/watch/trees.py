@@ -16,6 +16,7 @@ from typing import Any
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
+from jax_debug_widgets.watch.differentiated import taken_for, with_gradients
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -46,12 +47,13 @@ class Trees:
         """What is known of the leaves of a tree since something went through it: by the frames around it and its name."""
         self._parameters = parameters
         """Which of the leaves of arguments flax.nnx differentiates for."""
+        self.gradients_of: dict[Any, list[Made]] = {}
+        """Of what a derivative is taken for each variable with its gradients."""
         self._numbered: set[tuple[Outer, str]] = set()
         """Those whose leaves have numbers in place of paths."""
         for one in arguments:
-            leaf = _LEAF.fullmatch(one.name)
-            if leaf:
-                self._leaves.setdefault(((), leaf[1]), []).append((leaf[2], one.variable))
+            root, path = leaf.groups() if (leaf := _LEAF.fullmatch(one.name)) else (one.name, "")
+            self._leaves.setdefault(((), root), []).append((path, one.variable))
         if not body.argument_names:
             self._numbered.update(name for name, leaves in self._leaves.items() if _is_numbered(leaves))
 
@@ -68,6 +70,10 @@ class Trees:
         values = self._named(call, statement, members, values)
         if not mapped:
             self._tell_arguments(call, statement, members, values)
+        tree = taken_for(self._body, call, statement, members)
+        leaves = self._of(call.outer, members[0], tree) if tree else []
+        for variable, made in with_gradients(self._body, statement, values, leaves):
+            self.gradients_of.setdefault(variable, []).append(made)
         return values
 
     def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:

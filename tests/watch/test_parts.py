@@ -518,3 +518,31 @@ def test_what_is_left_of_a_tuple_in_a_differentiated_loop_is_not_told_by_how_man
             if name in run:
                 agrees(run[name], value, step)
     agrees(run["scaled"], x * x.mean())
+
+
+def four(x):
+    doubled = x * 2
+    return x + 1, jnp.sin(x), doubled, jnp.cos(x)
+
+
+@pytest.mark.parametrize("call", [four, jax.jit(four), lambda x: jnp.split(jnp.concatenate(four(x)), 4)])
+def test_the_rest_of_what_is_taken_apart(call, watched, agrees):
+    @jax.jit
+    def f(x):
+        first, *rest, last = call(x)
+        return first * last + sum(rest)
+
+    x = jnp.linspace(0.0, 1.0, 3)
+    run = watched(f, x, watch="first,rest,last")
+    for name, value in zip(("first", "rest[0]", "rest[1]", "last"), four(x), strict=True):
+        agrees(run[name], value)
+    assert set(run.values) == {"first", "rest[0]", "rest[1]", "last"}
+
+
+def test_of_a_rest_of_unknown_length_nothing_is_told(watched):
+    @jax.jit
+    def f(x):
+        first, *rest = [one * 2 for one in x] if x.size else [x]
+        return first + sum(rest)
+
+    assert not {"first", "rest", "rest[0]"} & {*watched(f, jnp.ones(3)).values}

@@ -1,0 +1,196 @@
+"""`loss, grads = jax.value_and_grad(f)(params)`: `grads['w']` is the gradient of `params['w']`, and stands beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import equinox as eqx
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+from flax import nnx
+from flax.training.train_state import TrainState
+from jax import lax
+
+PARAMS = {"w": jnp.eye(3), "b": jnp.ones(3)}
+X = jnp.linspace(0.1, 0.6, 6).reshape(2, 3)
+
+
+def loss_fn(params, x):
+    h = jnp.tanh(x @ params["w"] + params["b"][None])
+    return (h**2).mean()
+
+
+at_module = jax.value_and_grad(loss_fn)
+
+
+@jax.value_and_grad
+def decorated(params, x):
+    return loss_fn(params, x)
+
+
+@partial(jax.value_and_grad, has_aux=True)
+def with_aux(params, x):
+    return loss_fn(params, x), x
+
+
+def direct(params, x):
+    loss, grads = jax.value_and_grad(loss_fn)(params, x)
+    return loss, grads
+
+
+def grad_alone(params, x):
+    grads = jax.grad(loss_fn)(params, x)
+    return grads
+
+
+def by_number(params, x):
+    loss, grads = jax.value_and_grad(lambda x, params: loss_fn(params, x), argnums=1)(x, params)
+    return loss, grads
+
+
+def by_name(params, x):
+    asked = jax.value_and_grad(loss_fn)
+    loss, grads = asked(params, x)
+    return loss, grads
+
+
+def of_module(params, x):
+    loss, grads = at_module(params, x)
+    return loss, grads
+
+
+def of_decorated(params, x):
+    loss, grads = decorated(params, x)
+    return loss, grads
+
+
+def of_partial(params, x):
+    (loss, aux), grads = with_aux(params, x)
+    return loss, grads, aux
+
+
+def in_helper(params, x):
+    def update(weights, x):
+        loss, grads = jax.value_and_grad(loss_fn)(weights, x)
+        return loss, grads
+
+    return update(params, x)
+
+
+STEPS = [direct, grad_alone, by_number, by_name, of_module, of_decorated, of_partial, in_helper]
+
+
+@pytest.mark.behaviour("W4")
+@pytest.mark.parametrize("step", STEPS)
+def test_what_a_step_takes_the_gradient_for_has_it(step, watched, agrees):
+    run = watched(jax.jit(step), PARAMS, X, watch="params")
+    for name, gradient in jax.grad(loss_fn)(PARAMS, X).items():
+        agrees(run[f"params['{name}']"], PARAMS[name])
+        agrees(run[f"params['{name}']"].gradient, gradient)
+
+
+def test_it_is_among_all_gradients(watched):
+    run = watched(jax.jit(direct), PARAMS, X, watch="grad/*")
+    assert sorted(run.values) == ["grad/h", "grad/params['b']", "grad/params['w']"]
+
+
+def test_of_an_array_alone(watched, agrees):
+    @jax.jit
+    def step(w, x):
+        g = jax.grad(lambda w, x: ((x @ w) ** 2).sum(), argnums=1)(w, x)
+        return x - g
+
+    run = watched(step, PARAMS["w"], X)
+    agrees(run["x"].gradient, 2 * X)
+    assert "grad/w" not in run.values
+
+
+@pytest.mark.parametrize("is_scanned", [False, True])
+def test_each_step_of_a_loop_has_its_own(is_scanned, watched, agrees):
+    def body(params, x):
+        loss, grads = jax.value_and_grad(loss_fn)(params, x)
+        params = jax.tree.map(lambda p, g: p - g, params, grads)
+        return params, loss
+
+    @jax.jit
+    def train(params, xs):
+        return lax.scan(body, params, xs)
+
+    xs = jnp.stack([X, X * 2, X * 3])
+    run = watched(train, PARAMS, xs, watch="params,grad/params") if is_scanned else watched(jax.jit(body), PARAMS, X)
+    params = PARAMS
+    for step, x in enumerate(xs[: 3 if is_scanned else 1]):
+        gradients = jax.grad(loss_fn)(params, x)
+        for name in PARAMS:
+            agrees(run[f"grad/params['{name}']"], gradients[name], step)
+        params = jax.tree.map(lambda p, g: p - g, params, gradients)
+
+
+def test_of_what_two_derivatives_are_taken_for_neither_is_told(watched):
+    @jax.jit
+    def step(params, x):
+        first = jax.grad(loss_fn)(params, x)
+        second = jax.grad(lambda params, x: 2 * loss_fn(params, x))(params, x)
+        return first, second
+
+    run = watched(step, PARAMS, X)
+    assert not [name for name in run.values if name.startswith("grad/params")]
+    assert "first['w']" in run.values
+
+
+def test_a_name_with_several_meanings_tells_nothing(watched):
+    @jax.jit
+    def step(params, x):
+        asked = jax.grad(loss_fn) if x.size else jax.grad(loss_fn, argnums=1)
+        grads = asked(params, x)
+        return grads
+
+    run = watched(step, PARAMS, X)
+    assert not [name for name in run.values if name.startswith("grad/params")]
+
+
+def test_the_parameters_of_a_train_state(watched, agrees):
+    model = nn.Dense(2)
+    state = TrainState.create(apply_fn=model.apply, params=model.init(jax.random.key(0), X), tx=optax.sgd(0.1))
+
+    def loss_of(params, x):
+        return (model.apply(params, x) ** 2).mean()
+
+    @jax.jit
+    def train_step(state, x):
+        loss, grads = jax.value_and_grad(loss_of)(state.params, x)
+        return state.apply_gradients(grads=grads), loss
+
+    run = watched(train_step, state, X, watch="state.params")
+    gradient = jax.grad(loss_of)(state.params, X)["params"]["kernel"]
+    kernel = [value for name, value in run.values.items() if name.startswith("state.params['params']['kernel']")][0]
+    agrees(kernel, state.params["params"]["kernel"])
+    agrees(kernel.gradient, gradient)
+
+
+def test_the_fields_of_equinox_and_flax_nnx(watched, agrees):
+    linear = eqx.nn.Linear(3, 2, key=jax.random.key(0))
+
+    def loss_of(model, x):
+        return (jax.vmap(model)(x) ** 2).mean()
+
+    @eqx.filter_jit
+    def step(model, x):
+        loss, grads = eqx.filter_value_and_grad(loss_of)(model, x)
+        return loss, grads
+
+    run = watched(step, linear, X)
+    agrees(run["model.weight"].gradient, eqx.filter_grad(loss_of)(linear, X).weight)
+
+    @nnx.jit
+    def nnx_step(model, x):
+        loss, grads = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        return loss, grads
+
+    module = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    run = watched(nnx_step, module, X)
+    _, gradients = nnx_step(module, X)
+    agrees(run["model.kernel"].gradient, gradients["kernel"][...])
