@@ -39,8 +39,8 @@ def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
     """JAX's rule that evaluates what is known of a `checkpoint`, the forward pass."""
     context = source_info_util._source_info_context
     outer, current = context.context, source_info_util.current()
-    mark = source_info_util.NameStack((CalledFrom(current.traceback),))
-    context.context = current.replace(name_stack=current.name_stack + mark)
+    mark: Any = CalledFrom(current.traceback)
+    context.context = current.replace(name_stack=current.name_stack + source_info_util.NameStack((mark,)))
     try:
         return theirs(*args, **params)
     finally:

@@ -1,4 +1,4 @@
-"""What a derivative is taken for: of `loss, grads = jax.value_and_grad(f)(params, x)`, `grads['w']` is that of `params['w']`."""
+"""What a derivative is taken for: in `loss, grads = jax.value_and_grad(f)(params, x)`, `grads['w']` is for `params['w']`."""
 
 from __future__ import annotations
 

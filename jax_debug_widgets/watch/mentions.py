@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -36,7 +37,10 @@ class Load(NamedTuple):
 
 
 def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
-    """The uses of a name between its assignment and the next one, and those of what `name.replace(...)` gives there."""
+    """The uses of a name between its assignment and the next one, and there those of what `name.replace(...)` gives.
+
+    And of what is only another name for it or for a part of it: `rate = name.rate`.
+    """
     after = tuple(statement.span[2:])
     until = _reassigned(function, statement, name)
     found = [
@@ -45,15 +49,34 @@ def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
         if is_part(one.text, name) and (statement.repeats or after <= tuple(one.span[:2]) <= until)
     ]
     for other in function.statements if not statement.repeats else ():
-        fields = replaced_in(other.value, name) if after <= tuple(other.span[:2]) <= until else ()
-        if not fields or other.repeats or len(other.targets) != 1:
+        is_after = after <= tuple(other.span[:2]) <= until
+        if not is_after or other.repeats or len(other.targets) != 1:
             continue
-        root = other.targets[0].text
-        for one in loads_of(function, other, root):
+        fields, root = replaced_in(other.value, name), other.targets[0].text
+        copied = _other_names(function).get(other, "")
+        if is_part(copied, name):
+            found += [
+                Load(one.span, copied + one.text.removeprefix(root), one.is_bare and copied == name, one.replaced)
+                for one in loads_of(function, other, root)
+            ]
+        for one in loads_of(function, other, root) if fields else ():
             path, replaced = one.text.removeprefix(root), (*fields, *one.replaced)
             if one._replace(replaced=replaced).has(path):
                 found.append(Load(one.span, name + path, one.is_bare, replaced))
     return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _other_names(function: Function) -> dict[Statement, str]:
+    """The statements that give a variable which nothing else assigns what is there already, each with what that is."""
+    assigned = Counter(text for one in function.statements for target in one.targets for text in texts_of(target))
+    return {
+        one: ast.unparse(one.value)
+        for one in function.statements
+        if not one.whole and _is_chain(one.value) and len(one.targets) == 1
+        for text in [one.targets[0].text]
+        if text.isidentifier() and assigned[text] == 1 and text not in function.arguments
+    }
 
 
 def _reassigned(function: Function, statement: Statement, name: str) -> tuple[int, int]:

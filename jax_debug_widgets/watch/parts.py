@@ -52,9 +52,7 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
             yield from _leaves(body, call, statement, part, made, set(members), within)
 
 
-def _without_star(
-    target: Target, body: Body, call: Call, escaping: list[Made], members: list[int]
-) -> Target | None:
+def _without_star(target: Target, body: Body, call: Call, escaping: list[Made], members: list[int]) -> Target | None:
     """`a, *rest` as `a, rest[0], rest[1]`, where three values are assigned; None where it is not known how many."""
     star = next((n for n, part in enumerate(target.parts) if part.text.startswith("*")), None)
     if star is None:

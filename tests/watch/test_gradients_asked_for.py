@@ -166,7 +166,8 @@ def test_the_parameters_of_a_train_state(watched, agrees):
 
     run = watched(train_step, state, X, watch="state.params")
     gradient = jax.grad(loss_of)(state.params, X)["params"]["kernel"]
-    kernel = [value for name, value in run.values.items() if name.startswith("state.params['params']['kernel']")][0]
+    begin = "state.params['params']['kernel']"
+    kernel = next(value for name, value in run.values.items() if name.startswith(begin))
     agrees(kernel, state.params["params"]["kernel"])
     agrees(kernel.gradient, gradient)
 
