@@ -174,31 +174,35 @@ def test_what_calls_may_change_has_its_own_name_alone(watched):
     )
 
 
+def opaque(key, state):
+    made = kernel(key, state)
+    return tuple(list(made))
+
+
 def test_what_only_goes_on_by_another_name_tells_which_part_it_is(watched, agrees):
     """That `rate` is returned says that this leaf of what the kernel gives is `info.rate`."""
 
     @jax.jit
     def step(key, state):
-        state, info = kernel(key, state)
+        new, info = opaque(key, state)
         rate = info.rate
-        same = rate
-        return state, same
+        return new, rate
 
     key, state = jax.random.key(0), State({"w": X}, jnp.float32(0))
-    run = watched(step, key, state, watch="info,rate,same")
-    for name in ("info.rate", "rate", "same"):
+    run = watched(step, key, state, watch="info,rate")
+    for name in ("info.rate", "rate"):
         agrees(run[name], kernel(key, state)[1].rate)
 
 
 def test_a_name_that_is_assigned_twice_tells_nothing(watched):
     @jax.jit
     def step(key, state):
-        state, info = kernel(key, state)
+        new, info = opaque(key, state)
         if state.position:
             number = info.rate
         else:
             number = info.energy
-        return state, number
+        return new, number
 
     run = watched(step, jax.random.key(0), State({"w": X}, jnp.float32(0)), watch="info,number")
-    assert "info.energy" not in run.values
+    assert not {"info.energy", "number"} & {*run.values}
