@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,7 @@ class Around:
       moved: whether JAX has moved it out of a loop: of a jitted function that this runs what does not hang on the iteration.
       derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
+      meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
     """
 
@@ -56,6 +57,7 @@ class Around:
     moved: bool = False
     derived: bool = False
     given: Given | None = None
+    meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
     forward: tuple[core.Jaxpr, Place, Around] | None = None
 
 

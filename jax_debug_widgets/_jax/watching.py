@@ -25,6 +25,7 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.given import given
+from jax_debug_widgets._jax.infinities import meant_infinities
 from jax_debug_widgets._jax.kept import own_results_now
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
@@ -198,7 +199,8 @@ class _Pass:
         # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
         self._samples_loops = has_loop and not self._watcher.conditional()
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
-        around = replace(around, given=given(program), call_of=self._every if by_call else 1)
+        meant = meant_infinities(program.jaxpr)
+        around = replace(around, given=given(program), call_of=self._every if by_call else 1, meant=meant)
         if forward is not None:
             jaxpr, there, count = forward
             around_it = around_program(jaxpr, there, replicas, is_jitted=not self._is_jaxs_own, own=count)

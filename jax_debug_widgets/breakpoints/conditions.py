@@ -17,6 +17,7 @@ import numpy as np
 
 from jax_debug_widgets.events import CallSite, Tap
 from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, words_of
+from jax_debug_widgets.events.numbers import infinite
 
 _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
@@ -175,6 +176,8 @@ class _Onset:
 
 
 def _nonfinite_lanes(tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
+    if tap.site.watch is not None:
+        return [()] if nonfinite_words(tap, arrays) else []
     suspects = [array for array in arrays[: len(tap.shapes)] if is_inexact(array)]
     if all(bool(np.isfinite(array).all()) for array in suspects):
         return []
@@ -187,14 +190,16 @@ def _nonfinite_lanes(tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
 
 def nonfinite_words(tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
     """`h is not finite: 3 NaN`; empty where all are."""
-    if tap.site.watch is not None and "nan" in tap.site.values:
+    watch = tap.site.watch
+    meant = watch.meant if watch else ()
+    if watch is not None and "nan" in tap.site.values:
         told = dict(zip(tap.site.values, arrays, strict=False))
-        counts = ((int(told["nan"]), "NaN"), (int(told["posinf"] + told["neginf"]), "infinite"))
-        return _not_finite(tap.site.watch.name, counts)
+        odd = sum(int(told[name]) for name in ("posinf", "neginf") if name not in meant)
+        return _not_finite(watch.name, ((int(told["nan"]), "NaN"), (odd, "infinite")))
     for name, array in zip(tap.site.values, arrays, strict=False):
         if is_inexact(array) and not np.isfinite(array).all():
-            counts = ((int(np.isnan(array).sum()), "NaN"), (int(np.isinf(array).sum()), "infinite"))
-            return _not_finite(name, counts)
+            counts = ((int(np.isnan(array).sum()), "NaN"), (int(infinite(array, meant).sum()), "infinite"))
+            return _not_finite(watch.name if watch else name, counts)
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -42,3 +43,12 @@ def edges_of(low: float, high: float, bins: int) -> np.ndarray:
         high = min(low + max(1.0, abs(low) * _WIDTH), _LARGEST)
     scale = scale_of(np.array([low, high]))
     return np.linspace(low / scale, high / scale, bins + 1) * scale
+
+
+def infinite(array: np.ndarray, meant: Sequence[str] = ()) -> np.ndarray:
+    """Where numbers are infinite, without those that are meant: `posinf` and `neginf` by name."""
+    found = np.isinf(array)
+    for name, is_such in (("posinf", np.isposinf), ("neginf", np.isneginf)):
+        if name in meant:
+            found &= ~is_such(array)
+    return found

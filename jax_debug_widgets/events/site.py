@@ -27,6 +27,7 @@ class Watched:
       lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.
       full: whether the values are taken whole (down-sampled if large), after the statistics.
       value: of a gradient the id of the site of its value, None where that is not watched or not known.
+      meant: which infinities the source puts there, `neginf` for `jnp.where(mask, scores, -jnp.inf)`: they are no findings.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Watched:
     full: bool = False
     lanes: tuple[int, ...] = ()
     value: int | None = None
+    meant: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

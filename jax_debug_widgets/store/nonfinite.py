@@ -7,20 +7,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from jax_debug_widgets.events import Column, Tap
+from jax_debug_widgets.events.numbers import infinite
 
 
 def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many numbers in each element of a column are NaN, and how many infinite: the statistics of an array count them."""
     none = np.zeros(len(column))
+    meant = tap.site.watch.meant if tap.site.watch else ()
     if tap.site.watch is not None and len(tap.site.values) > 1:
         name = tap.site.values[value]
-        return (column, none) if name == "nan" else (none, column) if name in ("posinf", "neginf") else (none, none)
+        is_infinite = name in ("posinf", "neginf") and name not in meant
+        return (column, none) if name == "nan" else (none, column) if is_infinite else (none, none)
     with np.errstate(all="ignore"):
         # A sum is finite only where all is, as nearly always; and a large array is read without making another.
         if np.isfinite(column.sum()):
             return none, none
     rows = column.reshape(len(column), -1)
-    return np.isnan(rows).sum(axis=1), np.isinf(rows).sum(axis=1)
+    return np.isnan(rows).sum(axis=1), infinite(rows, meant).sum(axis=1)
 
 
 def pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:

@@ -206,7 +206,9 @@ class ProgramWatcher:
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
         sizes = tuple(aval.shape[axis] for axis in axes)
-        site = self._site(one, (*statistics, "value") if is_whole else statistics, sizes, order, is_whole=is_whole)
+        meant = tuple(sorted(around.meant.get(one.variable, ())))
+        values = (*statistics, "value") if is_whole else statistics
+        site = self._site(one, values, sizes, order, is_whole=is_whole, meant=meant)
         return Tap(
             site=site,
             lanes=(),
@@ -233,7 +235,14 @@ class ProgramWatcher:
         )
 
     def _site(
-        self, one: Named, values: tuple[str, ...], sizes: tuple[int, ...], order: int, *, is_whole: bool
+        self,
+        one: Named,
+        values: tuple[str, ...],
+        sizes: tuple[int, ...],
+        order: int,
+        *,
+        is_whole: bool,
+        meant: tuple[str, ...],
     ) -> CallSite:
         aval = one.variable.aval
         value = self._seen.sites.get(one.identity) if one.role == "gradient" else None
@@ -247,6 +256,7 @@ class ProgramWatcher:
             is_whole,
             sizes,
             value,
+            meant,
         )
         # Traced once more for another type (the last batch is smaller) it is the same value.
         place = (replace(watched, shape=(), dtype=""), one.file, one.span, one.function, one.stack, values)

@@ -236,6 +236,19 @@ def test_a_value_that_stays_nan_stops_once_and_again_when_it_was_finite_in_betwe
     assert [stop["lanes"]["stopped"] for stop in seen] == ([[[0]], [[0], [1]]] if batched else [None, None])
 
 
+@pytest.mark.behaviour("S11")
+def test_a_mask_stops_nothing_and_what_it_spoils_does(stopped):
+    def step(total, x):
+        scores = jnp.where(x > 0, x, -jnp.inf)
+        new = total + jnp.where(total < 2, jnp.exp(scores), scores).sum()
+        return new, None
+
+    seen = []
+    f, xs = jax.jit(lambda xs: lax.scan(step, jnp.float32(0), xs)[0]), jnp.float32([[1, -1], [1, -1], [1, -1]])
+    stopped(f, xs, user=lambda page: seen.extend(page.all_stops()), watch="scores,new", break_on="nonfinite")
+    assert [(stop["step"], stop["reason"]) for stop in seen] == [([1], "new is not finite: 1 infinite")]
+
+
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("condition", "steps", "why"), [
     ("nonfinite", [2], "y is not finite: 1 NaN, 2 infinite"),

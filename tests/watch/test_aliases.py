@@ -176,7 +176,7 @@ def test_what_calls_may_change_has_its_own_name_alone(watched):
 
 def opaque(key, state):
     made = kernel(key, state)
-    return tuple(list(made))
+    return tuple(made[:])
 
 
 def test_what_only_goes_on_by_another_name_tells_which_part_it_is(watched, agrees):
@@ -198,9 +198,8 @@ def test_a_name_that_is_assigned_twice_tells_nothing(watched):
     @jax.jit
     def step(key, state):
         new, info = opaque(key, state)
-        if state.position:
-            number = info.rate
-        else:
+        number = info.rate
+        if not state.position:
             number = info.energy
         return new, number
 

@@ -53,7 +53,10 @@ export class WatchTable {
   /** The events that were not finite. */
   private readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
 
-  constructor(private readonly values: readonly string[]) {
+  constructor(
+    private readonly values: readonly string[],
+    readonly meant: readonly string[] = [],
+  ) {
     const told = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
     this.statistics = told.filter((name) => !name.startsWith("hist "));
     for (const name of [EVENT, ...ABOUT, ...told]) this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
@@ -100,10 +103,15 @@ export class WatchTable {
   set(row: number, value: number, y: number): "" | "nan" | "inf" {
     const name = this.values[value] ?? "";
     this.columns.get(name)?.set(row, y);
-    const isBad = COUNTS_BAD.test(name) ? y > 0 : this.isScalar && !Number.isFinite(y);
+    const isBad = COUNTS_BAD.test(name) ? y > 0 && !this.meant.includes(name) : this.isScalar && this.isOdd(y);
     if (!isBad) return "";
     if (this.bad.length === 0 || this.bad.at(-1) < this.event(row)) this.bad.push(this.event(row));
     return name === "nan" || Number.isNaN(y) ? "nan" : "inf";
+  }
+
+  /** Whether a number is not finite, and not an infinity that is meant. */
+  isOdd(y: number): boolean {
+    return !Number.isFinite(y) && !this.meant.includes(y > 0 ? "posinf" : y < 0 ? "neginf" : "nan");
   }
 
   /** What a plot of `y` marks: `y` where it is not finite, or what the value had that its statistics leave out. */
@@ -221,7 +229,8 @@ export class Watched {
   ) {}
 
   addSite(site: SiteMessage): void {
-    if (isWatched(site) && !this.tables.has(site.id)) this.tables.set(site.id, new WatchTable(site.values));
+    if (isWatched(site) && !this.tables.has(site.id))
+      this.tables.set(site.id, new WatchTable(site.values, site.watch.meant));
   }
 
   /** Takes the rows from `from` on that are of watched sites, and their points. */

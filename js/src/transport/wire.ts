@@ -27,6 +27,8 @@ export interface WatchMessage {
   lanes: number[];
   /** Of a gradient the id of the site of its value, null where that is not watched or not known. */
   value: number | null;
+  /** Those of `posinf` and `neginf` that the source puts there: a mask. */
+  meant: string[];
 }
 
 export interface SiteMessage {
@@ -495,7 +497,7 @@ const UNTOLD = {
   end_column: -1,
   callers: [],
 };
-const UNTOLD_WATCH = { lanes: [], value: null };
+const UNTOLD_WATCH = { lanes: [], value: null, meant: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

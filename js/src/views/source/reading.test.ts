@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { type WatchSite, WatchTable } from "../../store/watched";
-import { heatOf, type Seen } from "./reading";
+import { badOf, heatOf, type Seen } from "./reading";
 
 const site = (goldenBatch("watch").sites as WatchSite[])[0] as WatchSite;
 
@@ -21,5 +21,31 @@ describe("the stripe beside a line", () => {
     expect(heatOf(value, seenWith(4e-30))).toBe(-1);
     expect(heatOf(value, seenWith(Number.NaN))).toBe(1);
     expect(heatOf(value, seenWith(0))).toBe(0);
+  });
+});
+
+describe("what is not finite", () => {
+  const seen = (values: string[], numbers: number[], meant: string[]): Seen => {
+    const table = new WatchTable(values, meant);
+    const row = table.push(goldenBatch("watch"), 0);
+    numbers.forEach((number, i) => {
+      table.set(row, i, number);
+    });
+    return { table, row, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
+  };
+
+  it("is counted, without the infinities of a mask", () => {
+    const values = ["nan", "posinf", "neginf"];
+    expect(badOf(seen(values, [1, 2, 3], []))).toBe("1 nan · 2 inf · 3 -inf");
+    const masked = seen(values, [0, 0, 3], ["neginf"]);
+    expect(badOf(masked)).toBe("");
+    expect(masked.table.isBad(0)).toBe(false);
+    expect(badOf(seen(values, [1, 2, 3], ["neginf"]))).toBe("1 nan · 2 inf");
+  });
+
+  it("is a number itself", () => {
+    const of = (number: number) => seen(["value"], [number], ["neginf"]);
+    expect([1, Number.NaN, Number.POSITIVE_INFINITY].map((one) => badOf(of(one)) !== "")).toEqual([false, true, true]);
+    expect(of(Number.NEGATIVE_INFINITY).table.isBad(0)).toBe(false);
   });
 });

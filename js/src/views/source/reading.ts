@@ -55,12 +55,13 @@ export function heatOf({ site }: Value, found: Seen): number {
   return magnitude === 0 ? 0 : Math.max(-1, Math.min(1, Math.log10(magnitude) / 6));
 }
 
-/** What was not finite, in words: `3 nan · 1 inf`. */
+const BAD = { nan: "nan", posinf: "inf", neginf: "-inf" };
+
+/** What was not finite and is not meant, in words: `3 nan · 1 inf`. */
 export function badOf({ table, get }: Seen): string {
-  const counts = { nan: get("nan"), inf: get("posinf"), "-inf": get("neginf") };
-  if (table.isScalar) return Number.isFinite(get("value")) ? "" : exact(get("value"));
-  const found = Object.entries(counts).filter(([, n]) => n > 0);
-  return found.map(([name, n]) => `${n} ${name}`).join(" · ");
+  if (table.isScalar) return table.isOdd(get("value")) ? exact(get("value")) : "";
+  const found = Object.entries(BAD).filter(([name]) => get(name) > 0 && !table.meant.includes(name));
+  return found.map(([name, word]) => `${get(name)} ${word}`).join(" · ");
 }
 
 /** The gradient's norm and how many times the value's norm that is, each "" where there is none. */
