@@ -75,6 +75,7 @@ _NEEDED = {
         "jax._src.interpreters.batching.BatchTrace.process_custom_vjp_call",
         "jax._src.interpreters.batching.BatchTracer",
     ),
+    "telling the iterations of a while_loop under jax.disable_jit": ("jax._src.lax.control_flow.loops.tree_map",),
     "the debugger at jax.debug.breakpoint": (
         "jax._src.debugger.core._debugger_registry",
         "jax._src.debugger.core.DebuggerFrame",
@@ -188,6 +189,7 @@ WATCH = "watching values by name"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"
 ELIMINATED = "saying which callbacks the compiler removed"
+PYTHON_LOOPS = "telling the iterations of a while_loop under jax.disable_jit"
 BREAKPOINTS = "the debugger at jax.debug.breakpoint"
 UNCAPTURED = "the debugger at jax.debug.breakpoint outside a capture"
 STEPPING = "running a program equation by equation"
