@@ -318,6 +318,16 @@ def test_a_site_is_switched_off_and_on_by_its_number(ours):
     assert texts() == ["switched 3.0"]
 
 
+def test_a_muted_print_is_not_echoed_either(ours):
+    ours.run("h = jax.jit(lambda aloud: (jax.debug.print('first {}', aloud), jax.debug.print('second {}', -aloud)))")
+    assert ours.run("%jaxdebug h(2.);").stdout.startswith("first 2.0\nsecond -2.0\n")
+    ours.run("%jaxdebug mute aloud")
+    silenced = ours.run("%jaxdebug h(2.);").stdout
+    ours.run("%jaxdebug unmute aloud")
+    assert silenced.startswith("second -2.0\n")
+    assert ours.run("%jaxdebug h(2.);").stdout.startswith("first 2.0\nsecond -2.0\n")
+
+
 def test_sites_are_switched_by_label_and_place_as_well(ours):
     ours.run("def h(x):\n    jax.debug.print('{one}', one=x)\n    jax.debug.print('{two}', two=x)\nh = jax.jit(h)")
     ours.run("%jaxdebug --no-echo h(1.)")
