@@ -44,7 +44,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
                               equal, or by how much not; and how much longer it takes
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
-%jaxdebug mute SITE ...       stop recording a site (number, label, place), without recompiling;  %jaxdebug unmute SITE
+%jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
+                              %jaxdebug unmute SITE
 %jaxdebug every N SITE ...    record every N-th firing of a site, without recompiling
 %jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
@@ -237,11 +238,15 @@ class JaxDebugMagics(Magics):
         """Switch all sites that the words mean, or, if one of them means none, nothing; say which."""
         sites = {site.id: site for site in self._session.switches.sites()}
         try:
-            for number in [number for word in words for number in self._session.switches.called(word)]:
+            meant = {word: self._session.switches.called(word) for word in words}
+            for number in [number for numbers in meant.values() for number in numbers]:
                 switch(number)
                 print(f"jaxdebug: {done}: {number}  {sites[number].where}  {sites[number].label}")
         except (KeyError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error.args[0]}") from None
+        for word, numbers in meant.items():
+            if len(places := list(dict.fromkeys(sites[number].where for number in numbers))) > 1:
+                print(f"jaxdebug: {word} is at {len(places)} places; {word}@{places[0]} is the one there alone")
 
     def _help(self, rest: str) -> None:
         self._refuse_rest("help", rest)

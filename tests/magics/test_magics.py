@@ -348,6 +348,21 @@ def test_sites_are_switched_by_label_and_place_as_well(ours):
     assert re.search(rf"^ *(\d+,)*{of_second}(,\d+)*  on  .*$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
 
 
+def test_a_name_that_several_places_have_switches_them_all_and_each_can_be_named_alone(ours):
+    ours.run(
+        "def a(x):\n    both = x * 2\n    return both + 1\n"
+        "def b(x):\n    both = x * 3\n    jax.debug.print('{}', both)\n    return jnp.sin(both)\n"
+        "k = jax.jit(lambda x: a(x) + b(x))"
+    )
+    ours.run("%jaxdebug --no-echo --watch both k(1.)")
+    told = ours.run("%jaxdebug mute both").stdout
+    assert re.findall(r"muted: \d+  (.*)  both", told) == ["In [1]:2", "In [1]:5", "In [1]:6"]
+    assert told.endswith("jaxdebug: both is at 3 places; both@In [1]:2 is the one there alone\n")
+    told = ours.run("%jaxdebug unmute both@In [1]:2, 'both@In [1]:5' In [1]:6").stdout
+    assert re.findall(r"unmuted: \d+  (.*)  both", told) == ["In [1]:2", "In [1]:5", "In [1]:6"]
+    assert "places" not in told
+
+
 def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
     ours.run(
         "def f(x, layer):\n    h = x @ layer['w']\n    return jnp.tanh(h).sum()\nf = jax.jit(jax.grad(f))\n"
