@@ -88,7 +88,7 @@ class JaxDebugMagics(Magics):
 
     def _evaluate(self, code: str, options: Options, local_ns: dict[str, Any]) -> Any:
         """Run an expression, or a statement, in the user's namespace and in a capture."""
-        file = self.shell.compile.cache(code, self.shell.execution_count)
+        file = self._name_code(code)
         try:
             tree = ast.parse(code, file)
         except SyntaxError as wrong:
@@ -110,6 +110,9 @@ class JaxDebugMagics(Magics):
             raise
         finally:
             self._cells.end(recording, error)
+
+    def _name_code(self, code: str) -> str:
+        return self.shell.compile.cache(code, self.shell.execution_count)
 
     def _refuse_misspelled(self, code: str) -> None:
         if not code:
@@ -150,7 +153,8 @@ class JaxDebugMagics(Magics):
         return self._last_run()
 
     def _callbacks(self, rest: str) -> Any:
-        return given_to(self._session.inventory, "callbacks", rest, self.shell.user_ns)
+        self._cells.show_errors_without_our_frames()
+        return given_to(self._session.inventory, "callbacks", rest, self.shell.user_ns, self._name_code)
 
     def _step(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
@@ -172,7 +176,7 @@ class JaxDebugMagics(Magics):
         recording = self._cells.begin(f"{command} {code}", options)
         error: BaseException | None = None
         try:
-            return given_to(ask, command, code, self.shell.user_ns)
+            return given_to(ask, command, code, self.shell.user_ns, self._name_code)
         except BaseException as raised:
             error = raised
             raise
@@ -180,7 +184,8 @@ class JaxDebugMagics(Magics):
             self._cells.end(recording, error)
 
     def _cost(self, rest: str) -> Any:
-        return cost_of(self._session, rest, self.shell.user_ns)
+        self._cells.show_errors_without_our_frames()
+        return cost_of(self._session, rest, self.shell.user_ns, self._name_code)
 
     def _plot(self, rest: str) -> None:
         run, (names, kind) = self._last_run(), parse_plot(rest)

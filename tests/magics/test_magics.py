@@ -82,6 +82,19 @@ def test_an_expression_that_raises_shows_the_users_error_and_ends_the_capture(ou
     assert texts() == ["x 1.0"]
 
 
+@pytest.mark.parametrize("command", ["callbacks", "cost", "verify"])
+def test_what_a_command_is_given_raises_with_the_users_frames_only(ours, command):
+    ours.run("def two(x, y):\n    return three(x)\ndef three(x):\n    return x.nothing")
+    wrong, unknown, inside = (
+        ours.run(f"%jaxdebug {command} {call}").stdout for call in ("two(1.)", "tow(1.)", "two(1., 2.)")
+    )
+    assert wrong.endswith("----> 1 two(1.)\n\nTypeError: two() missing 1 required positional argument: 'y'\n")
+    assert unknown.endswith("----> 1 tow(1.)\n\nNameError: name 'tow' is not defined\n")
+    assert "----> 2     return three(x)" in inside and "----> 4     return x.nothing" in inside
+    assert not any("jax_debug_widgets" in text or "<jaxdebug>" in text for text in (wrong, unknown, inside))
+    assert "Traceback" not in ours.run("f(1.)").stdout
+
+
 def test_a_line_in_a_captured_cell_is_a_run_of_its_own(ours):
     ours.run("%%jaxdebug\nf(1.)\n%jaxdebug f(2.)\nf(3.)")
     assert texts() == ["x 1.0", "x 3.0"]
