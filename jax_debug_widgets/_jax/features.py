@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from typing import Any
 
 import jax
 
@@ -67,6 +68,11 @@ _NEEDED = {
         "jax._src.core.new_jaxpr_eqn",
         "jax._src.core.extend_axis_env_nd",
         "jax._src.config._check_vma",
+    ),
+    "naming what an un-jitted derivative of a jitted function gives beside its value": (
+        "jax._src.pjit._pjit_linearize:num_primals_out",
+        "jax._src.lax.control_flow.loops._scan_linearize:num_primals_out",
+        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
     ),
     "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given": ("jax._src.pjit.PjitParams",),
     "telling watched values by lane": (
@@ -141,10 +147,11 @@ _NEEDED = {
         "jax._src.callback._OrderedIOEffect",
     ),
 }
-"""Feature -> the private names without which it cannot work."""
+"""Feature -> the private names without which it cannot work; `function:name` is a local variable."""
 
 
-def _exists(dotted: str) -> bool:
+def _exists(needed: str) -> bool:
+    dotted, _, variable = needed.partition(":")
     parts = dotted.split(".")
     for split in range(len(parts) - 1, 0, -1):
         try:
@@ -155,8 +162,13 @@ def _exists(dotted: str) -> bool:
             if not hasattr(target, part):
                 return False
             target = getattr(target, part)
-        return True
+        return not variable or _has_local(target, variable)
     return False
+
+
+def _has_local(function: Any, variable: str) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and variable in (*code.co_varnames, *code.co_cellvars)
 
 
 @functools.cache
@@ -186,6 +198,7 @@ PHANTOMS = "marking phantoms"
 HOISTING = "saying what JAX moves out of a loop it differentiates"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
+KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"
 ELIMINATED = "saying which callbacks the compiler removed"
