@@ -55,7 +55,7 @@ class Observer:
 
         def left(execution: Execution) -> None:
             self.in_many_devices -= many
-            if execution.is_silent:  # Which of its calls an event is of then says the thread in which it fires.
+            if execution.is_silent and not recorders.are_counted:  # The thread says of which call an event is.
                 self._session.tell_threads(run)
             executed(execution)
 
