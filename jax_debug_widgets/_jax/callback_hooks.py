@@ -21,11 +21,12 @@ from jax._src.lax.control_flow import conditionals, loops
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.callbacks import TAPPED, describe_sharding, has_callbacks, lanewise
+from jax_debug_widgets._jax.callbacks import TAPPED, At, describe_sharding, has_callbacks, lanewise, without_lanes
 from jax_debug_widgets._jax.describe import function_name, is_breakpoint
 from jax_debug_widgets._jax.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.frames import Frame, called_from_here, frame_of, frames_of
 from jax_debug_widgets._jax.inventory import equations_in
+from jax_debug_widgets._jax.python_loops import loops_now
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 
 Reason = Literal["vmap", "vmap of cond", "vmap of while", "jvp", "transpose", "devices", "partly manual"]
@@ -124,8 +125,11 @@ class CallbackHooks(Replacing):
             return theirs(*operands, **params)
         # JAX compiles it once for all places that call the same function; for us each place is a site.
         current = source_info_util.current()
-        at = (frames_of(current.traceback), str(current.name_stack))
-        return dispatch.apply_primitive(TAPPED[primitive], *operands, at=at, **params)
+        params, axes = without_lanes(params)
+        found, iterations = loops_now()
+        around = len(found) - axes
+        at = At((frames_of(current.traceback), str(current.name_stack)), found[:around])
+        return dispatch.apply_primitive(TAPPED[primitive], *operands, *iterations[:around], at=at, **params)
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         caller = sys._getframe(1).f_code

@@ -121,6 +121,13 @@ def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
     return {**params, "callback": Lanewise(callback.callback_func, callback.in_tree, _axes_of(callback) + 1)}
 
 
+def without_lanes(params: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """The parameters of a callback that runs un-jitted, in a call of its own for each lane; how many loops are of lanes."""
+    callback, axes = params["callback"], _axes_of(params["callback"])
+    plain = jax_callback._FlatCallback(callback.callback_func, callback.in_tree) if axes else callback
+    return {**params, "callback": plain}, axes
+
+
 def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
     """The loops around a callback, those told apart that are over lanes."""
     steps = len(loops) - _axes_of(params.get("callback"))
@@ -140,13 +147,33 @@ def has_callbacks(jaxpr: core.Jaxpr) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class At:
+    """Where a callback runs un-jitted.
+
+    Attributes:
+      place: what tells it from others.
+      loops: the loops of Python's around it; its last operands are their iterations.
+    """
+
+    place: Any
+    loops: tuple[Loop, ...]
+
+
 def untapped(equation: core.JaxprEqn) -> core.JaxprEqn:
     """The equation with JAX's own primitive, if it is one that `CallbackHooks` bound un-jitted."""
     for primitive, tap in TAPPED.items():
         if equation.primitive is tap:
-            params = {key: value for key, value in equation.params.items() if key != "at"}
-            return equation.replace(primitive=primitive, params=params)
+            params = dict(equation.params)
+            own = len(equation.invars) - len(params.pop("at").loops)
+            return equation.replace(primitive=primitive, invars=equation.invars[:own], params=params)
     return equation
+
+
+def python_loops(equation: core.JaxprEqn) -> tuple[tuple[Loop, ...], tuple[Any, ...]]:
+    """The loops of Python's around one that `CallbackHooks` bound un-jitted, and the variables that hold their iterations."""
+    loops = equation.params["at"].loops
+    return loops, tuple(equation.invars[len(equation.invars) - len(loops) :])
 
 
 def tapped_callback(equation: core.JaxprEqn, operands: Sequence[Any], record: Callable[..., Any]) -> core.JaxprEqn:

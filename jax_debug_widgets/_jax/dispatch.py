@@ -55,6 +55,11 @@ class Execution:
         """What it says, where that is among its results."""
         return next((one for one in self.effects if isinstance(one, Handed)), None)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing can be asked if it has run to its end, only be waited for."""
+        return not (self.finished or self.outputs or self.handed)
+
 
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""

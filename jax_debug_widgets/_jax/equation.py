@@ -233,11 +233,13 @@ class Recorders:
     Attributes:
       taps: what they record, together; asked for at each call of the program.
       on_many_devices: whether it runs on several.
+      are_counted: whether it is known of all how often a call of the program calls them.
     """
 
     def __init__(self, recorders: Iterable[Any]) -> None:
         self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
         self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
+        self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
 
 
 class Settings(Hashable, Protocol):

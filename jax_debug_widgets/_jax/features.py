@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from typing import Any
 
 import jax
 
@@ -74,6 +75,11 @@ _NEEDED = {
         "jax._src.core.extend_axis_env_nd",
         "jax._src.config._check_vma",
     ),
+    "naming what an un-jitted derivative of a jitted function gives beside its value": (
+        "jax._src.pjit._pjit_linearize:num_primals_out",
+        "jax._src.lax.control_flow.loops._scan_linearize:num_primals_out",
+        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
+    ),
     "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given": ("jax._src.pjit.PjitParams",),
     "telling watched values by lane": (
         "jax._src.interpreters.batching.BatchTrace.process_primitive",
@@ -81,6 +87,7 @@ _NEEDED = {
         "jax._src.interpreters.batching.BatchTrace.process_custom_vjp_call",
         "jax._src.interpreters.batching.BatchTracer",
     ),
+    "telling the iterations of a while_loop under jax.disable_jit": ("jax._src.lax.control_flow.loops.tree_map",),
     "the debugger at jax.debug.breakpoint": (
         "jax._src.debugger.core._debugger_registry",
         "jax._src.debugger.core.DebuggerFrame",
@@ -146,10 +153,11 @@ _NEEDED = {
         "jax._src.callback._OrderedIOEffect",
     ),
 }
-"""Feature -> the private names without which it cannot work."""
+"""Feature -> the private names without which it cannot work; `function:name` is a local variable."""
 
 
-def _exists(dotted: str) -> bool:
+def _exists(needed: str) -> bool:
+    dotted, _, variable = needed.partition(":")
     parts = dotted.split(".")
     for split in range(len(parts) - 1, 0, -1):
         try:
@@ -160,8 +168,13 @@ def _exists(dotted: str) -> bool:
             if not hasattr(target, part):
                 return False
             target = getattr(target, part)
-        return True
+        return not variable or _has_local(target, variable)
     return False
+
+
+def _has_local(function: Any, variable: str) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and variable in (*code.co_varnames, *code.co_cellvars)
 
 
 @functools.cache
@@ -192,9 +205,11 @@ HOISTING = "saying what JAX moves out of a loop it differentiates"
 INLINING = "saying who called what jax.checkpoint runs"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
+KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"
 ELIMINATED = "saying which callbacks the compiler removed"
+PYTHON_LOOPS = "telling the iterations of a while_loop under jax.disable_jit"
 BREAKPOINTS = "the debugger at jax.debug.breakpoint"
 UNCAPTURED = "the debugger at jax.debug.breakpoint outside a capture"
 STEPPING = "running a program equation by equation"

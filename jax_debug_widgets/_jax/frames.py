@@ -36,7 +36,8 @@ def is_ours(file: str) -> bool:
     return file.startswith(_OUR_FILES)
 
 
-def _is_users(file: str) -> bool:
+def is_users(file: str) -> bool:
+    """Whether a file is neither of this package nor of JAX."""
     return source_info_util.is_user_filename(file) and not is_ours(file)
 
 
@@ -127,7 +128,7 @@ def is_mapping(told: Any) -> bool:
 def asks_host(traceback: Any) -> bool:
     """Whether an equation is of a call of `jax.pure_callback` or its like, of which `vmap` may have made a loop over lanes."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    jaxs = takewhile(lambda code: not _is_users(code.co_filename), codes)
+    jaxs = takewhile(lambda code: not is_users(code.co_filename), codes)
     return any(code.co_name in _ASKING_HOST and code.co_filename.endswith(("callback.py", "ffi.py")) for code in jaxs)
 
 
@@ -232,9 +233,9 @@ def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
     found: list[tuple[CodeType, int, bool]] = []
     codes, offsets = traceback.raw_frames()
     for code, offset in zip(codes, list(offsets), strict=True):
-        is_users = _is_users(code.co_filename)
-        found.append((code, offset, is_users))
-        users -= is_users
+        is_of_user = is_users(code.co_filename)
+        found.append((code, offset, is_of_user))
+        users -= is_of_user
         if not users:
             break
     return found[::-1]

@@ -29,7 +29,7 @@ from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.inlining import evaluate_checkpointed, traceback_of
 from jax_debug_widgets._jax.phantoms import batch_cond, batch_while
 from jax_debug_widgets._jax.program import DESCRIBE, with_recorders, without_debugging
-from jax_debug_widgets._jax.python_loops import loops_now
+from jax_debug_widgets._jax.python_loops import count_iterations, loops_now
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
@@ -53,6 +53,7 @@ class Hooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+        count_iterations(replace)
         replace.attribute(debug_tap_p, "impl", self._run_tap)
         replace.attribute(debug_stop_p, "impl", self._run_stop)
         for primitive in DESCRIBE:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
+from jax_debug_widgets._jax import features
+
 _LINEARIZING = frozenset({"_pjit_linearize", "_scan_linearize"})
 """JAX's functions that make a forward pass and run it."""
 
@@ -25,6 +27,8 @@ def own_results_now() -> int | None:
 
     What is differentiated twice has what the inner derivative keeps among the own results of the outer one.
     """
+    if not features.available(features.KEPT):
+        return None
     counts = [frame.f_locals.get(_COUNT) for frame in _linearizing(sys._getframe())]
     known = [count for count in counts if isinstance(count, int)]
     return min(known) if known and len(known) == len(counts) else None

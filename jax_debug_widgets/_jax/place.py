@@ -34,6 +34,7 @@ class Place:
       steady: variables that do not change from one iteration of the innermost loop to the next.
       pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
       counters: variables that hold the iteration of each of `loops`; fewer where they are not to be had.
+      in_python: whether the loops are Python's, around a callback that runs un-jitted.
     """
 
     stack: Any
@@ -46,6 +47,7 @@ class Place:
     steady: frozenset[Any] = frozenset()
     pinned: bool = False
     counters: tuple[Any, ...] = ()
+    in_python: bool = False
 
     def is_steady(self, atom: Any) -> bool:
         """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""

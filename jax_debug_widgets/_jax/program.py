@@ -19,7 +19,15 @@ from jax._src import core, debugging, source_info_util
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.callbacks import DESCRIBE_CALLBACK, by_lane, has_callbacks, tapped_callback, untapped
+from jax_debug_widgets._jax.callbacks import (
+    DESCRIBE_CALLBACK,
+    TAPPED,
+    by_lane,
+    has_callbacks,
+    python_loops,
+    tapped_callback,
+    untapped,
+)
 from jax_debug_widgets._jax.conditions import is_asked_twice, told_apart
 from jax_debug_widgets._jax.describe import describe_callback, describe_print
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, record_every
@@ -101,8 +109,10 @@ def scope_of_module(name: str) -> str:
 
 def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> core.Jaxpr:
     equations: list[core.JaxprEqn] = []
-    for equation in itertools.chain.from_iterable(_by_lane(untapped(one), place) for one in jaxpr.eqns):
-        if equation.primitive in (*DESCRIBE, *DESCRIBE_CALLBACK, debug_tap_p, debug_stop_p):
+    for equation in itertools.chain.from_iterable(_by_lane(one, place) for one in jaxpr.eqns):
+        if equation.primitive in TAPPED.values():
+            equations += _tapped(untapped(equation), _in_python(equation, place), make_recorder)
+        elif equation.primitive in (*DESCRIBE, *DESCRIBE_CALLBACK, debug_tap_p, debug_stop_p):
             equations += _tapped(equation, place, make_recorder)
         elif any(map(_has_taps, core.jaxprs_in_params(equation.params))):
             equations.append(_entered(equation, place, make_recorder))
@@ -110,6 +120,12 @@ def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> co
             equations.append(equation)
         place = place.after(equation)
     return jaxpr.replace(eqns=with_joined_prints(equations, place))
+
+
+def _in_python(equation: core.JaxprEqn, place: Place) -> Place:
+    """The place of a callback that runs un-jitted, with the loops of Python's around it."""
+    loops, counters = python_loops(equation)
+    return replace(place, loops=loops, counters=counters, pinned=True, in_python=True) if loops else place
 
 
 def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> core.JaxprEqn:
@@ -176,6 +192,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         steady=steady,
         # A counter among the operands of what XLA may hoist would keep it from doing so, and merging pure callbacks.
         countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
+        in_python=place.in_python,
         guard=guard,
         hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
         axes=place.axes,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets._jax.frames import is_ours
+from jax_debug_widgets._jax.frames import is_ours, is_users
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.magics.calls import CallWatch
 from jax_debug_widgets.magics.cell import MAGIC
@@ -74,7 +74,7 @@ class CellCapture:
             self.end(recording, error)
 
     def _shown(self, recording: Recording) -> Recording:
-        self._watch_errors()
+        self.show_errors_without_our_frames()
         if self.has_panels():
             try:
                 recording.run.panel.show()
@@ -102,6 +102,39 @@ class CellCapture:
         if self._lasting is not None:
             recording, self._lasting = self._lasting, None
             self.end(recording, None)
+
+    def show_errors_without_our_frames(self) -> None:
+        """Until the cell is over: the barrier comes before the traceback, and the traceback is the user's alone."""
+        if self._undo_watching is not None:
+            return
+        show, own = self._shell.showtraceback, vars(self._shell).get("showtraceback")
+
+        def show_error(*args: Any, **kwargs: Any) -> None:
+            error = sys.exc_info()[1]
+            stopped = None
+            try:
+                if error is not None:
+                    without_our_frames(error)
+                stopped = self._how_it_was_ended(error)
+                self._fail(error)
+            finally:  # Whatever goes wrong here, the user's error is shown.
+                if stopped is None:
+                    show(*args, **kwargs)
+                else:
+                    # XLA's traceback says nothing of what the user has asked for.
+                    line = f"jaxdebug: {stopped}. The program has ended; the kernel is as it was."
+                    _render_as(line, error)
+                    self._shell._showtraceback(Stopped, Stopped(stopped), [line])
+
+        def undo() -> None:
+            self._undo_watching = None
+            if vars(self._shell).get("showtraceback") is show_error:
+                del self._shell.showtraceback
+                if own is not None:
+                    self._shell.showtraceback = own
+
+        self._shell.showtraceback = show_error
+        self._undo_watching = undo
 
     def end_all(self) -> None:
         """The extension goes: end every capture."""
@@ -157,39 +190,6 @@ class CellCapture:
         shown = self._session.observer.failed(error)
         return str(shown) if isinstance(shown, Stopped) else None
 
-    def _watch_errors(self) -> None:
-        """Until the cell is over: the barrier comes before the traceback, and the traceback is the user's alone."""
-        if self._undo_watching is not None:
-            return
-        show, own = self._shell.showtraceback, vars(self._shell).get("showtraceback")
-
-        def show_error(*args: Any, **kwargs: Any) -> None:
-            error = sys.exc_info()[1]
-            stopped = None
-            try:
-                if error is not None:
-                    without_our_frames(error)
-                stopped = self._how_it_was_ended(error)
-                self._fail(error)
-            finally:  # Whatever goes wrong here, the user's error is shown.
-                if stopped is None:
-                    show(*args, **kwargs)
-                else:
-                    # XLA's traceback says nothing of what the user has asked for.
-                    line = f"jaxdebug: {stopped}. The program has ended; the kernel is as it was."
-                    _render_as(line, error)
-                    self._shell._showtraceback(Stopped, Stopped(stopped), [line])
-
-        def undo() -> None:
-            self._undo_watching = None
-            if vars(self._shell).get("showtraceback") is show_error:
-                del self._shell.showtraceback
-                if own is not None:
-                    self._shell.showtraceback = own
-
-        self._shell.showtraceback = show_error
-        self._undo_watching = undo
-
 
 def _render_as(line: str, error: Any) -> None:
     """What IPython keeps of `error` in its history; to make a traceback for it takes the first time up to a second."""
@@ -218,12 +218,19 @@ def without_our_frames(error: BaseException) -> None:
 
 
 def _stripped(traceback: TracebackType | None) -> TracebackType | None:
-    frames = []
+    frames, ends_with_us = [], False
     while traceback is not None:
-        if not is_ours(traceback.tb_frame.f_code.co_filename):
+        ends_with_us = is_ours(_file_of(traceback))
+        if not ends_with_us:
             frames.append(traceback)
         traceback = traceback.tb_next
+    while ends_with_us and frames and not is_users(_file_of(frames[-1])):
+        frames.pop()  # JAX's, in which ours was called.
     after = None
     for one in reversed(frames):
         one.tb_next, after = after, one
     return after
+
+
+def _file_of(traceback: TracebackType) -> str:
+    return traceback.tb_frame.f_code.co_filename

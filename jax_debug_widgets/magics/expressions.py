@@ -8,7 +8,15 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+NameCode = Callable[[str], str]
+"""What is told some code and gives the file by which tracebacks find it."""
+
 _OURS = "__jaxdebug_called__"
+
+
+def nameless(_code: str) -> str:
+    """The file of code that no traceback shows."""
+    return "<jaxdebug>"
 
 
 def call_of(command: str, code: str) -> ast.Call:
@@ -27,7 +35,13 @@ def call_of(command: str, code: str) -> ast.Call:
     return call
 
 
-def given_to(function: Callable[..., Any], command: str, code: str, namespace: dict[str, Any]) -> Any:
+def given_to(
+    function: Callable[..., Any],
+    command: str,
+    code: str,
+    namespace: dict[str, Any],
+    name_code: NameCode = nameless,
+) -> Any:
     """`function(f, x)` for the call `f(x)` written as `code`: `f` and its arguments are evaluated, `f` is not called.
 
     Raises:
@@ -36,5 +50,5 @@ def given_to(function: Callable[..., Any], command: str, code: str, namespace: d
     call = call_of(command, code)
     call.args.insert(0, call.func)
     call.func = ast.copy_location(ast.Name(_OURS, ast.Load()), call)
-    expression = compile(ast.fix_missing_locations(ast.Expression(call)), "<jaxdebug>", "eval")
+    expression = compile(ast.fix_missing_locations(ast.Expression(call)), name_code(code.strip()), "eval")
     return eval(expression, {**namespace, _OURS: function})

@@ -44,7 +44,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
                               equal, or by how much not; and how much longer it takes
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
-%jaxdebug mute SITE ...       stop recording a site (number, label, place), without recompiling;  %jaxdebug unmute SITE
+%jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
+                              %jaxdebug unmute SITE
 %jaxdebug every N SITE ...    record every N-th firing of a site, without recompiling
 %jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
@@ -87,7 +88,7 @@ class JaxDebugMagics(Magics):
 
     def _evaluate(self, code: str, options: Options, local_ns: dict[str, Any]) -> Any:
         """Run an expression, or a statement, in the user's namespace and in a capture."""
-        file = self.shell.compile.cache(code, self.shell.execution_count)
+        file = self._name_code(code)
         try:
             tree = ast.parse(code, file)
         except SyntaxError as wrong:
@@ -109,6 +110,9 @@ class JaxDebugMagics(Magics):
             raise
         finally:
             self._cells.end(recording, error)
+
+    def _name_code(self, code: str) -> str:
+        return self.shell.compile.cache(code, self.shell.execution_count)
 
     def _refuse_misspelled(self, code: str) -> None:
         if not code:
@@ -149,7 +153,8 @@ class JaxDebugMagics(Magics):
         return self._last_run()
 
     def _callbacks(self, rest: str) -> Any:
-        return given_to(self._session.inventory, "callbacks", rest, self.shell.user_ns)
+        self._cells.show_errors_without_our_frames()
+        return given_to(self._session.inventory, "callbacks", rest, self.shell.user_ns, self._name_code)
 
     def _step(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
@@ -171,7 +176,7 @@ class JaxDebugMagics(Magics):
         recording = self._cells.begin(f"{command} {code}", options)
         error: BaseException | None = None
         try:
-            return given_to(ask, command, code, self.shell.user_ns)
+            return given_to(ask, command, code, self.shell.user_ns, self._name_code)
         except BaseException as raised:
             error = raised
             raise
@@ -179,7 +184,8 @@ class JaxDebugMagics(Magics):
             self._cells.end(recording, error)
 
     def _cost(self, rest: str) -> Any:
-        return cost_of(self._session, rest, self.shell.user_ns)
+        self._cells.show_errors_without_our_frames()
+        return cost_of(self._session, rest, self.shell.user_ns, self._name_code)
 
     def _plot(self, rest: str) -> None:
         run, (names, kind) = self._last_run(), parse_plot(rest)
@@ -237,11 +243,15 @@ class JaxDebugMagics(Magics):
         """Switch all sites that the words mean, or, if one of them means none, nothing; say which."""
         sites = {site.id: site for site in self._session.switches.sites()}
         try:
-            for number in [number for word in words for number in self._session.switches.called(word)]:
+            meant = {word: self._session.switches.called(word) for word in words}
+            for number in [number for numbers in meant.values() for number in numbers]:
                 switch(number)
                 print(f"jaxdebug: {done}: {number}  {sites[number].where}  {sites[number].label}")
         except (KeyError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error.args[0]}") from None
+        for word, numbers in meant.items():
+            if len(places := list(dict.fromkeys(sites[number].where for number in numbers))) > 1:
+                print(f"jaxdebug: {word} is at {len(places)} places; {word}@{places[0]} is the one there alone")
 
     def _help(self, rest: str) -> None:
         self._refuse_rest("help", rest)

@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from jax_debug_widgets.magics.expressions import given_to
+from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.cost import COMPILE_SECONDS
 
 
-def cost_of(session: Session, line: str, namespace: dict[str, Any]) -> Any:
+def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
     """What the calls in the program of `[--run] [--timeout S] f(x)` cost; the call is made only with `--run`.
 
     Raises:
@@ -23,7 +23,7 @@ def cost_of(session: Session, line: str, namespace: dict[str, Any]) -> Any:
     def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return session.cost(function, args, kwargs, timeout=options.timeout, run=options.run)
 
-    return given_to(ask, "cost", code, namespace)
+    return given_to(ask, "cost", code, namespace, name_code)
 
 
 def _add_cost_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from jax_debug_widgets.events import CallSite, told_apart
 
-_WORD = re.compile(r"""In\ \[\d+\]:\d+|(?P<quote>['"])(?P<quoted>.*?)(?P=quote)(?=[\s,]|$)|[^\s,]+""")
+_WORD = re.compile(r"""(?P<quote>['"])(?P<quoted>.*?)(?P=quote)(?=[\s,]|$)|(?:[^\s,]+@)?In\ \[\d+\]:\d+|[^\s,]+""")
 
 
 def table_of(sites: Sequence[CallSite], muted: Collection[int], sampled: Mapping[int, int]) -> str:
@@ -27,5 +27,5 @@ def table_of(sites: Sequence[CallSite], muted: Collection[int], sampled: Mapping
 
 
 def words_of(text: str) -> list[str]:
-    """What blanks and commas separate: `3, layer['w1'] In [2]:7 'a + b'`; only quotes around a whole word are none of it."""
+    """What blanks and commas separate: `3, layer['w1'] h@In [2]:7 'a + b'`; only quotes around a whole word are none of it."""
     return [found["quoted"] or found[0] for found in _WORD.finditer(text)]

@@ -86,7 +86,8 @@ class CostReport(Sequence[SiteCost]):
     Attributes:
       title: the function's name.
       sites: a row a call in the source.
-      all: what they add together, as if they were one call; those that return something stay.
+      all: what they add together, as if they were one call; those that return something stay. Its times are sums of those
+        of the rows.
       temporaries: bytes of temporary memory of the program as it is, on each device; None where XLA does not tell.
       kernels, fusions: of the program as it is.
       is_cacheable: whether JAX may write the program to its persistent cache.
@@ -129,13 +130,28 @@ class CostReport(Sequence[SiteCost]):
         title = (
             f"{self.title}: {count}; {plural(self.kernels, 'kernel')}, {self.fusions} of them fused{temporaries}; {ran}"
         )
-        rows = [_row(site) for site in (*self.sites, *([self.all] if len(self) > 1 else []))]
+        rows = [*map(_row, self.sites), *([self._row_of_all()] if len(self) > 1 else [])]
         cache = (
             []
             if self.is_cacheable
             else ["This version of JAX writes no program that calls Python to its persistent cache: not this one."]
         )
-        return Table(_HEADERS, rows, title, [*self.sentences, *cache])
+        sums = [
+            f"Each row has the time of its events measured alone; in the row `all` is their sum: {self._together()}."
+        ]
+        return Table(_HEADERS, rows, title, [*self.sentences, *(sums if len(self) > 1 else []), *cache])
+
+    def _row_of_all(self) -> tuple[str, ...]:
+        *others, plain, captured, cache = _row(self.all)
+        return (*others, f"sum {plain}", f"sum {captured}", cache)
+
+    def _together(self) -> str:
+        if self.with_all is None or self.without_all is None:
+            return "what they take together in a run `--run` (`run=True`) measures"
+        return (
+            f"together, as JAX does it, they take {in_time(max(self.with_all - self.without_all, 0.0))} of the "
+            f"{in_time(self.with_all)} that a run takes"
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a call, its figures as numbers: bytes, counts and seconds.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
+from jax_debug_widgets.session.by_name import choice_called, choices, choices_matching, numbers_of
 from jax_debug_widgets.session.histograms import histograms_of
-from jax_debug_widgets.session.naming import Choice, full_names, matching
+from jax_debug_widgets.session.naming import Choice, full_names
 from jax_debug_widgets.session.watched_value import WatchedValue
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
     """See `Run.plot`."""
     drawn = [_range(run, name) for name in names if _is_of_statistics(run, name)]
     names = [name for name in names if not _is_of_statistics(run, name)]
-    choices = [choice for name in names for choice in matching(name, run.choices(), run.read, run.untaken())]
+    chosen = [choice for name in names for choice in choices_matching(run, name)]
     if not (names or drawn):
-        choices = run.choices()
-    for choice, full_name in zip(choices, full_names(choices), strict=True):
+        chosen = choices(run)
+    for choice, full_name in zip(chosen, full_names(chosen), strict=True):
         try:
-            values = run.read(choice)
+            values = numbers_of(run, choice)
         except ValueError:  # Of several shapes: no line can be drawn.
             if names:
                 raise
@@ -37,7 +38,7 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
         if names or _is_scalar(values):
             drawn.append(_series(run.store, full_name, choice, values))
     if not drawn:
-        raise ValueError(_nothing_to_plot(choices))
+        raise ValueError(_nothing_to_plot(chosen))
     return draw_series(drawn, ax=ax, log=log, band=band)
 
 
@@ -71,7 +72,7 @@ def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -
         raise ValueError(msg)
     if kind == "lanes":
         return _draw_lanes(run, names[0], ax=ax)
-    choice = run.choice(names[0])
+    choice = choice_called(run, names[0])
     return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
 
 
@@ -80,7 +81,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
     if name in run.values:
         lanes, statistic = run.values[name].lanes, ""
     else:
-        choice = run.choice(name)
+        choice = choice_called(run, name)
         lanes, statistic = WatchedValue(run, choice.site).lanes, choice.site.values[choice.value]
     statistic = "value" if "value" in lanes else statistic or "mean"
     table = lanes[statistic]
@@ -92,7 +93,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
 
 def value_at(run: Run, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
-    choice = run.choice(name)
+    choice = choice_called(run, name)
     positions, _ = run.store.firings(choice.site.id, phantoms=True)
     steps = run.store.steps(choice.site.id, phantoms=True)
     count = min(len(steps), len(positions))  # Events may have come, or gone, between the two.

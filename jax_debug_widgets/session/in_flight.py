@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,9 +34,10 @@ class InFlight:
     def attribute(self, times_ns: np.ndarray, lot: Lot) -> np.ndarray:
         """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
 
-        On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own.
-        A device runs its programs one after the other, so with several in flight the oldest is the one at work; but when it
-        ended another thread notes, and that may be late. So no call is given more firings than its program has.
+        On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own,
+        of that which was being dispatched. A device runs its programs one after the other, so with several in flight the
+        oldest is the one at work; but when it ended another thread notes, and that may be late. So no call is given more
+        firings than its program has.
 
         Args:
           times_ns: int64[n], since the run started; none much before those of the last time.
@@ -45,8 +46,8 @@ class InFlight:
         records, earliest = self._records, times_ns.min(initial=_NEVER)
         while records and (records[0].over_ns or _NEVER) < earliest:
             records.popleft()
-        calls = np.empty(len(lot), np.int64)
-        for own, fired in _by_thread(list(records), lot.threads):
+        calls = _being_dispatched(records, times_ns, lot)
+        for own, fired in _by_thread(list(records), lot.threads, calls < 0):
             times, spans = times_ns[fired], _Spans(own)
             executing = spans.oldest_at(times)
             calls[fired] = spans.ids_of(executing)
@@ -115,12 +116,17 @@ def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[T
         return False
     known = executing >= 0
     counts = np.bincount(executing[known] * len(taps) + tap[known], minlength=len(records) * len(taps))
-    programs = {id(record.taps): _quotas(record.taps, taps) for record in records}
-    room = np.stack([programs[id(record.taps)] for record in records])
+    room = _quotas_of(records, taps)
     for index, record in enumerate(records):
         if record.fired:
             room[index] -= [record.fired.get(one, 0) for one in taps]
     return bool((counts.reshape(room.shape) <= room).all())
+
+
+def _quotas_of(records: Sequence[Record], taps: Sequence[Tap]) -> np.ndarray:
+    """How often each of these taps fires in each of these calls, int64[calls, taps], at most."""
+    programs = {id(record.taps): _quotas(record.taps, taps) for record in records}
+    return np.stack([programs[id(record.taps)] for record in records])
 
 
 def _quotas(program: Sequence[Tap], taps: Sequence[Tap]) -> np.ndarray:
@@ -130,13 +136,36 @@ def _quotas(program: Sequence[Tap], taps: Sequence[Tap]) -> np.ndarray:
     return np.array([_NEVER if count is None else count for count in firings], np.int64)
 
 
-def _by_thread(records: Sequence[Record], threads: np.ndarray) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
-    """Which calls may have fired, and whether these did, bool[n]: those of the thread in which it was, if it calls."""
-    elsewhere = np.ones(len(threads), bool)
+def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) -> np.ndarray:
+    """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1."""
+    calls = np.full(len(lot), -1)
+    if not lot.threads.any():
+        return calls
+    told_later = {id(record.taps) for record in records if record.is_handed}
+    by_start = sorted(
+        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.started_ns
+    )
+    for ident in {record.ident for record in by_start}:
+        own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(lot.threads == ident)
+        ids, starts, returns = np.array(
+            [(record.id, record.started_ns, record.dispatched_ns or _NEVER) for record in own]
+        ).T
+        latest = np.searchsorted(starts, times[fired], side="right") - 1
+        is_known = (latest >= 0) & (times[fired] <= returns[latest])
+        is_known &= _quotas_of(own, lot.taps)[latest, lot.tap[fired]] > 0
+        calls[fired[is_known]] = ids[latest[is_known]]
+    return calls
+
+
+def _by_thread(
+    records: Sequence[Record], threads: np.ndarray, wanted: np.ndarray
+) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
+    """Which calls may have fired, and which of the wanted, bool[n]: those of the thread in which it was, if it calls."""
+    elsewhere = wanted
     if threads.any():
         for ident in {record.ident for record in records}:
-            here = threads == ident
-            elsewhere &= ~here
+            here = wanted & (threads == ident)
+            elsewhere = elsewhere & ~here
             yield [record for record in records if record.ident == ident], here
     yield records, elsewhere
 

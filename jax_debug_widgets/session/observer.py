@@ -49,14 +49,14 @@ class Observer:
             )
             return _ignore
         run.dispatching(recorders)
-        executed = run.call_log.executing(name, ordered, recorders.taps)
-        if not recorders.on_many_devices:
-            return executed
-        self.in_many_devices += 1
-        run.is_on_many_devices = True
+        executed, many = run.call_log.executing(name, ordered, recorders.taps), recorders.on_many_devices
+        self.in_many_devices += many
+        run.is_on_many_devices |= many
 
         def left(execution: Execution) -> None:
-            self.in_many_devices -= 1
+            self.in_many_devices -= many
+            if execution.is_silent and not recorders.are_counted:  # The thread says of which call an event is.
+                self._session.tell_threads(run)
             executed(execution)
 
         return left

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,7 @@ class Options:
         **others: Any,
     ) -> Options:
         """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
+        _refuse_unknown(others)
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
         return cls(every=every, watch=watched, break_on=conditions_of(break_on), **others)
 
@@ -108,3 +111,15 @@ class Options:
     def budget(self) -> Budget:
         """What the store may hold."""
         return Budget(self.max_events, int(min(max(self.max_mb * _MEBIBYTE, 1), sys.maxsize)))
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    known = {"title", *(field.name for field in fields(Options)), *inspect.signature(Options.of).parameters} - {
+        "others"
+    }
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" did you mean {near[0]}?" if near else ""
+            msg = f"there is no option {name};{hint} there are {', '.join(sorted(known))}"
+            raise TypeError(msg)

@@ -29,7 +29,7 @@ class Record:
         self.drained_ns: int | None = None
         self._over_ns: int | None = None
         self._handed: tuple[Handed, int] | None = None
-        self.effects = self.ordered = self.executed = False
+        self.effects = self.ordered = self.executed = self.is_handed = False
         self.events = 0
         self.prints: list[str] = []
         self.error = ""
@@ -55,7 +55,7 @@ class Record:
 
     def hand(self, handed: Handed, origin_ns: int) -> None:
         """What it says is told when it is over; times of the call are since `origin_ns`."""
-        self._handed = handed, origin_ns
+        self.is_handed, self._handed = True, (handed, origin_ns)
 
     def take_print(self, traced: Traced) -> None:
         """What its function printed while it was traced."""

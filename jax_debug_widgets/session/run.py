@@ -6,27 +6,26 @@ import math
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
 from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session import report
+from jax_debug_widgets.session.by_name import choice_called
 from jax_debug_widgets.session.callbacks import RunCallbacks
 from jax_debug_widgets.session.calls import CallLog, CallSpan
+from jax_debug_widgets.session.event_view import EventView
 from jax_debug_widgets.session.expectations import Expectations
 from jax_debug_widgets.session.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.life import Life
-from jax_debug_widgets.session.naming import Choice, Untaken, choose, says_nothing
 from jax_debug_widgets.session.tables import Calls, Sites, events_frame, write_parquet
 from jax_debug_widgets.session.trace_prints import TracePrints
 from jax_debug_widgets.session.watched import WatchedValues
 from jax_debug_widgets.session.watched_value import WatchedValue
 from jax_debug_widgets.store import Store
-from jax_debug_widgets.watch import why_unwatched
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -47,32 +46,6 @@ _MOST_NOTES = 100
 
 UNCAPTURED = -1
 """The box of the runs that capture nothing: late events of the others are not taken for theirs."""
-
-
-class EventView(Sequence[Event]):
-    """The events of a run that are kept, in arrival order; grows while the run goes on."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def __len__(self) -> int:
-        self._run.collect()
-        return len(self._run.store) - self._run.store.oldest
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        kept = range(len(self))
-        oldest = self._run.store.oldest
-        if isinstance(index, slice):
-            return [self._run.store.event(oldest + i) for i in kept[index]]
-        return self._run.store.event(oldest + kept[index])
-
-    def __repr__(self) -> str:
-        dropped = self._run.store.dropped
-        return f"<{plural(len(self), 'event')}{f', {dropped} older ones dropped' if dropped else ''}>"
 
 
 class Run:
@@ -201,7 +174,7 @@ class Run:
           KeyError: no such value, or several places have it; the message lists what there is.
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
-        choice = self.choice(name)
+        choice = choice_called(self, name)
         _, _, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
         steps = self.store.steps(choice.site.id, phantoms=phantoms)
         count = min(len(steps), len(values))  # Events may have come, or gone, between the two.
@@ -371,34 +344,3 @@ class Run:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()
-
-    def read(self, choice: Choice) -> np.ndarray:
-        """The numbers of a value, in the order in which they came."""
-        return self.store.series(choice.site.id, choice.value)[2]
-
-    def choices(self) -> list[Choice]:
-        """All values that can be asked for by name."""
-        return [Choice(site, index) for site in self.sites for index in range(len(site.values))]
-
-    def choice(self, name: str) -> Choice:
-        """The value of that name.
-
-        Raises:
-          KeyError: none, or several places have it; the message lists what there is.
-        """
-        return choose(name, self.choices(), self.read, self.untaken())
-
-    def untaken(self) -> Untaken:
-        """What is watched and has never been taken."""
-        taken = {site.id for site in self.sites}
-        watch = self.options.watch
-        seldom = (
-            "it has not been computed (a branch that was not taken, a loop without steps, a program that ended before)"
-        )
-        why = f"`{watch.when}` has not held there" if watch and watch.when else seldom
-        sites = sorted(
-            (site for site in self.watched if site.id not in taken), key=lambda site: (site.where, site.label)
-        )
-        choices = [Choice(site, index) for site in sites for index in range(len(site.values))]
-        seen = self.watch_seen()
-        return Untaken(choices, why, partial(why_unwatched, seen=seen) if seen else says_nothing)

@@ -225,6 +225,10 @@ class Session:
         """How much of `run` has fired and has not been taken in, see `Inbox.waiting`."""
         return self.capture.box(run.box).firings.waiting
 
+    def tell_threads(self, run: Run) -> None:
+        """From now on each event of the run says in which thread it fired."""
+        self.capture.box(run.box).firings.stamps.tell_threads(True)
+
     def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
         """For a thread that the current one starts: to be captured by the same run."""
         own = self._runs.own
@@ -233,7 +237,7 @@ class Session:
     @contextmanager
     def _join(self, run: Run) -> Iterator[None]:
         with self._runs.joined(run):
-            self.capture.box(run.box).firings.stamps.tell_threads(True)
+            self.tell_threads(run)
             with self.capture.on(run.options.settings(run.box)):
                 yield
 

@@ -27,13 +27,19 @@ class Switches:
         return [sites[number] for number in sorted(sites)]
 
     def called(self, word: str) -> list[int]:
-        """The numbers of the sites that `word` means: a number, a place (`train.py:41`), a label, a value's expression.
+        """The numbers of the sites that `word` means.
+
+        A number, a place (`train.py:41`), a label, a value's expression; these at one place only: `h@train.py:41`.
 
         Raises:
           KeyError: it means none.
         """
         names = {site.id: (site.where, site.label, *site.values) for site in self.sites()}
-        found = [number for number, own in names.items() if word == str(number) or word in own]
+        found = [
+            number
+            for number, (where, *own) in names.items()
+            if word in (str(number), where, *own, *(f"{name}@{where}" for name in own))
+        ]
         if not found:
             what = "has the number" if word.isdecimal() else "is called"
             near = difflib.get_close_matches(word, sorted({name for own in names.values() for name in own}), n=1)

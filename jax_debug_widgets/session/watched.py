@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.added import bare
+from jax_debug_widgets.session.by_name import choices, untaken
 from jax_debug_widgets.session.gradients import gradients_of
 from jax_debug_widgets.session.naming import are_same, as_name, leaves_of
 from jax_debug_widgets.session.watched_value import WatchedValue
@@ -77,17 +78,17 @@ class WatchedValues(Mapping[str, WatchedValue]):
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
         if leaves := leaves_of(name, (site.label for site in sites.values())):
             raise KeyError(f"{name!r} is a tree, of which there are {', '.join(leaves)}")
-        is_captured = any(name in choice.names for choice in self._run.choices())
+        is_captured = any(name in choice.names for choice in choices(self._run))
         hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
         if self._run.options.watch is None:
             how = f"ask for it with --watch {name}, or watch={name!r}"
             raise KeyError(f"{name!r} is not watched, nor is anything else in this run: {how}{hint}")
-        untaken = self._run.untaken()
-        if said := untaken.said_of(name):
+        never = untaken(self._run)
+        if said := never.said_of(name):
             raise KeyError(f"{said.removesuffix('.')}{hint}")
         if said := _said_of_part(name, sites):
             raise KeyError(said)
-        near = difflib.get_close_matches(name, [*sites, *untaken.labels], n=3) or list(sites)
+        near = difflib.get_close_matches(name, [*sites, *never.labels], n=3) or list(sites)
         raise KeyError(
             f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}{hint}"
         )

@@ -24,7 +24,7 @@ from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
-from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder
+from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder, unless_muted
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener, why_unformattable
 from jax_debug_widgets.taps.threads import ThreadWatch
@@ -221,7 +221,9 @@ class Capture:
         elif equation.kind == "sharding":
             return box.outcomes.sharding_recorder(tap, switch, box.firings, equation.run)
         else:
-            made = recorder(tap, switch, box.firings, None if silent else equation.run, self.gate, every)
+            is_echo = equation.kind == "print" and not unformattable
+            run = unless_muted(switch, equation.run) if is_echo else equation.run
+            made = recorder(tap, switch, box.firings, None if silent else run, self.gate, every)
         if counted:
             made.every = on_device
         return made

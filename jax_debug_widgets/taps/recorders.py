@@ -115,6 +115,11 @@ def recorder(
     return chosen
 
 
+def unless_muted(switch: Switch, run: Callable[..., object]) -> Callable[..., object]:
+    """`run`, but not while its site is muted."""
+    return lambda *values: None if switch.off else run(*values)
+
+
 def _recorder(tap: Tap, switch: Switch, inbox: Inbox, gate: Gate, every: int) -> Callable[..., tuple[()]]:
     put, stamps, passed, coordinates = inbox.putter(tap), inbox.stamps, gate.passage(tap), tap.coordinates
     all_of_them = every == 1

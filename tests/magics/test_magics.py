@@ -82,6 +82,19 @@ def test_an_expression_that_raises_shows_the_users_error_and_ends_the_capture(ou
     assert texts() == ["x 1.0"]
 
 
+@pytest.mark.parametrize("command", ["callbacks", "cost", "verify"])
+def test_what_a_command_is_given_raises_with_the_users_frames_only(ours, command):
+    ours.run("def two(x, y):\n    return three(x)\ndef three(x):\n    return x.nothing")
+    wrong, unknown, inside = (
+        ours.run(f"%jaxdebug {command} {call}").stdout for call in ("two(1.)", "tow(1.)", "two(1., 2.)")
+    )
+    assert wrong.endswith("----> 1 two(1.)\n\nTypeError: two() missing 1 required positional argument: 'y'\n")
+    assert unknown.endswith("----> 1 tow(1.)\n\nNameError: name 'tow' is not defined\n")
+    assert "----> 2     return three(x)" in inside and "----> 4     return x.nothing" in inside
+    assert not any("jax_debug_widgets" in text or "<jaxdebug>" in text for text in (wrong, unknown, inside))
+    assert "Traceback" not in ours.run("f(1.)").stdout
+
+
 def test_a_line_in_a_captured_cell_is_a_run_of_its_own(ours):
     ours.run("%%jaxdebug\nf(1.)\n%jaxdebug f(2.)\nf(3.)")
     assert texts() == ["x 1.0", "x 3.0"]
@@ -318,6 +331,16 @@ def test_a_site_is_switched_off_and_on_by_its_number(ours):
     assert texts() == ["switched 3.0"]
 
 
+def test_a_muted_print_is_not_echoed_either(ours):
+    ours.run("h = jax.jit(lambda aloud: (jax.debug.print('first {}', aloud), jax.debug.print('second {}', -aloud)))")
+    assert ours.run("%jaxdebug h(2.);").stdout.startswith("first 2.0\nsecond -2.0\n")
+    ours.run("%jaxdebug mute aloud")
+    silenced = ours.run("%jaxdebug h(2.);").stdout
+    ours.run("%jaxdebug unmute aloud")
+    assert silenced.startswith("second -2.0\n")
+    assert ours.run("%jaxdebug h(2.);").stdout.startswith("first 2.0\nsecond -2.0\n")
+
+
 def test_sites_are_switched_by_label_and_place_as_well(ours):
     ours.run("def h(x):\n    jax.debug.print('{one}', one=x)\n    jax.debug.print('{two}', two=x)\nh = jax.jit(h)")
     ours.run("%jaxdebug --no-echo h(1.)")
@@ -336,6 +359,21 @@ def test_sites_are_switched_by_label_and_place_as_well(ours):
     assert number not in last_run()._session.switches.muted(), "all or none"
     ours.run(f"%jaxdebug every 1 {of_second}")
     assert re.search(rf"^ *(\d+,)*{of_second}(,\d+)*  on  .*$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
+
+
+def test_a_name_that_several_places_have_switches_them_all_and_each_can_be_named_alone(ours):
+    ours.run(
+        "def a(x):\n    both = x * 2\n    return both + 1\n"
+        "def b(x):\n    both = x * 3\n    jax.debug.print('{}', both)\n    return jnp.sin(both)\n"
+        "k = jax.jit(lambda x: a(x) + b(x))"
+    )
+    ours.run("%jaxdebug --no-echo --watch both k(1.)")
+    told = ours.run("%jaxdebug mute both").stdout
+    assert re.findall(r"muted: \d+  (.*)  both", told) == ["In [1]:2", "In [1]:5", "In [1]:6"]
+    assert told.endswith("jaxdebug: both is at 3 places; both@In [1]:2 is the one there alone\n")
+    told = ours.run("%jaxdebug unmute both@In [1]:2, 'both@In [1]:5' In [1]:6").stdout
+    assert re.findall(r"unmuted: \d+  (.*)  both", told) == ["In [1]:2", "In [1]:5", "In [1]:6"]
+    assert "places" not in told
 
 
 def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):

@@ -240,6 +240,8 @@ def test_with_run_both_programs_are_measured_and_the_arguments_stay(capfd):
     assert set(called) == {8.0}
     assert float(x.sum()) == 8.0, "what the program may take over is a copy"
     assert "a run, " in repr(report)
+    together = in_time(max(report.with_all - report.without_all, 0.0))
+    assert f"is their sum: together, as JAX does it, they take {together} of the " in repr(report)
     assert capfd.readouterr().out == ""
 
 
@@ -256,6 +258,7 @@ def test_it_is_a_table_in_text_html_and_pandas(cost_of_several):
     text = repr(report)
     assert text.splitlines()[0].startswith(f"several: {len(report)} calls to the host; ")
     assert "nothing has run" in text
+    assert f"sum {in_time(report.all.plain)}  " in text and "`--run` (`run=True`) measures" in text
     assert all(sentence in text for sentence in report.sentences)
     assert report._repr_html_().count("<tr>") == len(report) + 2, "headers, a row a call, one for all"
     frame = report.to_pandas()

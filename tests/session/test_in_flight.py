@@ -21,9 +21,9 @@ def tap_of(number, **nesting: Any):
     )
 
 
-def call(number, started, over, *taps: Tap, ident=1):
+def call(number, started, over, *taps: Tap, ident=1, dispatched=None):
     record = Record("f", "f", "cell", started, "main", ident)
-    record.id, record.over_ns, record.taps = number, over, taps
+    record.id, record.over_ns, record.taps, record.dispatched_ns = number, over, taps, dispatched
     return record
 
 
@@ -95,3 +95,22 @@ def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight)
     calls = attributed(in_flight, three=interleaved, one=(one, [16, 17, 18], [1, 2, 7]))
     assert calls == [[1, 0, 1, 0, 0, 1], [0, 1, -1]], "the last fired in a thread of XLA's"
     assert in_flight.mixed == {1: 1}
+
+
+def test_what_fires_in_a_thread_is_of_the_call_that_it_was_dispatching(in_flight):
+    branch, inner = tap_of(0, conditional=True), tap_of(1)
+    in_flight.add(call(0, 10, None, branch, dispatched=20))
+    in_flight.add(call(1, 30, None, branch, dispatched=40))
+    in_flight.add(call(2, 32, None, inner, dispatched=36))
+    calls = attributed(in_flight, branch=(branch, [15, 31, 45], [1, 1, 1]), inner=(inner, [34, 35], [1, 1]))
+    assert calls == [[0, 1, 0], [2, 2]], "after the dispatches it is of the oldest that is not over"
+
+
+def test_what_is_told_when_a_call_is_over_is_not_of_the_call_that_was_being_dispatched_then(in_flight):
+    branch = tap_of(0, conditional=True)
+    program = (branch,)
+    for number, dispatched in enumerate((20, None)):
+        record = call(number, 10 + 15 * number, None, dispatched=dispatched)
+        record.taps, record.is_handed = program, number == 0
+        in_flight.add(record)
+    assert attributed(in_flight, branch=(branch, [30], [1])) == [[0]]

@@ -34,6 +34,16 @@ def test_what_cannot_be_is_refused_with_what_to_write(name, value, told):
         jdw.instrument(jax.jit(lambda x: x), **options)
 
 
+def test_an_option_that_there_is_not_is_refused_with_the_nearest_and_all_that_there_are():
+    with pytest.raises(
+        TypeError, match=r"there is no option evry; did you mean every\? there are .*, every, .*, title, .*"
+    ):
+        jdw.instrument(jax.jit(lambda x: x), evry=2)
+    with pytest.raises(TypeError, match="there is no option colour; there are barrier, ") as refused:
+        jdw.instrument(jax.jit(lambda x: x), colour="red", watch="h")
+    assert "others" not in str(refused.value)
+
+
 @pytest.mark.parametrize("line", ["--watch ''", "--watch ,", "--watch '' --watch-ops"])
 def test_an_empty_name_is_refused_in_a_cell_as_well(line):
     with pytest.raises(UsageError, match="give names"):

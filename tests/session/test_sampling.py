@@ -293,3 +293,19 @@ def test_a_site_that_has_not_fired_yet_can_be_muted():
         run._session.switches.mute(site.id, muted=False)
         step(2.0)
     assert [event.text for event in run.events] == ["positive 2.0"]
+
+
+@pytest.mark.parametrize("is_jitted", [True, False])
+def test_what_is_muted_is_not_echoed(is_jitted, capfd):
+    def say(x):
+        jax.debug.print("aloud {x}", x=x)
+
+    step = jax.jit(say) if is_jitted else say
+    with jdw.capture(echo=True) as run:
+        for number, muted in enumerate((False, True, False)):
+            for site in run.sites:
+                run._session.switches.mute(site.id, muted=muted)
+            step(number)
+            jax.effects_barrier()
+    assert capfd.readouterr().out == "aloud 0\naloud 2\n"
+    assert [event.text for event in run.events] == ["aloud 0", "aloud 2"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -52,6 +54,23 @@ def mapped(x):
     return lax.map(body, jnp.arange(3)).sum()
 
 
+def asked_each_time(x):
+    def more(x):
+        say(x - 1)
+        return x < 4
+
+    return lax.while_loop(more, lambda x: x + 1, x)
+
+
+def while_it_is_small(x):
+    def body(carry):
+        i, x = carry
+        lax.cond(i == 1, lambda: None, lambda: say(i))
+        return i + 1, x * 2
+
+    return lax.while_loop(lambda carry: carry[0] < 3, body, (0, x))[1]
+
+
 def called_back(x):
     def body(x, i):
         jax.debug.callback(lambda _: None, i)
@@ -60,11 +79,29 @@ def called_back(x):
     return lax.scan(body, x, jnp.arange(3))[0]
 
 
+def asked_of_the_host(x):
+    def body(x, i):
+        kind = jax.ShapeDtypeStruct((), jnp.float32)
+        more = jax.pure_callback(np.float32, kind, i)
+        return x + jax.experimental.io_callback(lambda _: np.float32(1), kind, i) + more, None
+
+    return lax.scan(body, x, jnp.arange(3))[0]
+
+
 def steps(run):
     return sorted((event.step, event.lane, tuple(map(int, event.values))) for event in run.events)
 
 
-PROGRAMS = [nested, backwards, bound_of_an_argument, mapped, called_back]
+PROGRAMS = [
+    nested,
+    backwards,
+    bound_of_an_argument,
+    mapped,
+    asked_each_time,
+    while_it_is_small,
+    called_back,
+    asked_of_the_host,
+]
 
 
 @pytest.mark.behaviour("P5")
@@ -94,6 +131,19 @@ def test_transformed_as_well(program, wrap):
 
 
 @pytest.mark.behaviour("P5")
+def test_of_the_lanes_of_a_vmap_a_callback_with_results_tells_the_steps_around_them():
+    def program(x):
+        def body(x, _):
+            return x + jax.pure_callback(lambda x: x, x, x, vmap_method="sequential"), None
+
+        return lax.scan(body, x, jnp.arange(3))[0]
+
+    with jdw.capture() as run, jax.disable_jit():
+        jax.vmap(program)(jnp.arange(2.0))
+    assert [event.step for event in run.events] == [(0,), (0,), (1,), (1,), (2,), (2,)]
+
+
+@pytest.mark.behaviour("P5")
 def test_one_of_several_is_sampled_by_the_host():
     with jdw.capture(every=2) as run, jax.disable_jit():
         nested(1.0)
@@ -101,17 +151,31 @@ def test_one_of_several_is_sampled_by_the_host():
 
 
 @pytest.mark.behaviour("P5")
-def test_a_while_does_not_count_and_nothing_in_it_has_a_step():
+def test_in_a_while_of_a_while_each_tells_its_iteration_and_behind_them_nothing_does():
     def program(x):
-        def body(x):
-            return lax.scan(lambda x, i: (say(i), (x + 1, None))[1], x, jnp.arange(2))[0]
+        def inner(x):
+            say(x // 2, x % 2)
+            return x + 1
 
-        return lax.while_loop(lambda x: x < 4, body, x)
+        return lax.while_loop(lambda x: x < 4, lambda x: lax.while_loop(lambda y: y < x + 2, inner, x), x)
 
     with jdw.capture() as run, jax.disable_jit():
         program(0)
+        program(2)
         say(7)
-    assert [event.step for event in run.events] == [()] * 5
+    assert [event.step for event in run.events] == [(0, 0), (0, 1), (1, 0), (1, 1), (0, 0), (0, 1), ()]
+
+
+@pytest.mark.behaviour("P5")
+def test_a_while_that_began_before_the_capture_does_not_know_its_iteration():
+    def captured(x):
+        with jdw.capture() as run:
+            say(x)
+        assert [event.step for event in run.events] == [()]
+        return x + 1
+
+    with jax.disable_jit():
+        lax.while_loop(lambda x: x < 2, captured, 0)
 
 
 def test_outside_of_it_nothing_is_looked_for():
