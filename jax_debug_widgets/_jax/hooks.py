@@ -153,7 +153,9 @@ class Hooks(Replacing):
         arrays = [np.asarray(operand) for operand in operands]
         current = source_info_util.current()
         equation = describe_stop(params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
-        given = self._tapper(equation, captured_settings())(*arrays)
+        around, iterations = loops_now()
+        equation = replace(equation, loops=around, in_python=bool(around))
+        given = self._tapper(equation, captured_settings())(*arrays, *iterations)
         before = zip(arrays[spec.going_on], operands[spec.going_on], given, strict=True)
         return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import statistics
 import sys
@@ -71,6 +72,18 @@ def stdout_to_null() -> Iterator[None]:
     """What `jax.debug.print` costs without a terminal."""
     with open(os.devnull, "w", encoding="utf-8") as null, contextlib.redirect_stdout(null):
         yield
+
+
+def keep_memory() -> None:
+    """Have the C library keep what is freed, where it is glibc: pages that it gives back and gets again take time.
+
+    In some runs of large steps they do and in others they do not, which is more than what a capture adds to such a step.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    trim_threshold, top_pad, mmap_threshold = -1, -2, -3  # As malloc.h numbers them.
+    for option, nbytes in ((trim_threshold, 2**31 - 1), (top_pad, 2**28), (mmap_threshold, 2**25)):
+        if mallopt is not None:
+            mallopt(option, nbytes)
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 from sklearn.datasets import load_digits
@@ -20,14 +21,15 @@ from sklearn.datasets import load_digits
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.cost import tap
 from tests.benchmarks.events import nothing
-from tests.benchmarks.timing import Program, median, rotated, seconds, stdout_to_null, table, wall_and_processor
+from tests.benchmarks.timing import Program, keep_memory, rotated, seconds, stdout_to_null, table, wall_and_processor
 
-SIZES = {384: 60, 1024: 8}
+SIZES = {384: 60, 1024: 16}
 """Width of the hidden layers -> steps of one measurement."""
 
 ROUNDS = 15
 
-WITHOUT, EMPTY, TEN = "without", "XLA calls one empty function, no capture", "XLA calls ten, no capture"
+WITHOUT, AGAIN = "without", "the same, compiled once more"
+EMPTY, TEN = "XLA calls one empty function, no capture", "XLA calls ten, no capture"
 CAPTURED, PLAIN = "ten scalars, captured", "ten scalars, plain"
 
 
@@ -82,6 +84,7 @@ def call_ten(ten: Sequence[Any]) -> None:
 
 def main() -> None:
     """Print a table a size."""
+    keep_memory()
     for hidden, count in SIZES.items():
         for in_loop in (False, True):
             compare(hidden, count, in_loop=in_loop)
@@ -92,11 +95,12 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
     printing = steps(print_ten, hidden, count, in_loop=in_loop)
     others = {
         WITHOUT: steps(lambda _: None, hidden, count, in_loop=in_loop),
+        AGAIN: steps(lambda _: None, hidden, count, in_loop=in_loop),  # How far equals are apart on this machine.
         EMPTY: steps(lambda _: tap(nothing), hidden, count, in_loop=in_loop),
         TEN: steps(call_ten, hidden, count, in_loop=in_loop),
         PLAIN: printing,
     }
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in (WITHOUT, EMPTY, TEN, CAPTURED, PLAIN)}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in (WITHOUT, AGAIN, EMPTY, TEN, CAPTURED, PLAIN)}
     ratios: dict[str, list[float]] = {name: [] for name in times}
 
     def measure(name: str) -> float:
@@ -120,7 +124,7 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
             seconds(printing)
         before = measure(WITHOUT)
         for turn in range(ROUNDS):
-            for name in rotated([EMPTY, TEN, CAPTURED, PLAIN], turn):
+            for name in rotated([AGAIN, EMPTY, TEN, CAPTURED, PLAIN], turn):
                 # To what is measured right before and after it: a machine that others use is not the same a second later.
                 own, after = measure(name), measure(WITHOUT)
                 ratios[name].append(2 * own / (before + after))
@@ -129,6 +133,7 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
     rows = []
     for name, both in times.items():
         wall, processor = (min(column) / count * 1e3 for column in zip(*both, strict=True))
-        rows.append([name, f"{wall:.2f}", f"{processor:.2f}", f"{median(ratios[name]):.3f}"])
-    header = ["", "ms a step", "processor, ms", "median of that to without"]
+        low, middle, high = np.percentile(ratios[name], [25, 50, 75])
+        rows.append([name, f"{wall:.2f}", f"{processor:.2f}", f"{middle:.3f} ({low:.3f} to {high:.3f})"])
+    header = ["", "ms a step", "processor, ms", "median of that to without, quartiles"]
     table(f"A training step, {hidden} wide, {'in one compiled loop' if in_loop else 'each a call'}", header, rows)

@@ -362,3 +362,14 @@ def test_only_the_frames_that_are_asked_for_are_materialised(stopped, num_frames
     _, run = stopped(jax.jit(outer), jnp.float32(1), user=user)
     (event,) = run.events
     assert len(event.values) == values
+
+
+def test_a_breakpoint_in_a_loop_of_pythons_knows_its_step(stopped):
+    def program(x):
+        return lax.fori_loop(0, 2, lambda _, x: jdw.breakpoint(x + 1), x)
+
+    seen = []
+    with jax.disable_jit():
+        result, _ = stopped(program, jnp.float32(0), user=lambda page: seen.extend(page.all_stops()))
+    assert [stop["step"] for stop in seen] == [[0], [1]]
+    assert result == 2

@@ -5,8 +5,15 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 HEADER = [
+    "from typing import NamedTuple",
+    "",
     "import jax",
     "import jax.numpy as jnp",
+    "",
+    "",
+    "class State(NamedTuple):",
+    "    pos: jax.Array",
+    "    vel: jax.Array",
     "",
     "",
     "def gated(a, b):  # Of a helper that is called from several places each call has its own values.",
@@ -21,7 +28,15 @@ HEADER = [
     "    return u, v",
     "",
     "",
+    "def nested(a, b):",
+    "    s = a - b * 0.4",
+    "    return jnp.cos(s), (s * a, b + 1.0)",
+    "",
+    "",
 ]
+NOTED = {"    g = jnp.tanh(a)": "g", "    o = g * b": "o", "    u = a * 0.7 + b": "u", "    v = jnp.sin(u)": "v",
+         "    s = a - b * 0.4": "s"}  # fmt: skip
+"""What the helpers assign."""
 
 PLAIN = [
     "jnp.tanh({a})",
@@ -73,12 +88,13 @@ class Source:
 
     def __init__(self, draw):
         self.draw, self.plain, self.noted, self.indent, self.count = draw, list(HEADER), list(HEADER), "", 0
-        for line, names in ((6, "g"), (7, "o"), (12, "u"), (13, "v")):
-            self.noted[line - 1] += noted(line, names)
+        for number, text in enumerate(HEADER, 1):
+            self.noted[number - 1] += noted(number, NOTED.get(text, ""))
 
-    def line(self, text, names=()):
+    def line(self, text, names=(), noting=None):
+        """A line of source; `noting` is what it says where each value is noted, if it assigns in its midst as well."""
         self.plain.append(self.indent + text)
-        self.noted.append(self.indent + text + noted(len(self.plain), names))
+        self.noted.append(self.indent + (noting or text) + noted(len(self.plain), names))
 
     def one_of(self, choices):
         return self.draw(st.sampled_from(choices))
@@ -90,26 +106,62 @@ class Source:
         """Some statements; gives the names that are known after them."""
         known = list(known)
         for _ in range(self.draw(st.integers(least, most))):
-            kind = self.one_of(["plain"] * 4 + ["augmented", "pair", "higher", "dict"] + ["loop", "scan"] * bool(depth))
+            kinds = ["plain"] * 4 + [
+                "augmented",
+                "annotated",
+                "walrus",
+                "pair",
+                "nested",
+                "rest",
+                "higher",
+                "dict",
+                "object",
+            ]
+            kind = self.one_of(kinds + ["loop", "scan", "scan", "fori"] * bool(depth))
             target, other = self.draw(st.permutations("hkqrz"))[:2]
             if kind == "plain":
                 self.line(f"{target} = {self.expression(PLAIN, known)}", [target])
             elif kind == "higher":
                 self.line(f"{target} = {self.expression(HIGHER, known)}", [target])
             elif kind == "augmented":
-                target = self.one_of(known)
+                target = self.one_of([one for one in known if "." not in one and one != "m[0]"])
                 operator = self.one_of(["+", "-", "*"])
                 self.line(f"{target} {operator}= {self.expression(PLAIN, known)}", [target])
             elif kind == "pair":
                 self.line(f"{target}, {other} = {self.expression(PAIRS, known)}", [target, other])
                 known.append(other)
+            elif kind == "annotated":
+                self.line(f"{target}: jax.Array = {self.expression(PLAIN, known)}", [target])
+            elif kind == "walrus":
+                first, second = self.expression(PLAIN, known), self.expression(PLAIN, known)
+                at_once = f"at({len(self.plain) + 1}, {other!r}, {first})"
+                text = f"{target} = ({other} := {{}}) * 0.5 + {second}"
+                self.line(text.format(first), [target], text.format(at_once))
+                known.append(other)
+            elif kind == "nested":
+                third = self.one_of([one for one in "hkqrz" if one not in (target, other)])
+                call = self.expression(
+                    ["nested({a}, {b})", "jax.jit(nested)({a}, {b})", "vmap(nested)({a}, {b})"], known
+                )
+                self.line(f"{target}, ({other}, {third}) = {call}", [target, other, third])
+                known += [other, third]
+            elif kind == "rest":
+                self.line(f"{target}, *m = {self.expression(PAIRS, known)}", [target, "m"])
+                known.append("m[0]")
             elif kind == "dict":
                 self.line(f"d = {{'l': {self.expression(PLAIN, known)}, 'r': {self.expression(PLAIN, known)}}}", ["d"])
                 known += ["d['l']", "d['r']"]
                 continue
+            elif kind == "object":
+                parts = self.expression(PLAIN, known), self.expression(PLAIN, known)
+                self.line(self.one_of(["e = State({}, {})", "e = State(vel={1}, pos={0})"]).format(*parts), ["e"])
+                known += ["e.pos", "e.vel"]
+                continue
             elif kind == "loop":
                 self.loop(known)
                 continue
+            elif kind == "fori":
+                self.fori(known, target)
             else:
                 self.scan(known, target, other, depth)
                 known.append(other)
@@ -117,12 +169,27 @@ class Source:
         return known
 
     def loop(self, known):
-        self.line(f"for _ in range({self.draw(st.integers(2, 3))}):")
+        rounds = self.draw(st.integers(2, 3))
+        is_counted = self.draw(st.booleans())
+        if is_counted:
+            self.line("n = 0")
+        self.line(f"while n < {rounds}:" if is_counted else f"for _ in range({rounds}):")
         outer, self.indent = self.indent, self.indent + "    "
+        if is_counted:
+            self.line("n += 1")
         for _ in range(self.draw(st.integers(1, 2))):
-            target = self.one_of([one for one in known if "[" not in one])
+            target = self.one_of([one for one in known if one.isidentifier()])
             self.line(f"{target} = {self.expression(PLAIN[:-2], known)}", [target])
         self.indent = outer
+
+    def fori(self, known, last):
+        self.count += 1
+        self.line(f"def body{self.count}(i, c):")
+        outer, self.indent = self.indent, self.indent + "    "
+        inner = self.statements(["c"], 1, 3, 0)[-3:]
+        self.line(f"return {self.one_of(inner)}")
+        self.indent = outer
+        self.line(f"{last} = fori(0, 3, body{self.count}, {self.one_of(known)})", [last])
 
     def scan(self, known, last, all_of, depth):
         self.count += 1

@@ -72,7 +72,7 @@ class Truth:
 
     def __init__(self, source, lanes):
         self._zeros, self._steps, self._lanes, self._branches = {}, [], [], 0
-        module = {"at": self._at, "scan": self._scan, "cond": self._cond, "vmap": self._vmap}
+        module = {"at": self._at, "scan": self._scan, "cond": self._cond, "vmap": self._vmap, "fori": self._fori}
         exec(compile(source, "<noted>", "exec"), module)  # noqa: S102 - what we have written ourselves
         with_jit = jax.jit, jax.checkpoint
         jax.jit = jax.checkpoint = lambda f: f
@@ -108,6 +108,9 @@ class Truth:
             self._steps.pop()
             ys.append(y)
         return carry, jnp.stack(ys)
+
+    def _fori(self, first, last, body, value):
+        return self._scan(lambda value, i: (body(i, value), 0.0), value, jnp.arange(first, last))[0]
 
     def _cond(self, predicate, yes, no, *operands):
         return (yes if predicate else no)(*operands)
@@ -166,7 +169,7 @@ def differences(source, noted, transform, file):
     """What is shown and is not so."""
     truth = Truth(noted, 1 if transform in ONE else LANES)
     file.write_text(source)
-    module = {"scan": lax.scan, "cond": lax.cond, "vmap": jax.vmap}
+    module = {"scan": lax.scan, "cond": lax.cond, "vmap": jax.vmap, "fori": lax.fori_loop}
     exec(compile(source, str(file), "exec"), module)  # noqa: S102
     with jdw.capture(watch=True) as run:
         jax.block_until_ready({**ONE, **ALL, **DEVICES}[transform](module["loss"]))
