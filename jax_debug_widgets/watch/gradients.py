@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.instances import instances
-from jax_debug_widgets.watch.mentions import loads_of
+from jax_debug_widgets.watch.mentions import is_part, loads_of, plain_texts_of
 from jax_debug_widgets.watch.source import Span, Statement
 
 _SUMS = {"add": 2, "add_any": 2, "sub": 1}
@@ -69,7 +69,9 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
             names = {one.statement.targets[0].text: next(iter(entering))}
         else:
             alike = {name: made[0] for name, made in one.values}
-            names = _of_split(body, one, part, entering) or _by_type(alike, list(entering))
+            names = _of_split(body, one, part, entering)
+            if not names and _is_told(one):
+                names = _by_type(alike, list(entering))
         found += [(name, variable, entering[variable]) for name, variable in names.items()]
     found_of = Counter(name for name, _, _ in found)
     values = {name: [made[0] for own, made in one.values if own == name] for name in found_of}
@@ -90,6 +92,17 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
     derived = {body.uses.derived[n] for n in within if body.equations[n].primitive.name != "add_any"}
     return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))
+
+
+def _is_told(one: Assignment) -> bool:
+    """Whether of a tuple each part that the source uses has its value: a cotangent may be that of one which has none."""
+    parts = [text for target in one.statement.targets if target.parts for text in plain_texts_of(target)]
+    function = one.statement.function
+    return all(
+        any(is_part(name, text) for name, _ in one.values)
+        or not (function is None or loads_of(function, one.statement, text))
+        for text in parts
+    )
 
 
 def _is_mapped(one: Assignment) -> bool:

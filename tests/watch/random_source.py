@@ -104,71 +104,62 @@ class Source:
 
     def statements(self, known, least, most, depth):
         """Some statements; gives the names that are known after them."""
+        kinds = [self.plainly] * 4 + [self.augmented, self.annotated, self.walrus, self.pair, self.nested, self.rest]
+        kinds += [self.higher, self.dictionary, self.object]
+        if depth:
+            kinds += [self.loop, self.scan, self.scan, self.fori]
         known = list(known)
         for _ in range(self.draw(st.integers(least, most))):
-            kinds = ["plain"] * 4 + [
-                "augmented",
-                "annotated",
-                "walrus",
-                "pair",
-                "nested",
-                "rest",
-                "higher",
-                "dict",
-                "object",
-            ]
-            kind = self.one_of(kinds + ["loop", "scan", "scan", "fori"] * bool(depth))
-            target, other = self.draw(st.permutations("hkqrz"))[:2]
-            if kind == "plain":
-                self.line(f"{target} = {self.expression(PLAIN, known)}", [target])
-            elif kind == "higher":
-                self.line(f"{target} = {self.expression(HIGHER, known)}", [target])
-            elif kind == "augmented":
-                target = self.one_of([one for one in known if "." not in one and one != "m[0]"])
-                operator = self.one_of(["+", "-", "*"])
-                self.line(f"{target} {operator}= {self.expression(PLAIN, known)}", [target])
-            elif kind == "pair":
-                self.line(f"{target}, {other} = {self.expression(PAIRS, known)}", [target, other])
-                known.append(other)
-            elif kind == "annotated":
-                self.line(f"{target}: jax.Array = {self.expression(PLAIN, known)}", [target])
-            elif kind == "walrus":
-                first, second = self.expression(PLAIN, known), self.expression(PLAIN, known)
-                at_once = f"at({len(self.plain) + 1}, {other!r}, {first})"
-                text = f"{target} = ({other} := {{}}) * 0.5 + {second}"
-                self.line(text.format(first), [target], text.format(at_once))
-                known.append(other)
-            elif kind == "nested":
-                third = self.one_of([one for one in "hkqrz" if one not in (target, other)])
-                call = self.expression(
-                    ["nested({a}, {b})", "jax.jit(nested)({a}, {b})", "vmap(nested)({a}, {b})"], known
-                )
-                self.line(f"{target}, ({other}, {third}) = {call}", [target, other, third])
-                known += [other, third]
-            elif kind == "rest":
-                self.line(f"{target}, *m = {self.expression(PAIRS, known)}", [target, "m"])
-                known.append("m[0]")
-            elif kind == "dict":
-                self.line(f"d = {{'l': {self.expression(PLAIN, known)}, 'r': {self.expression(PLAIN, known)}}}", ["d"])
-                known += ["d['l']", "d['r']"]
-                continue
-            elif kind == "object":
-                parts = self.expression(PLAIN, known), self.expression(PLAIN, known)
-                self.line(self.one_of(["e = State({}, {})", "e = State(vel={1}, pos={0})"]).format(*parts), ["e"])
-                known += ["e.pos", "e.vel"]
-                continue
-            elif kind == "loop":
-                self.loop(known)
-                continue
-            elif kind == "fori":
-                self.fori(known, target)
-            else:
-                self.scan(known, target, other, depth)
-                known.append(other)
-            known.append(target)
+            known += self.one_of(kinds)(known, *self.draw(st.permutations("hkqrz"))[:3])
         return known
 
-    def loop(self, known):
+    def plainly(self, known, target, *_):
+        self.line(f"{target} = {self.expression(PLAIN, known)}", [target])
+        return [target]
+
+    def annotated(self, known, target, *_):
+        self.line(f"{target}: jax.Array = {self.expression(PLAIN, known)}", [target])
+        return [target]
+
+    def higher(self, known, target, *_):
+        self.line(f"{target} = {self.expression(HIGHER, known)}", [target])
+        return [target]
+
+    def augmented(self, known, *_):
+        target = self.one_of([one for one in known if "." not in one and one != "m[0]"])
+        self.line(f"{target} {self.one_of(['+', '-', '*'])}= {self.expression(PLAIN, known)}", [target])
+        return [target]
+
+    def walrus(self, known, target, other, _):
+        first, second = self.expression(PLAIN, known), self.expression(PLAIN, known)
+        text = f"{target} = ({other} := {{}}) * 0.5 + {second}"
+        noting = text.format(f"at({len(self.plain) + 1}, {other!r}, {first})")
+        self.line(text.format(first), [target], noting)
+        return [other, target]
+
+    def pair(self, known, target, other, _):
+        self.line(f"{target}, {other} = {self.expression(PAIRS, known)}", [target, other])
+        return [other, target]
+
+    def nested(self, known, target, other, third):
+        call = self.expression(["nested({a}, {b})", "jax.jit(nested)({a}, {b})", "vmap(nested)({a}, {b})"], known)
+        self.line(f"{target}, ({other}, {third}) = {call}", [target, other, third])
+        return [other, third, target]
+
+    def rest(self, known, target, *_):
+        self.line(f"{target}, *m = {self.expression(PAIRS, known)}", [target, "m"])
+        return ["m[0]", target]
+
+    def dictionary(self, known, *_):
+        self.line(f"d = {{'l': {self.expression(PLAIN, known)}, 'r': {self.expression(PLAIN, known)}}}", ["d"])
+        return ["d['l']", "d['r']"]
+
+    def object(self, known, *_):
+        parts = self.expression(PLAIN, known), self.expression(PLAIN, known)
+        self.line(self.one_of(["e = State({}, {})", "e = State(vel={1}, pos={0})"]).format(*parts), ["e"])
+        return ["e.pos", "e.vel"]
+
+    def loop(self, known, *_):
         rounds = self.draw(st.integers(2, 3))
         is_counted = self.draw(st.booleans())
         if is_counted:
@@ -181,17 +172,19 @@ class Source:
             target = self.one_of([one for one in known if one.isidentifier()])
             self.line(f"{target} = {self.expression(PLAIN[:-2], known)}", [target])
         self.indent = outer
+        return []
 
-    def fori(self, known, last):
+    def fori(self, known, last, *_):
         self.count += 1
         self.line(f"def body{self.count}(i, c):")
         outer, self.indent = self.indent, self.indent + "    "
         inner = self.statements(["c"], 1, 3, 0)[-3:]
-        self.line(f"return {self.one_of(inner)}")
+        self.line(f"return jnp.tanh({self.one_of(inner)})")  # What grows from round to round soon differs by much.
         self.indent = outer
         self.line(f"{last} = fori(0, 3, body{self.count}, {self.one_of(known)})", [last])
+        return [last]
 
-    def scan(self, known, last, all_of, depth):
+    def scan(self, known, last, all_of, _):
         self.count += 1
         name = f"body{self.count}"
         first, second = (self.one_of(known) for _ in "ab")
@@ -200,11 +193,12 @@ class Source:
             self.line(decorator)
         self.line(f"def {name}(c, t):")
         outer, self.indent = self.indent, self.indent + "    "
-        inner = self.statements(["c", "t"], 1, 4, depth - 1)[-3:]
+        inner = self.statements(["c", "t"], 1, 4, 0)[-3:]
         self.line(f"return {self.one_of(inner)}, {self.one_of(inner)}")
         self.indent = outer
         self.line(f"{last}, ys = scan({name}, {first}, jnp.stack([{first}, {second}, {second} * 0.5]))", [last, "ys"])
         self.line(f"{all_of} = ys.sum(0)", [all_of])
+        return [all_of, last]
 
 
 def noted(line, names):

@@ -137,3 +137,21 @@ def test_what_jax_moves_out_of_a_loop_is_no_result_of_the_function_around_it(wat
     agrees(run["value"], cost(rate, xs))
     agrees(run["slope"], jax.grad(cost)(rate, xs))
     assert not [name for name in run.values if name.startswith("value[")]
+
+
+def test_a_gradient_is_not_that_of_the_part_which_alone_is_told(watched):
+    def nested(a, b):
+        s = a - b * 0.4
+        return jnp.cos(s), (s * a, b + 1.0)
+
+    def loss(w, x):
+        a = w * x
+        k, (h, q) = jax.jit(nested)(a, x)
+        k = k * 0.5
+        total = (q * x + h).sum()
+        return total
+
+    x = jnp.linspace(0.5, 2.0, 3)
+    run = watched(jax.jit(jax.value_and_grad(loss)), x, x)
+    assert "q" in run.values
+    assert "grad/q" not in run.values, "it hangs on nothing that is differentiated"
