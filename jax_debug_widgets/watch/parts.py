@@ -308,7 +308,12 @@ def _may_be_tangent(value: Any, tangent: Any) -> bool:
 
 
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:
-    """Leaves of a tree in the order in which others take them: that is the tree's, where these go through it."""
+    """Leaves of a tree in the order in which others take them: that is the tree's, where these go through it.
+
+    Of the results of one equation their own order is the tree's.
+    """
+    if len({number for _, number, _ in made}) == 1:
+        return sorted(made, key=lambda one: one[2])
 
     def first_use(one: Made) -> tuple[int, int]:
         users = [number for number in body.uses.consumers.get(one[0], ()) if number not in inside]

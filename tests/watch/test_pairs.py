@@ -155,3 +155,20 @@ def test_a_gradient_is_not_that_of_the_part_which_alone_is_told(watched):
     run = watched(jax.jit(jax.value_and_grad(loss)), x, x)
     assert "q" in run.values
     assert "grad/q" not in run.values, "it hangs on nothing that is differentiated"
+
+
+def test_the_results_of_a_jitted_function_are_not_taken_for_one_another(watched, agrees):
+    """What takes them first takes them the other way round, and in one expression."""
+
+    def nested(a, b):
+        return jnp.cos(a), (a * 2, b + 1.0)
+
+    def loss(x):
+        k, (z, r) = jax.jit(nested)(x, x * 3)
+        both = jnp.stack([r, z])
+        return (both * k).sum()
+
+    x = jnp.linspace(0.5, 2.0, 3)
+    run = watched(jax.jit(jax.value_and_grad(loss)), x)
+    for name, value in zip("zr", nested(x, x * 3)[1], strict=True):
+        agrees(run[name], value)
