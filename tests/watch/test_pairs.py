@@ -166,7 +166,7 @@ def test_the_results_of_a_jitted_function_are_not_taken_for_one_another(watched,
     def loss(x):
         k, (z, r) = jax.jit(nested)(x, x * 3)
         both = jnp.stack([r, z])
-        return (both * k).sum()
+        return (both.sum(0) * k).sum()
 
     x = jnp.linspace(0.5, 2.0, 3)
     run = watched(jax.jit(jax.value_and_grad(loss)), x)
