@@ -24,8 +24,10 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
+from jax_debug_widgets._jax.frames import levels_of
 from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.infinities import meant_infinities
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.kept import own_results_now
 from jax_debug_widgets._jax.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.place import Place
@@ -321,7 +323,13 @@ def is_jaxs(jaxpr: core.Jaxpr) -> bool:
     what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
     """
     file = jaxpr.debug_info.func_filename or ""
-    return file.startswith(_JAX) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
+    if not file.startswith(_JAX) or file.endswith(("api.py", "loops.py", *versions.PMAP_FILES)):
+        return False
+    # What calls a function of the user's, as a jitted `odeint` does, has equations of that function.
+    tracebacks = (
+        {} if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else {traceback_of(one.source_info) for one in jaxpr.eqns}
+    )
+    return not any(map(levels_of, tracebacks))
 
 
 def _asking(equation: Any, condition: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import traceback
 from typing import Any
 
@@ -22,11 +23,11 @@ X = jnp.linspace(0.1, 1, 5)
 
 @pytest.fixture
 def compiled():
-    """The names of what JAX has traced, lowered or compiled since."""
-    seen = []
+    """The names of what JAX has traced, lowered or compiled since, in this thread: those of other tests may still run."""
+    seen, thread = [], threading.get_ident()
 
     def note(event, _seconds, fun_name="", **_details: Any):
-        if event.startswith("/jax/core/compile"):
+        if event.startswith("/jax/core/compile") and threading.get_ident() == thread:
             seen.append(fun_name)
 
     monitoring.register_event_duration_secs_listener(note)
