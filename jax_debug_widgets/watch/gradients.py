@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.instances import instances
-from jax_debug_widgets.watch.mentions import is_part, loads_of, plain_texts_of
+from jax_debug_widgets.watch.mentions import loads_of
 from jax_debug_widgets.watch.source import Span, Statement
 
 _SUMS = {"add": 2, "add_any": 2, "sub": 1}
@@ -70,7 +70,7 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
         else:
             alike = {name: made[0] for name, made in one.values}
             names = _of_split(body, one, part, entering)
-            if not names and _is_told(one):
+            if not names and (one.statement.targets[0].is_plain or _is_told(one)):
                 names = _by_type(alike, list(entering))
         found += [(name, variable, entering[variable]) for name, variable in names.items()]
     found_of = Counter(name for name, _, _ in found)
@@ -95,14 +95,11 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
 
 
 def _is_told(one: Assignment) -> bool:
-    """Whether of a tuple each part that the source uses has its value: a cotangent may be that of one which has none."""
-    parts = [text for target in one.statement.targets if target.parts for text in plain_texts_of(target)]
-    function = one.statement.function
-    return all(
-        any(is_part(name, text) for name, _ in one.values)
-        or not (function is None or loads_of(function, one.statement, text))
-        for text in parts
-    )
+    """Whether all that the statement gives to others has names: a cotangent may be that of something which has none."""
+    body, depth = one.body, one.call.depth
+    members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
+    known = {made[0] for _, made in one.values}
+    return all(made[0] in known for made in body.escaping(members, depth) if is_array(made[0]))
 
 
 def _is_mapped(one: Assignment) -> bool:

@@ -98,14 +98,6 @@ def texts_of(target: Target) -> Iterator[str]:
         yield from texts_of(part)
 
 
-def plain_texts_of(target: Target) -> Iterator[str]:
-    """The names that a target assigns to; `rest` of `*rest`."""
-    for part in target.parts:
-        yield from plain_texts_of(part)
-    if not target.parts:
-        yield target.text.removeprefix("*")
-
-
 @functools.lru_cache(maxsize=1024)
 def all_loads(function: Function) -> tuple[Load, ...]:
     """The uses of all names in a function."""

@@ -172,3 +172,16 @@ def test_the_results_of_a_jitted_function_are_not_taken_for_one_another(watched,
     run = watched(jax.jit(jax.value_and_grad(loss)), x)
     for name, value in zip("zr", nested(x, x * 3)[1], strict=True):
         agrees(run[name], value)
+
+
+def test_the_gradient_beside_what_is_no_array(watched, agrees):
+    def layer(x):
+        return jnp.sin(x), x.size
+
+    def loss(x):
+        h, count = layer(x)
+        return (h**2).sum() / count
+
+    x = jnp.linspace(0.5, 2.0, 3)
+    run = watched(jax.jit(jax.value_and_grad(loss)), x)
+    agrees(run["h"].gradient, 2 * jnp.sin(x) / 3)
