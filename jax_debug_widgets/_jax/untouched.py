@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.context import captured_settings, capturing, is_capt
 from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
-from jax_debug_widgets._jax.watching import is_jaxs
+from jax_debug_widgets._jax.watching import calls_users, is_jaxs
 
 _left_out = threading.Event()
 """Whether a program was traced that would have had a breakpoint of ours in a capture."""
@@ -105,4 +105,4 @@ def _may_be_watched(jaxpr: core.Jaxpr) -> bool:
 
 def _is_jaxs_throughout(jaxpr: core.Jaxpr) -> bool:
     inside = (one for equation in jaxpr.eqns for one in core.jaxprs_in_params(equation.params))
-    return is_jaxs(jaxpr) and all(map(_is_jaxs_throughout, inside))
+    return is_jaxs(jaxpr) and not calls_users(jaxpr) and all(map(_is_jaxs_throughout, inside))

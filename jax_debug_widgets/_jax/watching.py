@@ -226,7 +226,8 @@ class _Pass:
         sampled = self._sampled_by_switch(place, around)
         if place.numbers_tell and not (sampled or self._watcher.conditional()):
             place = replace(place, counters=())
-        taken = None if self._is_jaxs_own and is_jaxs(jaxpr) else self._watcher.body(jaxpr, place, around)
+        is_jaxs_own = self._is_jaxs_own and is_jaxs(jaxpr) and not calls_users(jaxpr)
+        taken = None if is_jaxs_own else self._watcher.body(jaxpr, place, around)
         if taken is not None:
             equations += tap_equations(taken, jaxpr, place, sampled)
         elif len(equations) == len(jaxpr.eqns) and all(map(operator.is_, equations, jaxpr.eqns)):
@@ -323,13 +324,18 @@ def is_jaxs(jaxpr: core.Jaxpr) -> bool:
     what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
     """
     file = jaxpr.debug_info.func_filename or ""
-    if not file.startswith(_JAX) or file.endswith(("api.py", "loops.py", *versions.PMAP_FILES)):
+    return file.startswith(_JAX) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
+
+
+def calls_users(jaxpr: core.Jaxpr) -> bool:
+    """Whether a body of a function of JAX's has equations of one of the user's that this calls, as a jitted `odeint` does.
+
+    An un-jitted operation has, too, where it is differentiated; nothing tells which of them are cotangents.
+    """
+    is_operation = (jaxpr.debug_info.func_filename or "").endswith("dispatch.py")
+    if is_operation or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         return False
-    # What calls a function of the user's, as a jitted `odeint` does, has equations of that function.
-    tracebacks = (
-        {} if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else {traceback_of(one.source_info) for one in jaxpr.eqns}
-    )
-    return not any(map(levels_of, tracebacks))
+    return any(levels_of(traceback) for traceback in {traceback_of(one.source_info) for one in jaxpr.eqns})
 
 
 def _asking(equation: Any, condition: Any) -> Any:

@@ -236,7 +236,7 @@ def test_a_value_that_stays_nan_stops_once_and_again_when_it_was_finite_in_betwe
     assert [stop["lanes"]["stopped"] for stop in seen] == ([[[0]], [[0], [1]]] if batched else [None, None])
 
 
-@pytest.mark.behaviour("S11")
+@pytest.mark.behaviour("B2")
 def test_a_mask_stops_nothing_and_what_it_spoils_does(stopped):
     def step(total, x):
         scores = jnp.where(x > 0, x, -jnp.inf)

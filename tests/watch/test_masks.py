@@ -39,7 +39,7 @@ def masked_in_a_branch(s, mask):
 MASKS = [masked_in_place, masked_by_bias, masked_in_a_loop, masked_in_a_branch, jax.jit(masked_in_place)]
 
 
-@pytest.mark.behaviour("S11")
+@pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("masked", MASKS)
 def test_a_mask_is_no_finding(masked, watched):
     @jax.jit
@@ -55,7 +55,7 @@ def test_a_mask_is_no_finding(masked, watched):
     assert len(after) == 1, "it is counted nevertheless"
 
 
-@pytest.mark.behaviour("S11")
+@pytest.mark.behaviour("W2")
 def test_what_a_mask_spoils_is_found(watched):
     @jax.jit
     def spoilt(q):
