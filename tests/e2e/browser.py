@@ -112,6 +112,8 @@ class LabPage:
             self._is_cleared = False
             self.ask("open", path)
         else:
+            # Loaded once more, the page may open what was open at any moment, in the next test as well.
+            self.is_as_loaded = self.is_as_loaded and self.page.url == "about:blank"
             # A workspace of its own: the notebooks of other tests are not opened again.
             workspace = re.sub(r"\W", "-", self.name)
             self.page.goto(f"{self.lab.url}/lab/workspaces/{workspace}/tree/{path}?token={self.lab.token}")

@@ -111,6 +111,7 @@ def test_a_saved_notebook_opens_without_its_kernel(lab, lab_page, counting, hold
     # A live widget has nothing to show without its kernel; what a panel must bring for that is its own test's matter.
     assert reopened.output(0).get_by_text("10 seen").count() == 0
     lab_page.screenshot("harness-reopened-without-its-kernel")
+    assert not lab_page.clear(), "the page was loaded twice: what was open may come back"
 
 
 def test_the_dark_theme_is_shown(lab, lab_page):
