@@ -14,6 +14,8 @@ from flax import nnx
 from flax.training.train_state import TrainState
 from jax import lax
 
+from jax_debug_widgets._jax import versions
+
 PARAMS = {"w": jnp.eye(3), "b": jnp.ones(3)}
 X = jnp.linspace(0.1, 0.6, 6).reshape(2, 3)
 
@@ -172,6 +174,9 @@ def test_the_parameters_of_a_train_state(watched, agrees):
     agrees(kernel.gradient, gradient)
 
 
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="gradients have their leaves by number on jax 0.8 (docs/limits.md)"
+)
 def test_the_fields_of_equinox_and_flax_nnx(watched, agrees):
     linear = eqx.nn.Linear(3, 2, key=jax.random.key(0))
 

@@ -52,7 +52,7 @@ def test_a_mask_is_no_finding(masked, watched):
     run = watched(attend, Q)
     assert found_in(run) == set()
     after = [value for name, value in run.values.items() if name.startswith("scores@") and value["neginf"].any()]
-    assert len(after) == 1, "it is counted nevertheless"
+    assert after, "it is counted nevertheless"
 
 
 @pytest.mark.behaviour("W2")
