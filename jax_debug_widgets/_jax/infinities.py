@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jax import dtypes
 from jax._src import core
 
 from jax_debug_widgets._jax import versions
@@ -109,7 +110,7 @@ def _program(program: Any) -> core.Jaxpr:
 
 def _of_constant(value: Any) -> Signs:
     array = np.asarray(value)
-    if array.dtype.kind not in "fV" or not array.size:
+    if not dtypes.issubdtype(array.dtype, np.floating):
         return _NONE
     array = array.astype(np.float64)
     signs = (("posinf", np.isposinf(array)), ("neginf", np.isneginf(array)))
