@@ -34,6 +34,12 @@ def uncached() -> AbstractContextManager[Any]:
     return _surveying(object())
 
 
+def cache_key() -> tuple[Any, Any] | None:
+    """What tells the current thread's programs from those that JAX has cached outside captures; None for nothing."""
+    key = (_settings.value, _surveying.value)
+    return None if key == (None, None) else key
+
+
 def captured_settings() -> Any:
     """What the current thread captures, None for nothing."""
     return _settings.value

@@ -116,6 +116,7 @@ _NEEDED = {
     "captured prints without a call of the host": (
         "jax._src.pjit._pjit_call_impl_python",
         "jax._src.interpreters.pxla.lower_sharding_computation",
+        "jax._src.interpreters.pxla._cached_lowering_to_hlo.cache_keys",
         "jax._src.interpreters.pxla.MeshExecutable.unsafe_call",
         "jax._src.interpreters.pxla.MeshExecutable.build_unsafe_call",
         "jax._src.pjit._get_fastpath_data",

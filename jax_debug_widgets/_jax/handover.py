@@ -26,6 +26,9 @@ from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.straight import Teller, Told, is_quick, is_straight, with_results, without_unused
 from jax_debug_widgets._jax.watching import WatchHooks
 
+_LOWERED: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
+"""JAX's cache of what it has lowered, whatever is put in its place later."""
+
 
 class HandingSettings(Protocol):
     """What is asked of the settings of a capture.
@@ -99,6 +102,8 @@ class HandoverHooks(Replacing):
             replace.attribute(pjit, "_pjit_call_impl_python", self._call)
             replace.attribute(pxla, "lower_sharding_computation", self._lower)
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
+            if _are_given_away_already():
+                self.gives_away()
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: HandingSettings | None = captured_settings()
@@ -279,6 +284,17 @@ class _Outputs:
 if features.available(features.HANDOVER):
     tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
     tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
+
+
+def _are_given_away_already() -> bool:
+    """Whether JAX has lowered a program to which arguments are given away, for whoever it was."""
+    # The keys have the program's arguments among the rest, and no other tuples of truth values.
+    parts = (part for key in _LOWERED.cache_keys() for part in key[2])
+    return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)
+
+
+def _is_true(one: object) -> bool:
+    return one is True
 
 
 def _may_hand_over(program: Any, settings: HandingSettings) -> bool:

@@ -75,3 +75,20 @@ class Replacements:
     def batcher(self, primitive: Any, ours: Callable[..., Any]) -> None:
         """The batching rule of `primitive` becomes `ours(theirs, operands, dims, **params)`."""
         self._undo.append(versions.replace_batcher(primitive, ours))
+
+    def undone_by(self, undo: Callable[[], object]) -> None:
+        """Undo what was put in some other way."""
+        self._undo.append(undo)
+
+
+class CachedFunction:
+    """A cached function of JAX's, which has methods besides, called by one of ours."""
+
+    def __init__(self, ours: Callable[..., Any], theirs: Any) -> None:
+        self._ours, self._theirs = ours, theirs
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._ours(self._theirs, *args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._theirs, name)

@@ -18,7 +18,7 @@ from jax_debug_widgets._jax import features, versions
 from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing
 from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
-from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.watching import calls_users, is_jaxs
 
@@ -47,9 +47,9 @@ class UntouchedHooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.UNTOUCHED):
-            replace.attribute(pjit, "_infer_params_cached", self._known, wrap=_Cache)
+            replace.attribute(pjit, "_infer_params_cached", self._known, wrap=CachedFunction)
             replace.attribute(pjit, "_resolve_and_lower", self._lower)
-            replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=_Cache)
+            replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=CachedFunction)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
         """What is known of a jitted function with such arguments, to be filled in by JAX where it has not traced it."""
@@ -79,19 +79,6 @@ class UntouchedHooks(Replacing):
             return theirs(primitive, **params)
         with capturing(None):
             return theirs(primitive, **params)
-
-
-class _Cache:
-    """A cached function of JAX's, which has methods besides, called by one of ours."""
-
-    def __init__(self, ours: Callable[..., Any], theirs: Any) -> None:
-        self._ours, self._theirs = ours, theirs
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._ours(self._theirs, *args, **options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._theirs, name)
 
 
 def _says_nothing(jaxpr: core.Jaxpr) -> bool:

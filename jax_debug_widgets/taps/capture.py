@@ -17,6 +17,7 @@ from jax_debug_widgets._jax.handover import HandoverHooks
 from jax_debug_widgets._jax.hooks import Hooks
 from jax_debug_widgets._jax.lanes import LaneHooks
 from jax_debug_widgets._jax.names import function_of
+from jax_debug_widgets._jax.trace_counts import TraceCounts
 from jax_debug_widgets._jax.untouched import UntouchedHooks
 from jax_debug_widgets._jax.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
@@ -102,6 +103,7 @@ class Capture:
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
+        self._trace_counts = TraceCounts()
         self._replacing = (
             self._hooks,
             self._callback_hooks,
@@ -111,6 +113,7 @@ class Capture:
             self.lanes,
             self.handover,
             UntouchedHooks(self.handover.gives_away),
+            self._trace_counts,
         )
 
     def box(self, number: int) -> Box:
@@ -150,7 +153,7 @@ class Capture:
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Explain what JAX refuses, in `outcomes.notes` and below the error; nothing is captured."""
-        with self._hooks.in_place(), capturing(None), self._callback_hooks.explaining():
+        with self._hooks.in_place(), self._trace_counts.in_place(), capturing(None), self._callback_hooks.explaining():
             try:
                 yield
             except Exception as error:

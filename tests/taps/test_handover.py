@@ -385,6 +385,26 @@ def test_what_was_given_away_is_refused_as_without_us(function, taker, watch):
     assert bool(len(run.events)) == (function is said or watch is not None or taker == "one with effects")
 
 
+@pytest.mark.parametrize("capture", [{}, {"watch": "h"}])
+def test_what_was_given_away_outside_all_captures_is_refused_as_without_us(capture):
+    """To a program that none has run: C++ would say something else of it."""
+    program, taker = jax.jit(lambda x: said(x) + 1), jax.jit(lambda x: x + 5, donate_argnums=0)
+    x, y = jnp.ones(3), jnp.ones(3)
+    taker(x)
+    with pytest.raises(RuntimeError, match="Array has been deleted with shape") as plain:
+        program(x)
+    handover = current_session().capture.handover
+    handover.hold()
+    handover._are_given_away = False
+    with jdw.capture(**capture) as run:
+        for _ in range(3):
+            program(y)
+        with pytest.raises(RuntimeError) as raised:
+            program(x)
+    assert str(raised.value) == str(plain.value)
+    assert len(run.events) == 3
+
+
 @pytest.mark.parametrize("function", [lambda x: said(x).sum(), lambda x: said(x) + 1, lambda x: said(x.sum()) + x])
 def test_arguments_are_given_away_as_without_us(function):
     program = jax.jit(function, donate_argnums=0)

@@ -1,0 +1,107 @@
+"""What counts how often a function is traced counts the traces of a capture apart."""
+
+import importlib
+import sys
+
+import chex
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_debug_widgets as jdw
+
+LIMITS = {"chex": chex.assert_max_traces(n=1), "equinox": eqx.debug.assert_max_traces(max_traces=1)}
+
+
+@pytest.fixture(params=LIMITS)
+def once(request):
+    """A function that prints, and that may be traced once."""
+    chex.clear_trace_counter()
+
+    @jax.jit
+    @LIMITS[request.param]
+    def double(x):
+        h = x * 2
+        jax.debug.print("{}", h)
+        return h
+
+    return double
+
+
+X = jnp.ones(3)
+
+
+@pytest.mark.parametrize("options", [{}, {"watch": "h"}])
+def test_a_function_that_may_be_traced_once_is_traced_in_a_capture_as_well(once, options):
+    once(X)
+    for _ in range(2):
+        with jdw.capture(**options) as run:
+            once(X)
+            once(X)
+        assert [event.text for event in run.events if not event.site.watch] == [str(X * 2)] * 2
+    once(X)
+
+
+def test_a_function_that_was_traced_in_a_capture_first_may_be_traced_outside(once):
+    with jdw.capture():
+        once(X)
+    once(X)
+
+
+def test_what_looks_into_a_program_counts_apart(once):
+    once(X)
+    jdw.callbacks(once, X)
+    jdw.cost(once, X)
+    assert jdw.verify(once, X, options={"watch": "h"}).equal
+    once(X)
+
+
+def test_a_capture_refuses_as_well(once):
+    """The guard can fail: shapes that differ are traced anew, in a capture as outside."""
+    with jdw.capture():
+        once(X)
+        with pytest.raises((AssertionError, RuntimeError), match="traced"):
+            once(jnp.ones(4))
+    once(X)
+    with pytest.raises((AssertionError, RuntimeError), match="traced"):
+        once(jnp.ones(4))
+
+
+def test_counts_are_told_and_forgotten_as_ever():
+    def double(x):
+        jax.debug.print("{}", x)
+        return x * 2
+
+    counted = eqx.debug.assert_max_traces(double, max_traces=None)
+    jitted = eqx.filter_jit(counted)
+    jitted(X)
+    with jdw.capture():
+        jitted(X)
+        jitted(jnp.ones(4))
+        assert eqx.debug.get_num_traces(counted) == 2
+    assert eqx.debug.get_num_traces(counted) == 1
+    table = sys.modules["chex._src.asserts_internal"].TRACE_COUNTER
+    with jdw.capture():
+        jax.jit(chex.assert_max_traces(double, 1))(X)
+        chex.clear_trace_counter()
+        jax.jit(chex.assert_max_traces(double, 1))(X)
+    assert sys.modules["chex._src.asserts_internal"].TRACE_COUNTER is table
+
+
+def test_a_library_that_is_imported_in_the_capture_counts_apart(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "chex"]:
+        monkeypatch.delitem(sys.modules, name)
+    with jdw.capture() as run:
+        again = importlib.import_module("chex")
+        assert again is not chex
+
+        @jax.jit
+        @again.assert_max_traces(n=1)
+        def double(x):
+            jax.debug.print("{}", x)
+            return x * 2
+
+        double(X)
+    double(X)
+    assert len(run.events) == 1
