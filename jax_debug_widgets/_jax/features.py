@@ -74,6 +74,8 @@ _NEEDED = {
         "jax._src.core.new_jaxpr_eqn",
         "jax._src.core.extend_axis_env_nd",
         "jax._src.config._check_vma",
+        "jax._src.interpreters.ad.primitive_jvps",
+        "jax._src.lax.lax.copy_p",
     ),
     "naming what an un-jitted derivative of a jitted function gives beside its value": (
         "jax._src.pjit._pjit_linearize:num_primals_out",

@@ -12,13 +12,9 @@ from typing import Any
 
 from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.instances import instances
-from jax_debug_widgets.watch.mentions import loads_of
-from jax_debug_widgets.watch.source import Span, Statement
-
-_SUMS = {"add": 2, "add_any": 2, "sub": 1}
-"""Primitives that are no equations where they are transposed, and how many of their operands have their cotangent."""
+from jax_debug_widgets.watch.source import Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +56,6 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     repeats, several = one.repeats and times != 1, len({name for name, _ in one.values}) > 1
     parts = instances(body, call, within, repeats=repeats, executions=times)
     cotangents = [(part, _entering(body, part, several=several)) for part in parts]
-    in_order = len(one.values) == times and not any(entering for _, entering in cotangents)
-    if in_order:
-        cotangents = [([], _of_sum(body, one, made)) for _, made in one.values]
     found: list[tuple[str, Any, int]] = []
     for part, entering in cotangents:
         if one.statement.targets[0].is_plain and len(entering) == 1 and not several:
@@ -79,7 +72,7 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     for name, variable, number in found:  # Of several executions all or none: which is whose is told by their number.
         if times <= 1 or found_of[name] == times:
             own = values[name]  # The last is transposed first.
-            yield name, variable, number, own.pop(0 if in_order else -1) if own else None
+            yield name, variable, number, own.pop() if own else None
 
 
 def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
@@ -117,76 +110,6 @@ def _of_elements(body: Body, one: Assignment, within: list[int], executions: int
     if all(type_of(own[0][0]) == type_of(made[0]) for (_, made), own in zip(values, cotangents, strict=True)):
         for (name, made), own in zip(values, cotangents, strict=True):
             yield name, *own[0], made[0]
-
-
-def _of_sum(body: Body, one: Assignment, made: Made) -> dict[Any, int]:
-    """The cotangent of a plain sum, as `_entering` gives it: transposed it is no equation.
-
-    It is that of an operand which nothing else uses, and which may be such a sum itself. The program does not tell that:
-    a linear use, `h.T`, leaves nothing in the forward pass where only the gradient is wanted. The source does.
-    """
-    forward, (variable, number, _) = one.body, made
-    equation, uses = forward.equations[number], forward.uses
-    for atom in equation.invars[: _SUMS.get(equation.primitive.name, 0)]:
-        is_once = is_array(atom) and sum(other is atom for other in equation.invars) == 1
-        maker = forward.makers.get(atom) if is_once else None
-        if maker is None or atom in uses.results or type_of(atom) != type_of(variable):
-            continue
-        if not _is_alone(forward, number, maker[1]):
-            continue
-        place = forward.levels[maker[1]]
-        # What makes the operand may use it as well: for its own derivative.
-        users = [user for user in uses.consumers[atom] if forward.levels[user] != place]
-        if users != [number]:
-            continue
-        found = _entering(body, _transposed(body, one, maker[1])) or _of_sum(body, one, maker)
-        if len(found) == 1 and type_of(next(iter(found))) == type_of(variable):
-            return found
-    return {}
-
-
-def _is_alone(forward: Body, number: int, operand: int) -> bool:
-    """Whether what one equation makes is taken by another one and by nothing else in the source.
-
-    It is a part of the other's expression, or of a variable of that function which is named once.
-    """
-    if not forward.levels[number]:
-        return False
-    *outer, level = forward.levels[number]
-    made = forward.levels[operand]
-    depth, source = len(outer), forward.source(level.file)
-    if len(made) <= depth or outer_of(made[:depth]) != outer_of(outer) or made[depth].file != level.file:
-        return False
-    sum_span, span = Span(*level.span), Span(*made[depth].span)
-    if sum_span.contains(span):
-        return ":=" not in source.text(sum_span)
-    function = source.function_at(level.code_line, level.function)
-    found = [one for one in source.statements_at(span) if one.function is function and not one.whole]
-    if function is None or len(found) != 1 or len(found[0].targets) != 1 or not found[0].targets[0].is_plain:
-        return False
-    return len(loads_of(function, found[0], found[0].targets[0].text)) == 1
-
-
-def _transposed(body: Body, one: Assignment, number: int) -> list[int]:
-    """The transposed equations of an equation, which one execution of the statement takes an operand from."""
-    equation, levels = one.body.equations[number], one.body.levels[number]
-    if not levels:  # A `custom_jvp` in a checkpointed loop body: what is transposed there has no frames either.
-        return []
-    own = [number for number in body.transposed if body.levels[number] == levels]
-    if one.executions == 1:
-        return own
-    alike = [
-        other
-        for other, place in enumerate(one.body.levels)
-        if place == levels
-        and one.body.equations[other].primitive is equation.primitive
-        and other not in one.body.transposed
-    ]
-    call = Call(outer_of(levels[:-1]), levels[-1].file, Span(*levels[-1].span))
-    parts = instances(body, call, own, repeats=True, executions=one.executions)
-    if len(parts) != one.executions or len(alike) % one.executions:
-        return []
-    return parts[-1 - alike.index(number) * one.executions // len(alike)]  # The last is transposed first.
 
 
 def _entering(body: Body, part: list[int], *, several: bool = False) -> dict[Any, int]:
