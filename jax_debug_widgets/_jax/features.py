@@ -61,6 +61,14 @@ _NEEDED = {
         "jax._src.source_info_util._source_info_context",
         "jax._src.source_info_util.NameStack",
     ),
+    "naming what the rules of custom_jvp and custom_vjp compute": (
+        "jax._src.interpreters.ad.JVPTrace.process_custom_jvp_call",
+        "jax._src.interpreters.ad.JVPTrace.process_custom_vjp_call",
+        "jax._src.interpreters.ad.LinearizeTrace.process_custom_jvp_call",
+        "jax._src.interpreters.ad.LinearizeTrace.process_custom_vjp_call",
+        "jax._src.linear_util.WrappedFun.wrap",
+        "jax._src.source_info_util.NameStack",
+    ),
     "telling Python's print while tracing": (
         "jax._src.core.trace_ctx",
         "jax._src.core.trace_state_clean",
@@ -76,6 +84,7 @@ _NEEDED = {
         "jax._src.config._check_vma",
         "jax._src.interpreters.ad.primitive_jvps",
         "jax._src.lax.lax.copy_p",
+        "jax._src.api.VJP.__call__",
     ),
     "naming what an un-jitted derivative of a jitted function gives beside its value": (
         "jax._src.pjit._pjit_linearize:num_primals_out",
@@ -206,6 +215,7 @@ CALLBACKS = "capturing callbacks with results"
 PHANTOMS = "marking phantoms"
 HOISTING = "saying what JAX moves out of a loop it differentiates"
 INLINING = "saying who called what jax.checkpoint runs"
+RULES = "naming what the rules of custom_jvp and custom_vjp compute"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
 KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"

@@ -14,6 +14,7 @@ from jax._src import source_info_util
 from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.inlining import RULES, Rule
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,7 @@ class Level:
       differentiates: which function of JAX's differentiates what is called from here; empty where none does.
       derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
       maps: whether it is called for each leaf of a tree.
+      runs_rule: whether the next frame is that of a derivative rule, and what runs it.
       through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
     """
 
@@ -159,6 +161,7 @@ class Level:
     maps: bool = False
     through: int = 0
     derivatives: int = 0
+    runs_rule: Rule | None = None
 
     @property
     def is_inlined(self) -> bool:
@@ -179,6 +182,9 @@ def levels_around_program() -> tuple[Level, ...]:
     return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()
 
 
+GRADIENT = "grad_f"
+"""What `jax.grad(f)` calls: of several results each is a gradient."""
+
 GRADIENT_AND_AUX = "grad_f_aux"
 """What `jax.grad(f, has_aux=True)` calls: of two results the gradient is the first."""
 
@@ -187,7 +193,7 @@ PUSHING = "_jvp"
 
 _DIFFERENTIATING = (
     "value_and_grad_f",
-    "grad_f",
+    GRADIENT,
     GRADIENT_AND_AUX,
     "vjp",
     "linearize",
@@ -207,8 +213,12 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
     differentiates, maps = "", False
     asked: list[str] = []
     through: list[tuple[int, int]] = []
+    rule: Rule | None = None
     for code, offset in zip(codes, offsets, strict=True):
         file = code.co_filename
+        if code in RULES:
+            rule = RULES[code]
+            continue
         if not source_info_util.is_user_filename(file):
             if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
                 differentiates = code.co_name
@@ -221,7 +231,8 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
             span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
             way = hash(tuple(through)) if levels else 0
             line, count = code.co_firstlineno, _derivatives(asked)
-            levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count))
+            levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count, rule))
+            rule = None
         differentiates, maps = "", False
         asked.clear()
         through.clear()

@@ -20,7 +20,7 @@ from jax._src import ad_checkpoint, core, debugging, pjit, shard_map, source_inf
 from jax._src.interpreters import ad, batching, mlir
 from jax._src.interpreters import partial_eval as pe
 
-from jax_debug_widgets._jax import features, versions
+from jax_debug_widgets._jax import features, rules, versions
 from jax_debug_widgets._jax.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
 from jax_debug_widgets._jax.context import captured_settings, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
@@ -71,6 +71,8 @@ class Hooks(Replacing):
         if features.available(features.INLINING) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
             ours = partial(_while_capturing, evaluate_checkpointed)
             replace.item(pe.custom_partial_eval_rules, ad_checkpoint.remat_p, ours)
+        if features.available(features.RULES) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+            rules.put_in(replace)
         if features.available(features.PHANTOMS):
             for primitive, ours in ((lax.cond_p, batch_cond), (lax.while_p, batch_while)):
                 replace.item(batching.fancy_primitive_batchers, primitive, partial(_while_capturing, ours))

@@ -1,14 +1,21 @@
-"""Remember who called a checkpointed function whose forward pass JAX inlines.
+"""Remember who called what JAX inlines: checkpointed functions, and the rules of `custom_jvp` and `custom_vjp`.
 
 What JAX traces on its own (a jitted function, a loop's body, what `jax.checkpoint` runs) has tracebacks that begin in it;
 who called it is said by the equation that runs it. Differentiating `jax.checkpoint`, JAX evaluates the forward pass
 equation by equation, and no equation is left that says so. A mark in the name stack says it, which shows in no text.
+
+A derivative rule is Python that JAX runs when it differentiates: in the backward pass, or when the function was traced long
+since. Of what the rule computes JAX says that it comes from where the function was called, and nothing of the rule's own
+lines. Here it has these, and a mark has the call.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from types import CodeType
+from typing import Any, Literal
 
 from jax._src import source_info_util
 
@@ -24,6 +31,17 @@ class CalledFrom:
 
 
 @dataclass(frozen=True)
+class CalledByRule(CalledFrom):
+    """The same for a derivative rule, and what runs that: `run_forward_rule` or `run_backward_rule`."""
+
+    runs: CodeType
+
+
+Rule = Literal["forward", "backward"]
+"""What runs a derivative rule: the forward pass, or the backward one."""
+
+
+@dataclass(frozen=True)
 class JoinedTraceback:
     """JAX's traceback of an inlined equation, and those of the calls that led to its program, innermost first."""
 
@@ -35,14 +53,58 @@ class JoinedTraceback:
         return [code for codes, _ in parts for code in codes], [at for _, offsets in parts for at in offsets]
 
 
+@dataclass(frozen=True)
+class OfRule:
+    """Of a traceback what is inside a derivative rule: above it on Python's stack is who differentiates."""
+
+    traceback: Any
+    runs: CodeType
+
+    def raw_frames(self) -> tuple[list[Any], list[int]]:
+        """Code and instruction of each frame, innermost first; the last is what runs the rule."""
+        codes, offsets = self.traceback.raw_frames()
+        end = next((number for number, code in enumerate(codes) if code in RULES), len(codes))
+        return [*codes[:end], self.runs], [*offsets[:end], 0]
+
+
 def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
     """JAX's rule that evaluates what is known of a `checkpoint`, the forward pass."""
-    context = source_info_util._source_info_context
-    outer, current = context.context, source_info_util.current()
-    mark: Any = CalledFrom(current.traceback)
-    context.context = current.replace(name_stack=current.name_stack + source_info_util.NameStack((mark,)))
-    try:
+    current = source_info_util.current()
+    with _marked(CalledFrom(current.traceback), current.traceback):
         return theirs(*args, **params)
+
+
+def run_forward_rule(rule: Callable[..., Any], *args: Any) -> Any:
+    """Run what computes values and tangents, or values and what is kept, as JAX does."""
+    with _from_here(run_forward_rule):
+        return rule(*args)
+
+
+def run_backward_rule(rule: Callable[..., Any], *args: Any) -> Any:
+    """Run what computes cotangents, as JAX does."""
+    with _from_here(run_backward_rule):
+        return rule(*args)
+
+
+RULES: dict[CodeType, Rule] = {run_forward_rule.__code__: "forward", run_backward_rule.__code__: "backward"}
+"""What runs derivative rules, as it is found in tracebacks."""
+
+
+def _from_here(runs: Any) -> AbstractContextManager[None]:
+    """Equations made inside have the Python stack, and a mark of what JAX says of them: that may be the same."""
+    told = source_info_util._source_info_context.context.traceback
+    return nullcontext() if told is None else _marked(CalledByRule(told, runs.__code__), None)
+
+
+@contextmanager
+def _marked(mark: Any, traceback: Any) -> Iterator[None]:
+    """Equations made inside have the mark and this traceback, or where it is None that of who makes them."""
+    context = source_info_util._source_info_context
+    outer = context.context
+    stack = outer.name_stack + source_info_util.NameStack((mark,))
+    context.context = source_info_util.SourceInfo(traceback, stack)
+    try:
+        yield
     finally:
         context.context = outer
 
@@ -50,7 +112,10 @@ def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
 def traceback_of(source_info: Any) -> Any:
     """The traceback of an equation, with what called its program where JAX has inlined that; None where there is none."""
     own = source_info.traceback
-    marks = [one.traceback for one in source_info.name_stack.stack if isinstance(one, CalledFrom)]
+    marks = [one for one in source_info.name_stack.stack if isinstance(one, CalledFrom)]
     # What runs the backward pass has the place of the call itself.
-    callers = [one for one in reversed(marks) if one is not None and one is not own]
-    return JoinedTraceback((own, *callers)) if own is not None and callers else own
+    callers = [one.traceback for one in reversed(marks) if one.traceback is not None and one.traceback is not own]
+    if own is None or not callers:
+        return own
+    rules = [one.runs for one in marks if isinstance(one, CalledByRule)]
+    return JoinedTraceback((OfRule(own, rules[-1]) if rules else own, *callers))

@@ -17,7 +17,7 @@ from jax._src.interpreters import batching
 
 from jax_debug_widgets._jax import features, versions
 from jax_debug_widgets._jax.frames import levels_of
-from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.replacements import Replacements, Replacing, as_method
 
 Axes = tuple[int, ...]
 """Those of a value that are lanes, of the outermost `vmap` first."""
@@ -51,7 +51,7 @@ class LaneHooks(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.LANES):
             for name in versions.BATCHED:
-                replace.attribute(batching.BatchTrace, name, self._noting, wrap=_as_method)
+                replace.attribute(batching.BatchTrace, name, self._noting, wrap=as_method)
 
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
         results = theirs(trace, *args, **options)
@@ -101,13 +101,6 @@ class _Traced:
 
     def __hash__(self) -> int:
         return id(self.traceback)
-
-
-def _as_method(ours: Callable[..., Any], theirs: Any) -> Any:
-    def method(trace: Any, *args: Any, **options: Any) -> Any:
-        return ours(theirs, trace, *args, **options)
-
-    return method
 
 
 def _place(traceback: Any) -> Any:

@@ -92,3 +92,12 @@ class CachedFunction:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._theirs, name)
+
+
+def as_method(ours: Callable[..., Any], theirs: Any) -> Any:
+    """How a method is wrapped: called with its object after JAX's own."""
+
+    def method(trace: Any, *args: Any, **options: Any) -> Any:
+        return ours(theirs, trace, *args, **options)
+
+    return method

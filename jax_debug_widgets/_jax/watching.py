@@ -22,7 +22,7 @@ from jax._src import core, debugging
 from jax._src.interpreters import pxla
 from jax.extend.core import ClosedJaxpr
 
-from jax_debug_widgets._jax import features, sampling, sums, versions
+from jax_debug_widgets._jax import copies, features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.frames import levels_of
 from jax_debug_widgets._jax.given import given
@@ -111,7 +111,7 @@ class WatchHooks(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
             replace.attribute(pxla, "_cached_lowering_to_hlo", self._lower)
-            sums.put_in(replace)
+            copies.put_in(replace)
 
     def _lower(self, theirs: Any, program: Any, name: str, *args: Any, **options: Any) -> Any:
         replicas = args[versions.NUM_DEVICES]

@@ -37,15 +37,18 @@ class WatchedValues(Mapping[str, WatchedValue]):
         """Each site by its shortest name that is its own; the forward pass comes first.
 
         Gradients come backwards: what a loop in Python unrolled has that of its last execution first. They have the number
-        of their value.
+        of their value. Where several derivatives are taken for one value they come in the order of these.
         """
         sites = [site for site in self._run.sites if site.watch is not None]
         gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
         values = [site for site in sites if site.watch and site.watch.role == "value"]
-        sites = [
-            *sorted(values, key=lambda site: site.phase != "forward"),
-            *sorted(gradients, key=lambda site: -site.order),
-        ]
+        taken_for = Counter(site.watch and site.watch.value for site in gradients)
+
+        def in_order(gradient: CallSite) -> int:
+            value = gradient.watch and gradient.watch.value
+            return gradient.order if value is not None and taken_for[value] > 1 else -gradient.order
+
+        sites = [*sorted(values, key=lambda site: site.phase != "forward"), *sorted(gradients, key=in_order)]
         labels = Counter(site.label for site in sites)
         places = Counter(f"{site.label}@{site.where}" for site in sites)
         found: dict[str, CallSite] = {}

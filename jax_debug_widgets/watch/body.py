@@ -165,8 +165,13 @@ class Body:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
         if not self.uses.transposed[number]:
             return False
-        derived = self.uses.derived[number]
-        asked_from_here = sum(level.derivatives for level in self.levels[number][depth:])
+        derived, levels = list(self.uses.derived[number]), self.levels[number]
+        for at, level in enumerate(levels[:depth]):
+            if level.runs_rule == "backward":  # That it is run backward is no matter of what the rule computes.
+                asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])
+                own = [one for one in range(len(derived) - asked_in_rule) if derived[one]][-1:]
+                derived = [one for place, one in enumerate(derived) if place not in own]
+        asked_from_here = sum(level.derivatives for level in levels[depth:])
         return any(derived[: max(len(derived) - asked_from_here, 0)])
 
     def is_pushed(self, number: int) -> bool:
@@ -196,7 +201,19 @@ class Body:
                 is_result = variable in self.uses.results and not self._is_kept(number, position, inside, depth)
                 if is_result or self.is_taken(variable, inside, depth):
                     found.append((variable, number, position))
-        return found
+        return found or self._escaping_from_rule(members, depth)
+
+    def _escaping_from_rule(self, members: list[int], depth: int) -> list[Made]:
+        """Of a statement in a derivative rule what others use, though it be the backward pass alone: that is what it is for."""
+        if not any(level.runs_rule for number in members for level in self.levels[number][:depth]):
+            return []
+        inside, results = set(members), {one for one in self.jaxpr.outvars if not isinstance(one, jax_core.Literal)}
+        return [
+            (variable, number, position)
+            for number in members
+            for position, variable in enumerate(self.equations[number].outvars)
+            if variable in results or not inside.issuperset(self.uses.consumers.get(variable, ()))
+        ]
 
     def _only_guards(self, number: int) -> bool:
         """Whether an equation gives what it was given: a `cond` under `vmap` has each branch take `select(x, x)`.

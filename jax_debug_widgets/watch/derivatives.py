@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, PUSHING
+from jax_debug_widgets._jax.frames import GRADIENT, GRADIENT_AND_AUX, PUSHING
 from jax_debug_widgets.watch.body import Body, Call, Made
 from jax_debug_widgets.watch.loads import is_taken_apart, loads_of_targets
 from jax_debug_widgets.watch.source import Statement, Target, is_library
@@ -61,7 +61,7 @@ def parts_of_derivative(
     if by == "vjp":  # The second is a function, which returns the gradient.
         values = [[one] for one in forward] if count > len(forward) > 1 else [forward]
         return [values[0], [], *values[1:]]
-    if by == PUSHING or count != len(("value", "gradient")) or not backward:
+    if by in (PUSHING, GRADIENT) or count != len(("value", "gradient")) or not backward:
         return []
     if by == GRADIENT_AND_AUX:
         return [backward, forward]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX
 from jax_debug_widgets.watch.body import Body, Call, Made, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.mapped import Leaves
@@ -17,31 +19,89 @@ _KEY = re.compile(r"\['(\w+)'\]")
 _DERIVATIVES = frozenset({"grad", "value_and_grad", "filter_grad", "filter_value_and_grad"})
 """What JAX, equinox and flax.nnx call what gives gradients."""
 
+_PULLING_BACK = frozenset({"vjp", "filter_vjp"})
+"""And what gives a function that does."""
 
-def taken_for(body: Body, call: Call, statement: Statement, members: Sequence[int]) -> str | None:
-    """The argument that a statement asks for the gradient of, `params`; None where the source does not tell which it is."""
+
+def asked_for(body: Body, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, str]]:
+    """What a statement assigns of gradients, as it is written, each with what it is for: `grads` and `params`."""
     node = statement.value
-    if not isinstance(node, ast.Call) or not members or not differentiating(body, members[0], call.depth):
-        return None
-    position = _argument_number(node.func, statement.function, body.source(call.file))
-    if position is None or position >= len(node.args):
-        return None
-    is_counted = not any(isinstance(one, ast.Starred) for one in node.args[: position + 1])
-    return ast.unparse(node.args[position]) if is_counted else None
+    if not members:
+        return []
+    by = differentiating(body, members[0], call.depth) if isinstance(node, ast.Call) else ""
+    if isinstance(node, ast.Call) and by:
+        number = _argument_number(node.func, statement.function, body.source(call.file))
+        if isinstance(number, tuple):
+            return _of_several(by, statement, [_argument(node, one) for one in number])
+        argument = _argument(node, number)
+        return [(root, argument) for target in statement.targets for root in texts_of(target) if argument]
+    return pulled_back(statement, body.source(call.file))
+
+
+def _of_several(by: str, statement: Statement, arguments: Sequence[str | None]) -> list[tuple[str, str]]:
+    """The same of `grads, slopes = jax.grad(f, argnums=(0, 1))(params, x)`."""
+    found: list[tuple[str, str]] = []
+    for target in statement.targets:
+        place = {"value_and_grad_f": 1, GRADIENT_AND_AUX: 0}.get(by)
+        if place is None or target.parts[place:]:
+            whole = target if place is None else target.parts[place]
+            roots = [part.text for part in whole.parts] or [f"{whole.text}[{n}]" for n in range(len(arguments))]
+        else:
+            roots = [f"{target.text}[{place}][{n}]" for n in range(len(arguments))]
+        found += [(root, argument) for root, argument in zip(roots, arguments, strict=False) if argument]
+    return found
+
+
+def pulled_back(statement: Statement, source: SourceFile) -> list[tuple[str, str]]:
+    """The same of `grads, slopes = pull_back(1.0)`, where there is `loss, pull_back = jax.vjp(f, params, x)`."""
+    node = statement.value
+    taken = source.expressions.get(statement.whole) if statement.whole else node
+    asked = _pulled_from(node, statement.function, source) if isinstance(node, ast.Call) else None
+    if asked is None:
+        return []
+    pairs: list[tuple[str, str | None]] = []
+    for target in statement.targets:
+        if isinstance(taken, ast.Subscript) and isinstance(taken.slice, ast.Constant):
+            number = taken.slice.value
+            pairs.append((target.text, _argument(asked, number + 1) if isinstance(number, int) else None))
+        elif target.parts:
+            pairs += [(part.text, _argument(asked, place)) for place, part in enumerate(target.parts, 1)]
+        else:
+            pairs += [(f"{target.text}[{place - 1}]", _argument(asked, place)) for place in range(1, len(asked.args))]
+    return [(root, argument) for root, argument in pairs if argument is not None]
+
+
+def _pulled_from(node: ast.Call, function: Function | None, source: SourceFile) -> ast.Call | None:
+    """The call of `jax.vjp` that has given the function which is called here; None where it is another function."""
+    made = [
+        one.value
+        for one in source.statements
+        if one.function is function and isinstance(node.func, ast.Name)
+        for target in one.targets
+        if [part.text for part in target.parts[1:2]] == [node.func.id]
+    ]
+    asked = made[0] if len(made) == 1 else None
+    return asked if isinstance(asked, ast.Call) and _last_name(asked.func) in _PULLING_BACK else None
 
 
 def with_gradients(
-    body: Body, statement: Statement, values: Sequence[tuple[str, Made]], leaves: Leaves
+    body: Body, asked: tuple[str, str], values: Sequence[tuple[str, Made]], leaves: Leaves
 ) -> Iterator[tuple[object, Made]]:
-    """Of the leaves of that argument the variables, each with its gradient."""
+    """Of the leaves of an argument the variables, each with its gradient."""
+    root, _ = asked
     variables = {_as_field(path): variable for path, variable in leaves}
-    for root in (text for target in statement.targets for text in texts_of(target)):
-        for name, made in values:
-            variable = variables.get(_as_field(name.removeprefix(root))) if is_part(name, root) else None
-            # What is differentiated itself has another gradient: that of what comes after.
-            is_outermost = body.uses.derived[made[1]][:1] == (True,)
-            if variable is not None and is_outermost and type_of(variable) == type_of(made[0]):
-                yield variable, made
+    for name, made in values:
+        variable = variables.get(_as_field(name.removeprefix(root))) if is_part(name, root) else None
+        # What is differentiated itself has another gradient: that of what comes after.
+        is_outermost = body.uses.derived[made[1]][:1] != (False,)
+        if variable is not None and is_outermost and _has_type_of(made[0], variable):
+            yield variable, made
+
+
+def _has_type_of(gradient: Any, variable: Any) -> bool:
+    """Whether they are of one type, but for the lanes of a `vmap` that the gradient alone may have."""
+    (shape, dtype), (own, kind) = type_of(gradient), type_of(variable)
+    return dtype == kind and shape[len(shape) - len(own) :] == own
 
 
 def _as_field(path: str) -> str:
@@ -49,8 +109,18 @@ def _as_field(path: str) -> str:
     return _KEY.sub(r".\1", path)
 
 
-def _argument_number(asked: ast.expr, function: Function | None, source: SourceFile) -> int | None:
-    """Which argument of `asked`, an expression, a variable or a decorated function, the gradient is taken for."""
+def _argument(node: ast.Call, position: int | None) -> str | None:
+    if position is None or not 0 <= position < len(node.args):
+        return None
+    is_counted = not any(isinstance(one, ast.Starred) for one in node.args[: position + 1])
+    return ast.unparse(node.args[position]) if is_counted else None
+
+
+_Numbers = int | tuple[int, ...] | None
+
+
+def _argument_number(asked: ast.expr, function: Function | None, source: SourceFile) -> _Numbers:
+    """Which argument, or several, of `asked` the gradient is taken for: an expression, a variable, a decorated function."""
     if not isinstance(asked, ast.Name):
         return _number_in(asked)
     around = [one for one in (function, None) if asked.id in _assigned_in(source, one)]
@@ -70,7 +140,7 @@ def _assigned_in(source: SourceFile, function: Function | None) -> dict[str, lis
     return found
 
 
-def _number_in(node: ast.expr) -> int | None:
+def _number_in(node: ast.expr) -> _Numbers:
     """0 of `jax.grad` and `jax.grad(f)`, 1 of `jax.grad(f, argnums=1)` and `partial(jax.grad, argnums=1)`."""
     if not isinstance(node, ast.Call):
         return 0 if _last_name(node) in _DERIVATIVES else None
@@ -82,7 +152,12 @@ def _number_in(node: ast.expr) -> int | None:
         given = node.args[1]
     if given is None:
         return 0
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else None
+    try:
+        number = ast.literal_eval(given)
+    except ValueError:
+        return None
+    is_several = isinstance(number, tuple | list) and all(isinstance(one, int) for one in number)
+    return tuple(number) if is_several else number if isinstance(number, int) else None
 
 
 def _last_name(node: ast.expr) -> str:

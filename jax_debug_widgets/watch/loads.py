@@ -45,6 +45,9 @@ def parts_by_use(
             }
         if len(candidates) == 1:
             found[variable] = candidates.pop()
+    left, free = [one for one in variables if one not in found], set(range(len(loads))).difference(found.values())
+    if len(variables) == len(loads) and len(left) == len(free) == 1:
+        found[left[0]] = free.pop()
     return found
 
 

@@ -125,10 +125,9 @@ def _with_aliases(one: Named, made: Statement) -> Iterator[Named]:
 
 
 def _asked_for(body: Body, value: Named, gradients_of: Mapping[Any, Sequence[Made]]) -> Iterator[Named]:
-    """The gradient of a value that a derivative is taken for; none where several are."""
+    """The gradients of a value that derivatives are taken for."""
     found = () if value.is_alias else gradients_of.get(value.variable, ())
-    if len(found) == 1:
-        ((variable, number, _),) = found
+    for variable, number, _ in found:
         primitive, identity = body.equations[number].primitive.name, _identity(body, value.variable)
         about = {"equation": number, "primitive": primitive, "stack": body.stack_of(number), "identity": identity}
         yield replace(value, variable=variable, role="gradient", **about)

@@ -11,7 +11,7 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import asks_host, is_mapping
+from jax_debug_widgets._jax.frames import GRADIENT, asks_host, is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative, without_changed_state
 from jax_debug_widgets.watch.literals import leaves_of
@@ -135,7 +135,7 @@ def _taken_apart(
     count, inside = len(target.parts), set(members)
     if count == len(escaping) and _is_of_one_expression(body, statement, escaping):
         return [[one] for one in escaping]
-    is_loop = False
+    is_loop, by = False, ""
     if len({number for _, number, _ in escaping}) == 1:
         is_loop = _kind(body.equations[escaping[0][1]]) in LOOPS
         found = _results_of(body, escaping, target)
@@ -156,7 +156,8 @@ def _taken_apart(
         if derived:
             return derived
     used = parts_by_use(body, call, statement, target, [one[0] for one in escaping], inside)
-    if count == len(escaping) and not is_loop and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
+    is_in_order = not is_loop and by != GRADIENT  # Gradients come in that of the backward pass.
+    if count == len(escaping) and is_in_order and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
         return [[one] for one in escaping]
     parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []
     return [_in_order_of_use(body, part, inside) for part in parts]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_library, source_of
@@ -27,7 +28,11 @@ NOT_NEEDED = (
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
 SEVERAL = "several values: each is told where it is computed"
 RETURNED = "told where it is assigned"
-RULE = "in a rule for derivatives: JAX says that it is computed where the function is called"
+RULE = (
+    "in a rule for derivatives: JAX says that it is computed where the function is called"
+    if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM
+    else "in a rule for derivatives, which no program has run that was compiled here"
+)
 
 
 MOST_LEAVES = 100

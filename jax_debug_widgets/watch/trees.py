@@ -16,7 +16,7 @@ from typing import Any
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
-from jax_debug_widgets.watch.differentiated import taken_for, with_gradients
+from jax_debug_widgets.watch.differentiated import asked_for, pulled_back, with_gradients
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -70,10 +70,10 @@ class Trees:
         values = self._named(call, statement, members, values)
         if not mapped:
             self._tell_arguments(call, statement, members, values)
-        tree = taken_for(self._body, call, statement, members)
-        leaves = self._of(call.outer, members[0], tree) if tree else []
-        for variable, made in with_gradients(self._body, statement, values, leaves):
-            self.gradients_of.setdefault(variable, []).append(made)
+        for asked in asked_for(self._body, call, statement, members):
+            leaves = self._of(call.outer, members[0], asked[1])
+            for variable, made in with_gradients(self._body, asked, values, leaves):
+                self.gradients_of.setdefault(variable, []).append(made)
         return values
 
     def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:
@@ -133,6 +133,7 @@ class Trees:
                     by = {made[0]: made for _, made in own}
                     paths = (
                         [(path, by[one]) for one, path in self._handed_on.paths(by).items()]
+                        or self._pulled_back(call, statement, name, members, [*by.values()])
                         or self._paths(call, statement.value, part, members, [*by.values()])
                         or self._handed_on.as_before(self._body, call, name, members, by.values())
                     )
@@ -147,6 +148,16 @@ class Trees:
                     self._handed_on.note(call, name, members, told)
                 self._keep(call.outer, name, [(path, made[0]) for path, made in told])
         return values
+
+    def _pulled_back(
+        self, call: Call, statement: Statement, name: str, members: list[int], made: Sequence[Made]
+    ) -> list[tuple[str, Made]]:
+        """What the function gives that comes from `jax.vjp`, with the paths of what that was taken for."""
+        for root, argument in pulled_back(statement, self._body.source(call.file)):
+            leaves = self._of(call.outer, members[0], argument) if root == name else []
+            if [type_of(one) for _, one in leaves] == [type_of(one[0]) for one in sorted(made, key=lambda one: one[1])]:
+                return _mapped(leaves, made)
+        return []
 
     def _keep(self, outer: Outer, name: str, leaves: Leaves) -> None:
         """Note what a name stands for now, also as a part: `t[0]` of `t`."""

@@ -131,16 +131,118 @@ def test_each_step_of_a_loop_has_its_own(is_scanned, watched, agrees):
         params = jax.tree.map(lambda p, g: p - g, params, gradients)
 
 
-def test_of_what_two_derivatives_are_taken_for_neither_is_told(watched):
+def test_of_what_two_derivatives_are_taken_for_each_is_told(watched, agrees):
     @jax.jit
     def step(params, x):
         first = jax.grad(loss_fn)(params, x)
-        second = jax.grad(lambda params, x: 2 * loss_fn(params, x))(params, x)
-        return first, second
+        second = jax.grad(lambda params: loss_fn(params, x * 2) ** 2)(params)
+        return jax.tree.map(lambda p, f, s: p - f - s, params, first, second)
 
     run = watched(step, PARAMS, X)
-    assert not [name for name in run.values if name.startswith("grad/params")]
-    assert "first['w']" in run.values
+    own = jax.grad(loss_fn)(PARAMS, X), jax.grad(lambda params: loss_fn(params, X * 2) ** 2)(PARAMS)
+    for leaf in PARAMS:
+        label = next(name for name in run.values if name.startswith(f"grad/params['{leaf}']@"))
+        for number, wanted in enumerate(own, 1):
+            agrees(run[f"{label.partition('#')[0]}#{number}"], wanted[leaf])
+        agrees(run[f"params['{leaf}']"].gradient, own[0][leaf])
+
+
+def both(params, x):
+    grads, slope = jax.grad(loss_fn, argnums=(0, 1))(params, x)
+    return grads, slope
+
+
+def both_with_value(params, x):
+    loss, (grads, slope) = jax.value_and_grad(loss_fn, (0, 1))(params, x)
+    return grads, slope, loss
+
+
+def both_with_aux(params, x):
+    (grads, slope), aux = jax.grad(lambda params, x: (loss_fn(params, x), x * 2), argnums=(0, 1), has_aux=True)(
+        params, x
+    )
+    return grads, slope, aux
+
+
+def pulled_back(params, x):
+    loss, pull_back = jax.vjp(loss_fn, params, x)
+    grads, slope = pull_back(1.0)
+    return grads, slope, loss
+
+
+def pulled_back_alone(params, x):
+    loss, pull_back = jax.vjp(lambda params: loss_fn(params, x), params)
+    (grads,) = pull_back(jnp.ones_like(loss))
+    _, pull_back_x = jax.vjp(lambda x: loss_fn(params, x), x)
+    slope = pull_back_x(1.0)[0]
+    return grads, slope, loss
+
+
+def pulled_back_by_equinox(params, x):
+    loss, pull_back = eqx.filter_vjp(loss_fn, params, x)
+    grads, slope = pull_back(jnp.ones_like(loss))
+    return grads, slope, loss
+
+
+SEVERAL = [both, both_with_value, both_with_aux, pulled_back, pulled_back_alone, pulled_back_by_equinox]
+
+
+@pytest.mark.behaviour("W4")
+@pytest.mark.parametrize("step", SEVERAL)
+@pytest.mark.parametrize("around", ["jit", "jit of vmap"])
+def test_what_several_gradients_are_taken_for(step, around, watched, agrees):
+    ways = {"jit": jax.jit(step), "jit of vmap": jax.jit(jax.vmap(step, (None, 0)))}
+    run = watched(ways[around], PARAMS, X[None] if around == "jit of vmap" else X)
+    grads, slope = jax.grad(loss_fn, (0, 1))(PARAMS, X)
+    agrees(run["slope"], slope)
+    agrees(run["grad/x"], slope)
+    for name, gradient in grads.items():
+        agrees(run[f"grads['{name}']"], gradient)
+        agrees(run[f"grad/params['{name}']"], gradient)
+
+
+def of_several(state, _):
+    params, x = state
+    grads, slope = jax.grad(loss_fn, argnums=(0, 1))(params, x)
+    return (jax.tree.map(lambda p, g: p - g, params, grads), x - slope), None
+
+
+def of_pulled_back(state, _):
+    params, x = state
+    _, pull_back = jax.vjp(loss_fn, params, x)
+    grads, slope = pull_back(1.0)
+    return (jax.tree.map(lambda p, g: p - g, params, grads), x - slope), None
+
+
+@pytest.mark.parametrize("update", [of_several, of_pulled_back])
+def test_several_gradients_in_each_step_of_a_loop(update, watched, agrees):
+    run = watched(jax.jit(lambda *state: lax.scan(update, state, None, 3)), PARAMS, X)
+    params, x = PARAMS, X
+    for step in range(3):
+        grads, slope = jax.grad(loss_fn, (0, 1))(params, x)
+        agrees(run["slope"], slope, step)
+        for name, gradient in grads.items():
+            agrees(run[f"grads['{name}']"], gradient, step)
+        params, x = jax.tree.map(lambda p, g: p - g, params, grads), x - slope
+
+
+def test_gradients_of_one_type_that_come_in_another_order(watched, agrees):
+    def energy(a, b):
+        h = jnp.tanh(b * 2)
+        return (h * a).sum()
+
+    @jax.jit
+    def step(a, b):
+        of_a, of_b = jax.grad(energy, argnums=(0, 1))(a, b)
+        b_first, a_second = jax.grad(energy, argnums=(1, 0))(a, b)
+        return a - of_b * b + of_a, b - b_first * a + a_second
+
+    a, b = jnp.arange(3.0), jnp.linspace(0.1, 0.5, 3)
+    run = watched(step, a, b)
+    for name in ("of_a", "a_second"):
+        agrees(run[name], jnp.tanh(b * 2))
+    for name in ("of_b", "b_first"):
+        agrees(run[name], 2 * a * (1 - jnp.tanh(b * 2) ** 2))
 
 
 def test_a_name_with_several_meanings_tells_nothing(watched):

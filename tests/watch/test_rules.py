@@ -1,0 +1,175 @@
+"""What the rules of `custom_jvp` and `custom_vjp` compute has its names, wherever JAX runs them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jax_debug_widgets._jax import versions
+
+pytestmark = pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="JAX 0.8 has the caller's frames on all that a rule computes"
+)
+
+W = jnp.linspace(-1.0, 1.0, 9).reshape(3, 3)
+X = jnp.linspace(-2.0, 1.0, 6).reshape(2, 3)
+seen = defaultdict(list)
+
+
+def note(**values: object) -> None:
+    """Keep what an un-jitted run assigns."""
+    for name, value in values.items():
+        if not isinstance(value, jax.core.Tracer):
+            seen[name].append(np.asarray(value))
+
+
+zero = {"slope": 0.0}
+"""What is added, so that a derivative can be taken of it."""
+
+
+@jax.custom_vjp
+def clipped(x):
+    return jnp.sin(x) * 2
+
+
+def clipped_forward(x):
+    f = jnp.sin(x)
+    kept = f * 3
+    note(f=f, kept=kept)
+    return f * 2, (x, kept)
+
+
+def clipped_backward(residuals, cotangent):
+    x, kept = residuals
+    slope = jnp.cos(x) + zero["slope"]
+    scaled = cotangent * slope * 2
+    norm = jnp.sqrt((scaled**2).sum())
+    limit = jnp.minimum(1.0, 0.5 / norm)
+    back = scaled * limit + kept * 0.01
+    note(slope=slope, scaled=scaled, norm=norm, limit=limit, back=back)
+    return (back,)
+
+
+clipped.defvjp(clipped_forward, clipped_backward)
+
+
+@jax.custom_jvp
+def softened(x):
+    return jnp.log1p(jnp.exp(x))
+
+
+@softened.defjvp
+def softened_rule(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    small = jnp.exp(-x)
+    sigmoid = 1 / (1 + small)
+    note(small=small, sigmoid=sigmoid)
+    return softened(x), sigmoid * tangent
+
+
+def network(w, x, activation):
+    h = x @ w
+    y = activation(h)
+    z = jnp.tanh(y) * 2
+    return (z**2).sum()
+
+
+def recurrent(w, x, activation):
+    def body(c, _):
+        h = c @ w
+        y = activation(h)
+        return y, None
+
+    return (lax.scan(body, x, None, length=3)[0] ** 2).sum()
+
+
+def branching(w, x, activation):
+    def taken(h):
+        y = activation(h)
+        return y * 2
+
+    return (lax.cond(x.sum() < 5, taken, lambda h: h, x @ w) ** 2).sum()
+
+
+PROGRAMS = {
+    "direct": network,
+    "scan": recurrent,
+    "cond": branching,
+    "jit": jax.jit(network, static_argnums=2),
+    "checkpoint": jax.checkpoint(network, static_argnums=2),
+    "checkpointed scan": jax.checkpoint(recurrent, static_argnums=2),
+    "vmap": lambda w, x, f: jax.vmap(network, (None, 0, None))(w, x[None], f).sum(),
+}
+UNTRACED = {"vmap": "direct", "checkpoint": "direct", "checkpointed scan": "scan"}
+"""Whose un-jitted run tells what is true: of lanes, and what `jax.checkpoint` traces, nothing can be noted."""
+
+RULES = {
+    clipped: ("f", "kept", "slope", "scaled", "norm", "limit", "back"),
+    softened: ("small", "sigmoid"),
+}
+
+
+@pytest.mark.behaviour("W1", "W2")
+@pytest.mark.parametrize("around", PROGRAMS)
+@pytest.mark.parametrize("activation", RULES)
+@pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)"])
+def test_what_a_rule_computes_has_its_names(activation, around, outside, watched, agrees):
+    def loss(w):
+        return PROGRAMS[around](w, X, activation)
+
+    program = jax.jit(jax.value_and_grad(loss)) if outside == "jit(grad)" else jax.value_and_grad(jax.jit(loss))
+    run = watched(program, W)
+    seen.clear()
+    with jax.disable_jit():
+        plain = jax.value_and_grad(lambda w: PROGRAMS[UNTRACED.get(around, around)](w, X, activation))(W)
+    np.testing.assert_allclose(run.result[1], plain[1], rtol=1e-4)
+    for name in RULES[activation]:
+        value, executions = run[name], seen[name]
+        assert executions
+        if value.site.function == "clipped_backward":  # Un-jitted, the last iteration is the first.
+            executions = executions[::-1]
+        assert len(value.steps) == len(executions)
+        for step, array in enumerate(executions):
+            agrees(value, array, step)
+
+
+def test_what_a_rule_computes_has_gradients_where_that_is_differentiated(watched, agrees):
+    def curvature(w):
+        return (jax.grad(lambda w: network(w, X, clipped))(w) ** 2).sum()
+
+    run = watched(jax.jit(jax.grad(curvature)), W)
+    seen.clear()
+    jax.grad(lambda w: network(w, X, clipped))(W)
+    for name in RULES[clipped]:
+        agrees(run[name], seen[name][0])
+
+    def with_zero(added):
+        zero["slope"] = added
+        try:
+            return curvature(W)
+        finally:
+            zero["slope"] = 0.0
+
+    agrees(run["grad/slope"], jax.grad(with_zero)(jnp.zeros(X.shape)))
+
+
+def test_a_rule_that_is_run_several_times_has_a_number_for_each(watched, agrees):
+    def loss(w):
+        x = X
+        for _ in range(2):
+            x = clipped(x @ w)
+        return (x**2).sum()
+
+    run = watched(jax.jit(jax.grad(loss)), W)
+    seen.clear()
+    jax.grad(loss)(W)
+    for name in RULES[clipped]:
+        numbered = sorted(label for label in run.values if label.startswith(f"{name}@"))
+        assert len(numbered) == len(seen[name]) == 2
+        for label, array in zip(numbered, seen[name], strict=True):
+            agrees(run[label], array)
