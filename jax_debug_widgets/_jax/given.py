@@ -96,9 +96,11 @@ def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, Any, tuple[Any,
     args, kwargs = values.get("args"), values.get("kwargs")
     if not hasattr(wrapper, "__wrapped__") or type(args) is not tuple or type(kwargs) is not dict:
         return None
-    function = inspect.unwrap(wrapper)
-    is_it = isinstance(function, FunctionType) and function.__name__ == name
-    return (function, wrapper, args, kwargs) if is_it else None
+    function: Any = inspect.unwrap(wrapper)
+    called = getattr(function, "__name__", type(function).__name__)
+    if not isinstance(function, FunctionType):  # A module that is called itself: `filter_jit(model)(x)`.
+        args, function = (function, *args), type(function).__call__ if callable(function) else None
+    return (function, wrapper, args, kwargs) if isinstance(function, FunctionType) and called == name else None
 
 
 def _paths(

@@ -63,3 +63,15 @@ def test_all_that_is_watched_has_them_once(watched):
     run = watched(jax.jit(lambda model: model(X)), MODEL)
     assert "model.layers[0].w" in run.values
     assert not [name for name in run.values if name.startswith("self.")]
+
+
+def test_a_model_that_is_jitted_itself(watched, agrees):
+    run = watched(eqx.filter_jit(MODEL), X)
+    agrees(run["x@test_fields.py:32"], X)
+    agrees(run["self.scale"], MODEL.scale)
+    for number, layer in enumerate(MODEL.layers):
+        agrees(run[f"self.layers[{number}].w"], layer.w)
+        agrees(run[f"self.layers[{number}].b"], layer.b)
+    run = watched(eqx.filter_jit(MODEL), X, watch="self.w")
+    for number, layer in enumerate(MODEL.layers, 1):
+        agrees(run[f"self.w@test_fields.py:18#{number}"], layer.w)
