@@ -47,12 +47,14 @@ class Loop:
       reverse: whether it runs from the end.
       unrolled: whether several iterations stand beside each other in its body, so that XLA may run them in any order.
       lanes: whether JAX has made it of the lanes of a `vmap`, around a callback that it calls for one after the other.
+      apart: whether XLA cannot find two of its iterations to be alike, see `apart.keeps_apart`.
     """
 
     length: int | None
     reverse: bool = False
     unrolled: bool = False
     lanes: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class Equation:
       replicas: how many devices run the program.
       in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
       groups: of how many groups of devices one fires each, see `Place.groups`.
+      numbered: whether each firing hands over, last, how many of the lanes that are called one by one come before it.
       in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
         program's text says of how often it fires is not known.
       format: the format string of a print; the callback's name otherwise.
@@ -158,6 +161,7 @@ class Equation:
     replicas: int = 1
     in_parts: bool = False
     groups: int = 0
+    numbered: bool = False
     in_python: bool = False
 
     @property

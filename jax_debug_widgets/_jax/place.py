@@ -13,6 +13,7 @@ from jax._src import core
 from jax._src import mesh as mesh_lib
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.apart import keeps_apart
 from jax_debug_widgets._jax.equation import Loop
 from jax_debug_widgets._jax.frames import Frame, frames_inside, joined
 from jax_debug_widgets._jax.inlining import traceback_of
@@ -33,6 +34,7 @@ class Place:
       callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
       steady: variables that do not change from one iteration of the innermost loop to the next.
       pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
+      apart: variables with parts that XLA cannot find to be alike; none where nobody asks.
       counters: variables that hold the iteration of each of `loops`; fewer where they are not to be had.
       in_python: whether the loops are Python's, around a callback that runs un-jitted.
     """
@@ -46,6 +48,7 @@ class Place:
     callers: tuple[Frame, ...] = ()
     steady: frozenset[Any] = frozenset()
     pinned: bool = False
+    apart: frozenset[Any] = frozenset()
     counters: tuple[Any, ...] = ()
     in_python: bool = False
 
@@ -70,11 +73,14 @@ class Place:
         return math.prod(self.mesh.shape[name] for name in self.axes)
 
     def after(self, equation: core.JaxprEqn) -> Place:
-        """The same place, knowing what `equation` computes: from what is steady, something steady."""
+        """The same place, knowing what `equation` computes: from what is steady, or apart, something that is so."""
+        is_apart = bool(self.apart) and keeps_apart(equation, self.apart)
         changes = equation.effects or equation.primitive.name == "program_id"
-        if not self.loops or changes or not all(map(self.is_steady, equation.invars)):
+        is_steady = self.loops and not changes and all(map(self.is_steady, equation.invars))
+        if not (is_apart or is_steady):
             return self
-        return replace(self, steady=self.steady.union(equation.outvars))
+        steady = self.steady.union(equation.outvars if is_steady else ())
+        return replace(self, steady=steady, apart=self.apart.union(equation.outvars if is_apart else ()))
 
     def inside(self, equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> Place:
         """The place of the program `jaxpr`, which `equation` has as its parameter `key` (`branch_1_fun` of a tuple)."""
@@ -87,8 +93,17 @@ class Place:
         match equation.primitive.name:
             case "scan":
                 steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: versions.scan_counts(params)[0]]))
-                loop = Loop(params["length"], params["reverse"], unrolled=params["unroll"] > 1)
-                return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False)
+                sliced = equation.invars[sum(versions.scan_counts(params)) :]
+                loop = Loop(
+                    params["length"],
+                    params["reverse"],
+                    unrolled=params["unroll"] > 1,
+                    apart=any(one in self.apart for one in sliced if not isinstance(one, core.Literal)),
+                )
+                # What is apart as a whole is so in its parts.
+                pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
+                apart = frozenset(inner for outer, inner in pairs if outer in self.apart)
+                return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
             case "while":
                 consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
                 return replace(
@@ -117,9 +132,10 @@ class Place:
         """What is steady outside is so inside, where the operands are handed on as they are."""
         if len(operands) != len(jaxpr.invars):
             return replace(self, steady=frozenset())
-        pairs = zip(operands, jaxpr.invars, strict=True)
+        pairs = list(zip(operands, jaxpr.invars, strict=True))
         inside = (inner for outer, inner in pairs if self.is_steady(outer))
-        return replace(self, steady=frozenset((*jaxpr.constvars, *inside)))
+        apart = (inner for outer, inner in pairs if not isinstance(outer, core.Literal) and outer in self.apart)
+        return replace(self, steady=frozenset((*jaxpr.constvars, *inside)), apart=frozenset(apart))
 
 
 def device_names(mesh: Any, axes: Sequence[str]) -> Any:

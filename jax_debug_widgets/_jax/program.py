@@ -77,7 +77,18 @@ def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder
     def numbered(equation: Equation) -> Recorder:
         return make_recorder(replace(equation, order=next(numbers), replicas=replicas))
 
-    return program.replace(jaxpr=_rewrite(program.jaxpr, outermost(name), numbered))
+    place = outermost(name)
+    if _calls_unrolled_lanes(program.jaxpr):
+        place = replace(place, apart=frozenset(program.jaxpr.invars))
+    return program.replace(jaxpr=_rewrite(program.jaxpr, place, numbered))
+
+
+def _calls_unrolled_lanes(jaxpr: core.Jaxpr) -> bool:
+    return any(
+        equation.params.get("vmap_method") == "sequential_unrolled"
+        or any(map(_calls_unrolled_lanes, core.jaxprs_in_params(equation.params)))
+        for equation in jaxpr.eqns
+    )
 
 
 def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
@@ -159,12 +170,15 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     by_step = [one for one, loop in zip(place.counters, described.loops, strict=False) if not loop.lanes]
     counters = by_step if described.counted or every is not None else ()
     coordinates = coordinate_equations(place, equation)
+    numbering, number = _number_of_lane(described, place) if described.numbered else ([], None)
     operands = [
         *equation.invars,
         *([guard.operand] if guard else ()),
         *counters,
         *(one.outvars[0] for one in coordinates),
+        *([number] if described.numbered else ()),
     ]
+    coordinates += numbering
     if inner is debug_stop_p:
         return [*coordinates, with_recorder(original, operands, record)]
     if inner in DESCRIBE_CALLBACK:
@@ -181,17 +195,20 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     path = str(place.stack + equation.source_info.name_stack)
     steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
+    loops = by_lane(dict(params), place.loops)
+    by_itself = [loop for loop in loops if loop.lanes and loop.unrolled]
     return replace(
         {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
             dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes
         ),
         callers=callers_of(traceback_of(equation.source_info), place.callers),
-        loops=by_lane(dict(params), place.loops),
+        loops=loops,
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,
         steady=steady,
         # A counter among the operands of what XLA may hoist would keep it from doing so, and merging pure callbacks.
         countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
+        numbered=bool(by_itself) and all(loop.apart for loop in by_itself) and len(place.counters) == len(loops),
         in_python=place.in_python,
         guard=guard,
         hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
@@ -200,6 +217,20 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         groups=place.groups,
         in_parts=_is_in_parts(dict(params), place),
     )
+
+
+def _number_of_lane(described: Equation, place: Place) -> tuple[list[core.JaxprEqn], Any]:
+    """The equations that compute how many of the lanes around an equation come before, and the variable that has it."""
+    lanes = [(one, loop.length) for one, loop in zip(place.counters, described.loops, strict=True) if loop.lanes]
+
+    def number(*counters: Any) -> Any:
+        before = counters[0]
+        for counter, (_, length) in zip(counters[1:], lanes[1:], strict=True):
+            before = before * np.int32(length or 0) + counter
+        return before
+
+    counters = [counter for counter, _ in lanes]
+    return computed(number, counters) if len(counters) > 1 else ([], *counters)
 
 
 def _is_in_parts(params: Mapping[str, Any], place: Place) -> bool:

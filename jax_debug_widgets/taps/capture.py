@@ -259,6 +259,7 @@ class Capture:
             counted,
             on_device,
             every,
+            equation.numbered,
             repr(nesting_of(equation)),
         )
         if key not in self._taps:
@@ -284,6 +285,7 @@ def make_tap(site: CallSite, equation: Equation, nesting: Nesting) -> Tap:
         render=Renderer(equation),
         guard=equation.guard.mapped if equation.guard else None,
         guards=equation.guard.causes if equation.guard else (),
+        is_numbered=equation.numbered,
     )
 
 

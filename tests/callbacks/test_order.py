@@ -134,3 +134,65 @@ def test_what_the_condition_of_a_vmapped_while_calls_tells_no_wrong_step(method)
     values = [(event.step, np.max(event.args[0])) for event in run.events]
     assert {step for step, _ in values if step} == {(number,) for number in range(4)}
     assert all(step in ((int(value),), ()) for step, value in values)
+
+
+def sine(lane):
+    return jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), jnp.float32), lane, vmap_method="sequential_unrolled")
+
+
+X = jnp.arange(6.0).reshape(2, 3)
+APART = {
+    "one": (jax.vmap(sine), X[0]),
+    "two": (jax.vmap(jax.vmap(sine)), X),
+    "other axis": (jax.vmap(jax.vmap(sine), in_axes=1), X),
+    "computed": (lambda x: jax.vmap(sine)(jnp.sin(x) + 1), X[0]),
+    "called": (jax.jit(jax.vmap(sine)), X[0]),
+    "scan": (lambda x: lax.scan(lambda c, row: (c, jax.vmap(sine)(row)), 0.0, x)[1], X),
+}
+
+
+@pytest.mark.behaviour("P5")
+@pytest.mark.parametrize("name", APART)
+def test_lanes_whose_calls_stand_beside_each_other_are_told(name):
+    function, x = APART[name]
+    taken = {"computed": np.sin(x) + 1}.get(name, x)
+    with jdw.capture() as run:
+        result = jax.jit(function)(x)
+    np.testing.assert_allclose(result.ravel().sum(), np.sin(taken).sum(), rtol=1e-5)
+    lanes = [(float(event.args[0]), event.lane) for event in run.events]
+    if name == "scan":
+        assert sorted(lanes) == [(float(x[i, j]), (j,)) for i in range(2) for j in range(3)]
+    else:
+        order = np.moveaxis(taken, 0, 1) if name == "other axis" else np.asarray(taken)
+        assert sorted(lanes, key=lambda one: one[1]) == [
+            (pytest.approx(float(order[lane])), lane) for lane in np.ndindex(order.shape)
+        ]
+
+
+ALIKE = {
+    "broadcast": lambda x: jnp.broadcast_to(x, (3,)),
+    "constant": lambda _: jnp.ones(3),
+    "of both": lambda x: jnp.broadcast_to(x, (3,)) + jnp.zeros(3),
+    "doubled": lambda x: jnp.broadcast_to(x, (3,)) * 2,
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_lanes_that_xla_may_merge_are_called_as_often_as_without_us_and_are_not_told(name):
+    calls = []
+
+    def host(x):
+        calls.append(float(x))
+        return x
+
+    def call(x):
+        return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), x, vmap_method="sequential_unrolled")
+
+    function = jax.jit(lambda x: jax.vmap(call)(ALIKE[name](x)))
+    jax.block_until_ready(function(jnp.float32(2.0)))
+    plain, calls[:] = calls[:], []
+    with jdw.capture() as run:
+        jax.block_until_ready(function(jnp.float32(2.0)))
+    assert calls == plain
+    assert len(plain) == 1
+    assert [event.lane for event in run.events] == [()]
