@@ -137,6 +137,15 @@ describe("the values of a line", () => {
     ]);
   });
 
+  it("have the first of several gradients that are taken for them, and the others stand alone", () => {
+    const gradient = { ...DOT, role: "gradient" as const, value: 1 };
+    const run = watching({ ...DOT, order: 1 }, { ...gradient, order: 5 }, { ...gradient, order: 8 });
+    expect(values(run).map(({ site, gradient }) => [site.order, gradient?.order])).toEqual([
+      [1, 5],
+      [8, 8],
+    ]);
+  });
+
   it("leave the gradient to a program that is differentiated, and show one that stands alone", () => {
     const plain = { ...DOT, site: { transforms: ["jit"] } };
     const run = watching(plain, { ...DOT, order: 3 }, { ...DOT, role: "gradient", order: 4 });
