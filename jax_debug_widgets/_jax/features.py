@@ -61,7 +61,8 @@ _NEEDED = {
         "jax._src.source_info_util._source_info_context",
         "jax._src.source_info_util.NameStack",
     ),
-    "naming what the rules of custom_jvp and custom_vjp compute": (
+    "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute": (
+        "jax._src.custom_batching.custom_vmap_p",
         "jax._src.interpreters.ad.JVPTrace.process_custom_jvp_call",
         "jax._src.interpreters.ad.JVPTrace.process_custom_vjp_call",
         "jax._src.interpreters.ad.LinearizeTrace.process_custom_jvp_call",
@@ -215,7 +216,7 @@ CALLBACKS = "capturing callbacks with results"
 PHANTOMS = "marking phantoms"
 HOISTING = "saying what JAX moves out of a loop it differentiates"
 INLINING = "saying who called what jax.checkpoint runs"
-RULES = "naming what the rules of custom_jvp and custom_vjp compute"
+RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
 KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"

@@ -1,12 +1,12 @@
-"""Remember who called what JAX inlines: checkpointed functions, and the rules of `custom_jvp` and `custom_vjp`.
+"""Remember who called what JAX inlines: checkpointed functions, and the rules of `custom_jvp` and its like.
 
 What JAX traces on its own (a jitted function, a loop's body, what `jax.checkpoint` runs) has tracebacks that begin in it;
 who called it is said by the equation that runs it. Differentiating `jax.checkpoint`, JAX evaluates the forward pass
 equation by equation, and no equation is left that says so. A mark in the name stack says it, which shows in no text.
 
-A derivative rule is Python that JAX runs when it differentiates: in the backward pass, or when the function was traced long
-since. Of what the rule computes JAX says that it comes from where the function was called, and nothing of the rule's own
-lines. Here it has these, and a mark has the call.
+The rule of a function for `jvp`, `vjp` or `vmap` is Python that JAX runs when it differentiates or batches: in the backward
+pass, or when the function was traced long since. Of what the rule computes JAX says that it comes from where the function
+was called, and nothing of the rule's own lines. Here it has these, and a mark has the call.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class CalledFrom:
 
 @dataclass(frozen=True)
 class CalledByRule(CalledFrom):
-    """The same for a derivative rule, and what runs that: `run_forward_rule` or `run_backward_rule`."""
+    """The same for a rule, and what runs that: `run_forward_rule` or `run_backward_rule`."""
 
     runs: CodeType
 
 
 Rule = Literal["forward", "backward"]
-"""What runs a derivative rule: the forward pass, or the backward one."""
+"""What runs a rule: the forward pass, or the backward one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class JoinedTraceback:
 
 @dataclass(frozen=True)
 class OfRule:
-    """Of a traceback what is inside a derivative rule: above it on Python's stack is who differentiates."""
+    """Of a traceback what is inside a rule: above it on Python's stack is who differentiates, or batches."""
 
     traceback: Any
     runs: CodeType
@@ -74,10 +74,10 @@ def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
         return theirs(*args, **params)
 
 
-def run_forward_rule(rule: Callable[..., Any], *args: Any) -> Any:
-    """Run what computes values and tangents, or values and what is kept, as JAX does."""
+def run_forward_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
+    """Run what computes values, with tangents or what is kept or of all lanes, as JAX does."""
     with _from_here(run_forward_rule):
-        return rule(*args)
+        return rule(*args, **params)
 
 
 def run_backward_rule(rule: Callable[..., Any], *args: Any) -> Any:
@@ -87,7 +87,7 @@ def run_backward_rule(rule: Callable[..., Any], *args: Any) -> Any:
 
 
 RULES: dict[CodeType, Rule] = {run_forward_rule.__code__: "forward", run_backward_rule.__code__: "backward"}
-"""What runs derivative rules, as it is found in tracebacks."""
+"""What runs rules, as it is found in tracebacks."""
 
 
 def _from_here(runs: Any) -> AbstractContextManager[None]:

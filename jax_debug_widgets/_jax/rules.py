@@ -1,10 +1,11 @@
-"""The derivative rules of `custom_jvp` and `custom_vjp` are run in a way that keeps their lines, see `inlining`."""
+"""The rules of `custom_jvp`, `custom_vjp` and `custom_vmap` are run in a way that keeps their lines, see `inlining`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from jax._src import custom_batching
 from jax._src.interpreters import ad
 
 from jax_debug_widgets._jax.context import is_capturing
@@ -17,6 +18,11 @@ def put_in(replace: Replacements) -> None:
     for trace in (ad.JVPTrace, ad.LinearizeTrace):
         replace.attribute(trace, "process_custom_jvp_call", _differentiate_jvp, wrap=as_method)
         replace.attribute(trace, "process_custom_vjp_call", _differentiate_vjp, wrap=as_method)
+    replace.batcher(custom_batching.custom_vmap_p, _batch)
+
+
+def _batch(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
+    return run_forward_rule(theirs, *args, **params) if is_capturing() else theirs(*args, **params)
 
 
 def _differentiate_jvp(
