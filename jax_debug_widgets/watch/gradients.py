@@ -125,12 +125,23 @@ def _entering(body: Body, part: list[int], *, several: bool = False) -> dict[Any
         if body.equations[number].primitive.name == "add_any":
             continue  # It sums this cotangent with that of another use of the same value, further up.
         for atom in body.equations[number].invars:
-            if body.uses.is_cotangent(atom) and atom not in made and is_array(atom):
+            if is_array(atom) and atom not in made and _is_cotangent_of(body, atom, number):
                 (spread if _is_only_added(body, number) else entering).setdefault(atom, number)
     if len(entering) > 1:
         back = _given_back(body, made, part)
         entering = {atom: number for atom, number in entering.items() if atom not in back}
     return {**entering, **spread} if several else entering or spread
+
+
+def _is_cotangent_of(body: Body, atom: Any, number: int) -> bool:
+    """Whether an operand is a cotangent of the derivative that has transposed an equation.
+
+    What a derivative inside of that gives, `g` of `g = jax.grad(f)(x)`, is a value of the function that is differentiated.
+    """
+    if not body.uses.is_cotangent(atom) or atom not in body.makers:
+        return body.uses.is_cotangent(atom)
+    made, taken = body.uses.derived[body.makers[atom][1]], body.uses.derived[number]
+    return all(one or not other for one, other in zip(made, taken, strict=False))
 
 
 def _given_back(body: Body, made: set[Any], part: list[int]) -> set[Any]:

@@ -33,6 +33,42 @@ HEADER = [
     "    return jnp.cos(s), (s * jnp.cos(a), b + 1.0)",
     "",
     "",
+    "@jax.custom_vjp",
+    "def clipped(a, b):",
+    "    return jnp.sin(a) * b",
+    "",
+    "",
+    "def clipped_forward(a, b):",
+    "    f = jnp.sin(a)",
+    "    return f * b, (a, b, f)",
+    "",
+    "",
+    "def clipped_backward(kept, ct):",
+    "    a, b, f = kept",
+    "    i = ct * jnp.cos(a) * b",
+    "    j = jnp.clip(i, -0.5, 0.5)",
+    "    return j, ct * f",
+    "",
+    "",
+    "clipped.defvjp(clipped_forward, clipped_backward)",
+    "",
+    "",
+    "@jax.custom_jvp",
+    "def ruled(a, b):",
+    "    return jnp.tanh(a) + b",
+    "",
+    "",
+    "@ruled.defjvp",
+    "def ruled_rule(primals, tangents):",
+    "    (a, b), (da, db) = primals, tangents",
+    "    l = jnp.tanh(a)",
+    "    return l + b, (1 - l**2) * da + db",
+    "",
+    "",
+    "def product(a, b):",
+    "    return (jnp.sin(a) * b).sum()",
+    "",
+    "",
 ]
 NOTED = {"    g = jnp.tanh(a)": "g", "    o = g * b": "o", "    u = a * 0.7 + b": "u", "    v = jnp.sin(u)": "v",
          "    s = a - b * 0.4": "s"}  # fmt: skip
@@ -69,6 +105,9 @@ HIGHER = [
     "jax.checkpoint(gated)({a}, {b})",
     "vmap(gated)({a}, {b})",
     "cond(p['w'].sum() > 0, gated, lambda a, b: a - b, {a}, {b})",
+    "clipped({a}, {b})",
+    "ruled({a}, {b})",
+    "jax.grad(product)({a}, {b})",
 ]
 
 PAIRS = [
@@ -80,6 +119,9 @@ PAIRS = [
     "jax.jit(paired)({a}, {b})",
     "vmap(paired)({a}, {b})",
     "cond(p['v'].sum() > 0, paired, lambda a, b: (b, a * 2), {a}, {b})",
+    "jax.grad(product, argnums=(0, 1))({a}, {b})",
+    "jax.grad(product, argnums=(1, 0))({a}, {b})",
+    "jax.value_and_grad(product, argnums=(0, 1))({a}, {b})[1]",
 ]
 
 
@@ -105,7 +147,7 @@ class Source:
     def statements(self, known, least, most, depth):
         """Some statements; gives the names that are known after them."""
         kinds = [self.plainly] * 4 + [self.augmented, self.annotated, self.walrus, self.pair, self.nested, self.rest]
-        kinds += [self.higher, self.dictionary, self.object]
+        kinds += [self.higher, self.dictionary, self.object, self.pulled_back]
         if depth:
             kinds += [self.loop, self.scan, self.scan, self.fori]
         known = list(known)
@@ -149,6 +191,12 @@ class Source:
     def rest(self, known, target, *_):
         self.line(f"{target}, *m = {self.expression(PAIRS, known)}", [target, "m"])
         return ["m[0]", target]
+
+    def pulled_back(self, known, target, other, _):
+        function = self.one_of(["clipped", "ruled", "lambda a, b: a * b + jnp.cos(a)"])
+        self.line(f"o, pull_back = jax.vjp({self.expression([f'{function}, {{a}}, {{b}}'], known)})", ["o"])
+        self.line(f"{target}, {other} = pull_back({self.one_of(known)})", [target, other])
+        return ["o", other, target]
 
     def dictionary(self, known, *_):
         self.line(f"d = {{'l': {self.expression(PLAIN, known)}, 'r': {self.expression(PLAIN, known)}}}", ["d"])
