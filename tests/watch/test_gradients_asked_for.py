@@ -184,7 +184,11 @@ def pulled_back_by_equinox(params, x):
     return grads, slope, loss
 
 
-SEVERAL = [both, both_with_value, both_with_aux, pulled_back, pulled_back_alone, pulled_back_by_equinox]
+since_9 = pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="what `jax.vjp` gives is not told on jax 0.8 (docs/limits.md)"
+)
+PULLED_BACK = [pytest.param(one, marks=since_9) for one in (pulled_back, pulled_back_alone, pulled_back_by_equinox)]
+SEVERAL = [both, both_with_value, both_with_aux, *PULLED_BACK]
 
 
 @pytest.mark.behaviour("W4")
@@ -214,7 +218,7 @@ def of_pulled_back(state, _):
     return (jax.tree.map(lambda p, g: p - g, params, grads), x - slope), None
 
 
-@pytest.mark.parametrize("update", [of_several, of_pulled_back])
+@pytest.mark.parametrize("update", [of_several, pytest.param(of_pulled_back, marks=since_9)])
 def test_several_gradients_in_each_step_of_a_loop(update, watched, agrees):
     run = watched(jax.jit(lambda *state: lax.scan(update, state, None, 3)), PARAMS, X)
     params, x = PARAMS, X
