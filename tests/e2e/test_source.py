@@ -7,6 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from tests.e2e.hold import Hold
@@ -98,6 +99,34 @@ LANES = """%%jaxdebug --watch logs
 _ = jax.jit(jax.vmap(lambda x: shrink(x)))(jnp.linspace(1.1, 2.1, 24).reshape(3, 8))
 """
 
+RULES = """%%jaxdebug --watch-all
+@jax.custom_vjp
+def clipped(x):
+    return x * 2
+
+def clipped_forward(x):
+    doubled = x * 2
+    return doubled, x
+
+def clipped_backward(x, cotangent):
+    norm = jnp.sqrt((cotangent**2).sum())
+    scale = jnp.minimum(1.0, 0.5 / norm)
+    back = cotangent * scale * 2
+    return (back,)
+
+clipped.defvjp(clipped_forward, clipped_backward)
+
+@jax.jit
+def update(w, x):
+    def body(w, _):
+        loss, pull_back = jax.vjp(lambda w: ((clipped(x @ w) - 1) ** 2).mean(), w)
+        (grads,) = pull_back(1.0)
+        return w - 0.1 * grads, loss
+    return lax.scan(body, w, None, length=20)
+
+_ = update(jnp.eye(4), jnp.linspace(-1, 1, 12).reshape(3, 4))
+"""
+
 VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
 
 
@@ -110,7 +139,7 @@ def hold(tmp_path_factory):
 def opened(lab, browser, hold):
     """The cells above, of which the first has run: to import all that takes longer than any of the others."""
     page = browser.new_page(lab, "source")
-    cells = SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES
+    cells = SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES, RULES
     opened = page.open_notebook(lab.write_notebook("source.ipynb", *cells))
     opened.run_cell(0, timeout_s=120)
     yield opened
@@ -328,3 +357,26 @@ def test_the_lanes_of_a_value_are_asked_for_and_shown(notebook, lab_page):
         assert float(shown) == pytest.approx(math.log(start), rel=1e-2, abs=1e-3)
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-lanes")
+
+
+@pytest.mark.behaviour("W4")
+def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_page):
+    notebook.run_cell(7, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    value(panel, "scale").wait_for()
+    steps = panel.root.get_by_test_id("step")
+    steps.fill("0")
+    weights, x = np.eye(4), np.linspace(-1, 1, 12).reshape(3, 4)
+    cotangent = 2 * (2 * x @ weights - 1) / x.size
+    norm = np.linalg.norm(cotangent)
+    back = cotangent * min(1.0, 0.5 / norm) * 2
+    # The backward pass comes to its last step first.
+    assert told(panel, "doubled")["mean"] == pytest.approx((2 * x).mean(), abs=1e-5)
+    assert told(panel, "norm")["value"] == pytest.approx(norm, rel=1e-4)
+    assert told(panel, "back")["mean"] == pytest.approx(back.mean(), rel=1e-3)
+    choice = panel.root.get_by_test_id("function-choice")
+    choice.select_option(label=next(one for one in choice.locator("option").all_inner_texts() if "update" in one))
+    assert told(panel, "grads")["l2"] == pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3)
+    assert violations(lab_page.page) == []
+    lab_page.screenshot("source-rules")

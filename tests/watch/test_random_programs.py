@@ -97,7 +97,9 @@ class Truth:
     def _leaf(self, line, name, value):
         lanes, steps = tuple(self._lanes), tuple(self._steps)
         key = line, name, steps, next(self._counts[line, name, steps, lanes]), lanes
-        if self._zeros or not isinstance(value, jax.core.Tracer):  # What a derivative inside takes has no value of its own.
+        if self._zeros or not isinstance(
+            value, jax.core.Tracer
+        ):  # What a derivative inside takes has no value of its own.
             self._noted[key] = value
         return value + self._zeros.get(key, 0.0)
 
@@ -179,7 +181,9 @@ def differences(source, noted, transform, file):
     sites = {name: site for name, site in run.values.sites().items() if site.file == str(file)}
     ids = {site.id for site in sites.values()}
     # Beside a value there is also the gradient that a derivative inside gives for it.
-    given = {number for number, line in enumerate(source.splitlines(), 1) if "grad(product" in line or "= pull_back(" in line}
+    given = {
+        number for number, line in enumerate(source.splitlines(), 1) if "grad(product" in line or "= pull_back(" in line
+    }
     asked_for = [one for key, alike in truth.values.items() if key[0] in given for arrays in alike for one in arrays]
     for event in run.events:
         site = event.site
