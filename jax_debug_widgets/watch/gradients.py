@@ -12,9 +12,11 @@ from typing import Any
 
 from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.instances import instances
-from jax_debug_widgets.watch.source import Statement
+from jax_debug_widgets.watch.mentions import is_part
+from jax_debug_widgets.watch.source import Statement, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +60,8 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     cotangents = [(part, _entering(body, part, several=several)) for part in parts]
     found: list[tuple[str, Any, int]] = []
     for part, entering in cotangents:
-        if one.statement.targets[0].is_plain and len(entering) == 1 and not several:
-            names = {one.statement.targets[0].text: next(iter(entering))}
-        else:
-            alike = {name: made[0] for name, made in one.values}
-            names = _of_split(body, one, part, entering)
-            if not names and (one.statement.targets[0].is_plain or _is_told(one)):
-                names = _by_type(alike, list(entering))
-        found += [(name, variable, entering[variable]) for name, variable in names.items()]
+        names = _of_one(body, one, part, entering, several=several)
+        found += [(name, variable, number) for name, (variable, number) in names.items()]
     found_of = Counter(name for name, _, _ in found)
     values = {name: [made[0] for own, made in one.values if own == name] for name in found_of}
     values = {name: own if len(own) == found_of[name] else [] for name, own in values.items()}
@@ -73,6 +69,20 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
         if times <= 1 or found_of[name] == times:
             own = values[name]  # The last is transposed first.
             yield name, variable, number, own.pop() if own else None
+
+
+def _of_one(
+    body: Body, one: Assignment, part: list[int], entering: dict[Any, int], *, several: bool
+) -> dict[str, tuple[Any, int]]:
+    """The cotangents of one execution, each with what takes it."""
+    target = one.statement.targets[0]
+    if target.is_plain and len(entering) == 1 and not several:
+        return {target.text: next(iter(entering.items()))}
+    by_maker = _by_maker(body, one, part) if several or target.parts else {}
+    names = _of_split(body, one, part, entering)
+    if not (names or by_maker) and (target.is_plain or (_is_named(one, target) and _is_told(one))):
+        names = _by_type({name: made[0] for name, made in one.values}, list(entering))
+    return {**by_maker, **{name: (variable, entering[variable]) for name, variable in names.items()}}
 
 
 def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
@@ -85,6 +95,11 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
     derived = {body.uses.derived[n] for n in within if body.equations[n].primitive.name != "add_any"}
     return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))
+
+
+def _is_named(one: Assignment, target: Target) -> bool:
+    """Whether each part of what it is assigned to has a value: one that the backward pass alone takes has none."""
+    return all(any(is_part(name, part.text) for name, _ in one.values) for part in target.parts)
 
 
 def _is_told(one: Assignment) -> bool:
@@ -179,6 +194,47 @@ def _of_split(body: Body, one: Assignment, part: list[int], entering: dict[Any, 
         return {}
     own = [(name, joined[0].invars[position]) for name, (_, _, position) in one.values]
     return {name: atom for name, atom in own if body.uses.is_cotangent(atom) and atom in entering}
+
+
+def _by_maker(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[Any, int]]:
+    """Each name with its cotangent and what takes that: the transposed equation of the one that makes the value.
+
+    It is found by the place in the source: an expression, or a call of a jitted function, which takes the cotangents of what
+    that gives in their order.
+    """
+    values = dict(one.values)
+    found: dict[str, tuple[Any, int]] = {}
+    for levels in dict.fromkeys(one.body.levels[number] for _, number, _ in values.values()):
+        own = sorted((made[1:], name) for name, made in values.items() if one.body.levels[made[1]] == levels)
+        there = [n for n in part if body.levels[n] == levels and body.equations[n].primitive.name != "add_any"]
+        made = {variable for number in there for variable in body.equations[number].outvars}
+        taken = {
+            atom: number
+            for number in reversed(there)
+            for atom in reversed(body.equations[number].invars)
+            if is_array(atom) and atom not in made and _is_cotangent_of(body, atom, number)
+        }
+        from_outside = [_from_outside(body, item, part) for item in reversed(taken.items())]
+        is_one_call = (
+            len(there) == 1 and runs_program(body.equations[there[0]]) and len({at for (at, _), _ in own}) == 1
+        )
+        types = [type_of(values[name][0]) for _, name in own]
+        if (len(own) == 1 or is_one_call) and [type_of(item[0]) for item in from_outside if item] == types:
+            found |= {name: item for (_, name), item in zip(own, from_outside, strict=True) if item}
+    return found
+
+
+def _from_outside(body: Body, item: tuple[Any, int], part: list[int]) -> tuple[Any, int] | None:
+    """What of a cotangent, which this equation takes, comes from others: one of several uses may be in the same statement."""
+    atom, _ = item
+    maker = body.makers.get(atom)
+    if maker is None or maker[1] not in part:
+        return item
+    if body.equations[maker[1]].primitive.name != "add_any":
+        return None
+    summed = [_from_outside(body, (one, maker[1]), part) for one in body.equations[maker[1]].invars if is_array(one)]
+    told = [one for one in summed if one]
+    return told[0] if len(told) == 1 else None
 
 
 def _by_type(values: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:

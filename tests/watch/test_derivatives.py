@@ -468,9 +468,10 @@ def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is
     run = watched(jax.jit(jax.value_and_grad(loss)), layers)
     added = {name: np.zeros((3, 5, 4), np.float32) for name in ("h", "gate", "out")}
     wanted = jax.grad(lambda added: loss(layers, block, (added,)))(added)
+    own = {value.site.label: value for value in run.values.values() if value.site.function == "plain_block"}
     for name, gradient in wanted.items():
         for layer in range(3):
-            agrees(run[f"grad/{name}"], gradient[layer], layer)  # Though the last layer's came first.
+            agrees(own[f"grad/{name}"], gradient[layer], layer)  # Though the last layer's came first.
     np.testing.assert_allclose(run.series("grad/out.l2")[1], jnp.linalg.norm(wanted["out"], axis=(1, 2)), rtol=1e-4)
     np.testing.assert_allclose(run.plot("grad/out.l2").lines[0].get_xdata(), [0, 1, 2])
     assert run["out"].steps.tolist() == run["out"].gradient.steps.tolist() == [0, 1, 2]
@@ -879,3 +880,56 @@ def test_each_of_equal_layers_that_follow_one_another_has_its_gradient(kind, is_
         x = dense(x, weights[number]) + (x if is_residual else 0.0)
         agrees(values[number], x)
         agrees(gradients[number], jax.grad(loss, 1)(weights[number + 1 :], x))
+
+
+def paired(a, b):
+    u = a * 0.7 + b
+    v = jnp.sin(u)
+    return u, v
+
+
+PAIRED = {
+    "inlined": paired,
+    "jitted": jax.jit(paired),
+    "lambda": lambda a, b: (a * 0.7 + b, jnp.sin(a * 0.7 + b)),
+    "inside": lambda a, b: paired(a, b)[:2],
+}
+
+
+@pytest.mark.behaviour("W4")
+@pytest.mark.parametrize("name", PAIRED)
+@pytest.mark.parametrize("around", ["jit", "grad of jit", "vmap", "scan"])
+def test_two_values_of_one_statement_have_each_its_gradient(name, around, watched, agrees):
+    def rest(m, s):
+        return (m * s + jnp.tanh(m)).sum()
+
+    def loss(x, b):
+        m, s = PAIRED[name](x, b)
+        return rest(m, s)
+
+    def scanned(x, b):
+        return lax.scan(lambda c, t: (c, loss(x * t, b)), 0.0, jnp.ones(1))[1].sum()
+
+    ways = {
+        "jit": jax.jit(jax.value_and_grad(loss)),
+        "grad of jit": jax.value_and_grad(jax.jit(loss)),
+        "vmap": jax.jit(jax.vmap(jax.value_and_grad(loss))),
+        "scan": jax.jit(jax.value_and_grad(scanned)),
+    }
+    x, b = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(0, 2, 6).reshape(2, 3)
+    run = watched(ways[around], x, b)
+    for label, gradient in zip(("grad/m", "grad/s"), jax.grad(rest, (0, 1))(*paired(x, b)), strict=True):
+        agrees(run[label], gradient)
+
+
+def test_where_only_one_of_two_has_a_value_it_has_not_the_gradient_of_the_other(watched, agrees):
+    """`s` is taken by the backward pass alone: it has no value, and the gradient that comes first is its own."""
+
+    def loss(x):
+        m, s = paired(x, x * 2)
+        return (m * s + jnp.tanh(m)).sum()
+
+    x = jnp.linspace(-1, 1, 4)
+    run = watched(jax.jit(jax.grad(loss)), x)
+    assert "s" not in run.values
+    agrees(run["grad/m"], jax.grad(lambda m: (m * jnp.sin(x * 2.7) + jnp.tanh(m)).sum())(x * 2.7))
