@@ -8,17 +8,22 @@ lowers it to what it copies.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import jax
 from jax._src import api, core, source_info_util
 from jax._src.interpreters import ad
+from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
 from jax_debug_widgets._jax.context import captured_settings
 from jax_debug_widgets._jax.replacements import Replacements, as_method
+
+_PALLAS = os.path.join("jax", "_src", "pallas", "")
 
 
 def put_in(replace: Replacements) -> None:
@@ -30,22 +35,38 @@ def put_in(replace: Replacements) -> None:
 
 def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **params: Any) -> Any:
     value, tangent = theirs(primals, tangents, **params)
-    return value, _copy(tangent) if _is_watching() else tangent
+    if isinstance(tangent, ad.Zero) or not _is_watching():
+        return value, tangent
+    return value, lax.copy_p.bind(tangent)
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
     cotangents = theirs(pullback, *args)
     caller = sys._getframe(2).f_code.co_filename  # `jax.grad` calls one as well.
-    return (
-        jax.tree.map(_copy, cotangents) if _is_watching() and source_info_util.is_user_filename(caller) else cotangents
-    )
+    if not (source_info_util.is_user_filename(caller) and _is_watching()):
+        return cotangents
+    # Without `jax.tree.map`: with that on the stack it would be one of the user's that goes through a tree.
+    leaves, tree = jax.tree.flatten(cotangents)
+    return tree.unflatten([lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf for leaf in leaves])
 
 
-def _copy(value: Any) -> Any:
-    # Un-jitted nothing is watched, and a copy would be one.
-    return lax.copy_p.bind(value) if isinstance(value, core.Tracer) else value
+def _is_compiled(value: Any) -> bool:
+    """Whether what is computed of a value becomes part of a program: un-jitted a copy would be one."""
+    while isinstance(value, core.Tracer) and not isinstance(value._trace, pe.DynamicJaxprTrace):
+        value = getattr(value, "val", getattr(value, "primal", None))
+    return isinstance(value, core.Tracer)
 
 
 def _is_watching() -> bool:
     settings = captured_settings()
-    return settings is not None and settings.watch is not None
+    return settings is not None and settings.watch is not None and not _is_in_kernel()
+
+
+def _is_in_kernel() -> bool:
+    """Whether Pallas traces or differentiates a kernel, in which nothing is watched: its compilers know of no copies."""
+    if "jax._src.pallas" not in sys.modules:
+        return False
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and _PALLAS not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None
