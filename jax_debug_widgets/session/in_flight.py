@@ -137,11 +137,21 @@ def _quotas(program: Sequence[Tap], taps: Sequence[Tap]) -> np.ndarray:
 
 
 def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) -> np.ndarray:
-    """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1."""
+    """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1.
+
+    A call whose events are told when it is over may be at work while its thread dispatches one that fires itself.
+    """
     calls = np.full(len(lot), -1)
     if not lot.threads.any():
         return calls
     told_later = {id(record.taps) for record in records if record.is_handed}
+    told_until: dict[int, int] = {}
+    told: set[Tap] = set()
+    for record in records:
+        if id(record.taps) in told_later:
+            told_until[record.ident] = max(told_until.get(record.ident, 0), record.over_ns or _NEVER)
+            told.update(record.taps)
+    is_told = np.array([tap in told for tap in lot.taps], bool)
     by_start = sorted(
         (record for record in records if id(record.taps) not in told_later), key=lambda record: record.started_ns
     )
@@ -153,6 +163,7 @@ def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) ->
         latest = np.searchsorted(starts, times[fired], side="right") - 1
         is_known = (latest >= 0) & (times[fired] <= returns[latest])
         is_known &= _quotas_of(own, lot.taps)[latest, lot.tap[fired]] > 0
+        is_known &= ~is_told[lot.tap[fired]] | (times[fired] > told_until.get(ident, -1))
         calls[fired[is_known]] = ids[latest[is_known]]
     return calls
 

@@ -114,3 +114,14 @@ def test_what_is_told_when_a_call_is_over_is_not_of_the_call_that_was_being_disp
         record.taps, record.is_handed = program, number == 0
         in_flight.add(record)
     assert attributed(in_flight, branch=(branch, [30], [1])) == [[0]]
+
+
+def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_later(in_flight):
+    """A pause has the next step compiled with calls of the host: a program of its own, with the same tap."""
+    say = tap_of(0)
+    told = call(0, 0, 12, say, dispatched=5)
+    told.is_handed = True
+    for record in (told, call(1, 10, 20, say, dispatched=20)):
+        record.taps = [say]
+        in_flight.add(record)
+    assert attributed(in_flight, say=(say, [12, 15], [1, 1])) == [[0, 1]]
