@@ -15,7 +15,7 @@ from jax._src import core
 
 _ELEMENTWISE = frozenset({
     "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p",
-    "logistic", "max", "min", "mul", "neg", "pow", "rsqrt", "sin", "sqrt", "square", "sub", "tan", "tanh", "transpose",
+    "logistic", "mul", "neg", "pow", "rsqrt", "sin", "sqrt", "square", "sub", "tan", "tanh", "transpose",
 })  # fmt: skip
 """Operations that give different results for different elements as far as XLA can see, which simplifies no floats away."""
 

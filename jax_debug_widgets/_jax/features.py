@@ -83,7 +83,10 @@ _NEEDED = {
         "jax._src.core.new_jaxpr_eqn",
         "jax._src.core.extend_axis_env_nd",
         "jax._src.config._check_vma",
+    ),
+    "telling the gradients of sums, and what jax.vjp gives": (
         "jax._src.interpreters.ad.primitive_jvps",
+        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
         "jax._src.lax.lax.copy_p",
         "jax._src.api.VJP.__call__",
     ),
@@ -219,6 +222,7 @@ INLINING = "saying who called what jax.checkpoint runs"
 RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
+COPIES = "telling the gradients of sums, and what jax.vjp gives"
 KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"

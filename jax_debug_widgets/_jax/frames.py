@@ -14,7 +14,7 @@ from jax._src import source_info_util
 from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.inlining import RULES, Rule
+from jax_debug_widgets._jax.inlining import Rule, rule_run_by
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Level:
       differentiates: which function of JAX's differentiates what is called from here; empty where none does.
       derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
       maps: whether it is called for each leaf of a tree.
-      runs_rule: whether the next frame is that of a derivative rule, and what runs it.
+      runs_rule: whether the next frame is that of a rule for derivatives or `vmap`, and which pass runs it.
       through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
     """
 
@@ -182,6 +182,9 @@ def levels_around_program() -> tuple[Level, ...]:
     return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()
 
 
+VALUE_AND_GRADIENT = "value_and_grad_f"
+"""What `jax.value_and_grad(f)` calls: of two results the gradient is the second."""
+
 GRADIENT = "grad_f"
 """What `jax.grad(f)` calls: of several results each is a gradient."""
 
@@ -192,7 +195,7 @@ PUSHING = "_jvp"
 """What `jax.jvp` calls: of two results the value is the first, and the tangent is computed beside it."""
 
 _DIFFERENTIATING = (
-    "value_and_grad_f",
+    VALUE_AND_GRADIENT,
     GRADIENT,
     GRADIENT_AND_AUX,
     "vjp",
@@ -216,8 +219,8 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
     rule: Rule | None = None
     for code, offset in zip(codes, offsets, strict=True):
         file = code.co_filename
-        if code in RULES:
-            rule = RULES[code]
+        if runs := rule_run_by(code):
+            rule = runs
             continue
         if not source_info_util.is_user_filename(file):
             if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
@@ -254,7 +257,7 @@ def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
 
 def _derivatives(asked: Sequence[str]) -> int:
     """How many derivatives these functions take: each in reverse is several of them, not all of which are on each stack."""
-    reverse = max(asked.count(name) for name in ("value_and_grad_f", "_vjp", "vjp", "linearize"))
+    reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))
     return max(reverse + asked.count(PUSHING), int(bool(asked)))
 
 

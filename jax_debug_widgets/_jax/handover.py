@@ -94,6 +94,8 @@ class HandoverHooks(Replacing):
         """Whether it may know of some that have effects of their own, which JAX has Python dispatch."""
         self._are_given_away = False
         """Whether a program was seen to which arguments are given away."""
+        self._lowered = 0
+        """How many programs JAX had lowered when these were looked at: a capture may begin with each call of a function."""
         self.backlog = Backlog()
         self.watch: Watching = _Unwatched()
 
@@ -102,8 +104,10 @@ class HandoverHooks(Replacing):
             replace.attribute(pjit, "_pjit_call_impl_python", self._call)
             replace.attribute(pxla, "lower_sharding_computation", self._lower)
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
-            if _are_given_away_already():
+            lowered = _LOWERED.cache_info().misses
+            if lowered != self._lowered and _are_given_away_already():
                 self.gives_away()
+            self._lowered = lowered
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: HandingSettings | None = captured_settings()

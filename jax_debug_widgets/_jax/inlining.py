@@ -19,6 +19,9 @@ from typing import Any, Literal
 
 from jax._src import source_info_util
 
+Rule = Literal["forward", "backward"]
+"""What runs a rule: the forward pass, or the backward one."""
+
 
 @dataclass(frozen=True)
 class CalledFrom:
@@ -32,13 +35,9 @@ class CalledFrom:
 
 @dataclass(frozen=True)
 class CalledByRule(CalledFrom):
-    """The same for a rule, and what runs that: `run_forward_rule` or `run_backward_rule`."""
+    """The same for a rule, and which kind it is."""
 
-    runs: CodeType
-
-
-Rule = Literal["forward", "backward"]
-"""What runs a rule: the forward pass, or the backward one."""
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,13 @@ class OfRule:
     """Of a traceback what is inside a rule: above it on Python's stack is who differentiates, or batches."""
 
     traceback: Any
-    runs: CodeType
+    rule: Rule
 
     def raw_frames(self) -> tuple[list[Any], list[int]]:
         """Code and instruction of each frame, innermost first; the last is what runs the rule."""
         codes, offsets = self.traceback.raw_frames()
-        end = next((number for number, code in enumerate(codes) if code in RULES), len(codes))
-        return [*codes[:end], self.runs], [*offsets[:end], 0]
+        end = next((number for number, code in enumerate(codes) if rule_run_by(code)), len(codes))
+        return [*codes[:end], _RUNNING[self.rule]], [*offsets[:end], 0]
 
 
 def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
@@ -76,24 +75,30 @@ def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
 
 def run_forward_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
     """Run what computes values, with tangents or what is kept or of all lanes, as JAX does."""
-    with _from_here(run_forward_rule):
+    with _from_here("forward"):
         return rule(*args, **params)
 
 
 def run_backward_rule(rule: Callable[..., Any], *args: Any) -> Any:
     """Run what computes cotangents, as JAX does."""
-    with _from_here(run_backward_rule):
+    with _from_here("backward"):
         return rule(*args)
 
 
-RULES: dict[CodeType, Rule] = {run_forward_rule.__code__: "forward", run_backward_rule.__code__: "backward"}
+_RUNNING: dict[Rule, CodeType] = {"forward": run_forward_rule.__code__, "backward": run_backward_rule.__code__}
 """What runs rules, as it is found in tracebacks."""
 
 
-def _from_here(runs: Any) -> AbstractContextManager[None]:
+def rule_run_by(code: CodeType) -> Rule | None:
+    """What kind of rule a frame with this code runs; None for none."""
+    # Code is compared by content, and each frame of each traceback comes by here.
+    return next((rule for rule, own in _RUNNING.items() if own is code), None)
+
+
+def _from_here(rule: Rule) -> AbstractContextManager[None]:
     """Equations made inside have the Python stack, and a mark of what JAX says of them: that may be the same."""
     told = source_info_util._source_info_context.context.traceback
-    return nullcontext() if told is None else _marked(CalledByRule(told, runs.__code__), None)
+    return nullcontext() if told is None else _marked(CalledByRule(told, rule), None)
 
 
 @contextmanager
@@ -112,10 +117,10 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
 def traceback_of(source_info: Any) -> Any:
     """The traceback of an equation, with what called its program where JAX has inlined that; None where there is none."""
     own = source_info.traceback
-    marks = [one for one in source_info.name_stack.stack if isinstance(one, CalledFrom)]
+    marks: list[CalledFrom] = [one for one in source_info.name_stack.stack if isinstance(one, CalledFrom)]
     # What runs the backward pass has the place of the call itself.
     callers = [one.traceback for one in reversed(marks) if one.traceback is not None and one.traceback is not own]
     if own is None or not callers:
         return own
-    rules = [one.runs for one in marks if isinstance(one, CalledByRule)]
+    rules: list[Rule] = [one.rule for one in marks if isinstance(one, CalledByRule)]
     return JoinedTraceback((OfRule(own, rules[-1]) if rules else own, *callers))

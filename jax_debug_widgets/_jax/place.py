@@ -56,6 +56,10 @@ class Place:
         """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""
         return not self.loops or isinstance(atom, core.Literal) or atom in self.steady
 
+    def is_apart(self, atom: Any) -> bool:
+        """Whether XLA cannot find two parts of a variable of the jaxpr to be alike."""
+        return not isinstance(atom, core.Literal) and atom in self.apart
+
     @property
     def numbers_tell(self) -> bool:
         """Whether the number of a firing in its call tells the iteration of each loop: all run as often as their text says."""
@@ -98,11 +102,11 @@ class Place:
                     params["length"],
                     params["reverse"],
                     unrolled=params["unroll"] > 1,
-                    apart=any(one in self.apart for one in sliced if not isinstance(one, core.Literal)),
+                    apart=any(map(self.is_apart, sliced)),
                 )
                 # What is apart as a whole is so in its parts.
                 pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
-                apart = frozenset(inner for outer, inner in pairs if outer in self.apart)
+                apart = frozenset(inner for outer, inner in pairs if self.is_apart(outer))
                 return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
             case "while":
                 consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
@@ -129,12 +133,12 @@ class Place:
         return place._handed_on(equation.invars, jaxpr)
 
     def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:
-        """What is steady outside is so inside, where the operands are handed on as they are."""
+        """What is steady or apart outside is so inside, where the operands are handed on as they are."""
         if len(operands) != len(jaxpr.invars):
             return replace(self, steady=frozenset())
         pairs = list(zip(operands, jaxpr.invars, strict=True))
         inside = (inner for outer, inner in pairs if self.is_steady(outer))
-        apart = (inner for outer, inner in pairs if not isinstance(outer, core.Literal) and outer in self.apart)
+        apart = (inner for outer, inner in pairs if self.is_apart(outer))
         return replace(self, steady=frozenset((*jaxpr.constvars, *inside)), apart=frozenset(apart))
 
 

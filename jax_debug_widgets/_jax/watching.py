@@ -111,6 +111,7 @@ class WatchHooks(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
             replace.attribute(pxla, "_cached_lowering_to_hlo", self._lower)
+        if features.available(features.COPIES):
             copies.put_in(replace)
 
     def _lower(self, theirs: Any, program: Any, name: str, *args: Any, **options: Any) -> Any:

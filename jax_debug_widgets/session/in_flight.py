@@ -145,6 +145,11 @@ def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) ->
     if not lot.threads.any():
         return calls
     told_later = {id(record.taps) for record in records if record.is_handed}
+    by_start = sorted(
+        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.started_ns
+    )
+    if not by_start:
+        return calls
     told_until: dict[int, int] = {}
     told: set[Tap] = set()
     for record in records:
@@ -152,9 +157,6 @@ def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) ->
             told_until[record.ident] = max(told_until.get(record.ident, 0), record.over_ns or _NEVER)
             told.update(record.taps)
     is_told = np.array([tap in told for tap in lot.taps], bool)
-    by_start = sorted(
-        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.started_ns
-    )
     for ident in {record.ident for record in by_start}:
         own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(lot.threads == ident)
         ids, starts, returns = np.array(

@@ -165,14 +165,17 @@ class Body:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
         if not self.uses.transposed[number]:
             return False
-        derived, levels = list(self.uses.derived[number]), self.levels[number]
-        for at, level in enumerate(levels[:depth]):
-            if level.runs_rule == "backward":  # That it is run backward is no matter of what the rule computes.
-                asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])
-                own = [one for one in range(len(derived) - asked_in_rule) if derived[one]][-1:]
-                derived = [one for place, one in enumerate(derived) if place not in own]
+        derived, levels = self.uses.derived[number], self.levels[number]
+        if number in self._of_backward_rules:
+            derived = _seen_from_rules(derived, levels, depth)
         asked_from_here = sum(level.derivatives for level in levels[depth:])
         return any(derived[: max(len(derived) - asked_from_here, 0)])
+
+    @cached_property
+    def _of_backward_rules(self) -> frozenset[int]:
+        """The equations that come from a rule for derivatives that the backward pass runs."""
+        levels = enumerate(self.levels)
+        return frozenset(number for number, own in levels if any(level.runs_rule == "backward" for level in own))
 
     def is_pushed(self, number: int) -> bool:
         """Whether tangents are computed beside what an equation computes."""
@@ -348,6 +351,16 @@ class Body:
         return any(
             places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
         )
+
+
+def _seen_from_rules(derived: tuple[bool, ...], levels: tuple[Level, ...], depth: int) -> tuple[bool, ...]:
+    """Which derivatives have transposed an equation, but for those that run the rules around a frame."""
+    for at, level in enumerate(levels[:depth]):
+        if level.runs_rule == "backward":
+            asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])
+            own = [place for place in range(len(derived) - asked_in_rule) if derived[place]][-1:]
+            derived = tuple(one for place, one in enumerate(derived) if place not in own)
+    return derived
 
 
 def outer_of(levels: Iterable[Level]) -> Outer:

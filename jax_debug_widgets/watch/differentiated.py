@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX
+from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import Body, Call, Made, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.mapped import Leaves
@@ -42,7 +42,7 @@ def _of_several(by: str, statement: Statement, arguments: Sequence[str | None]) 
     """The same of `grads, slopes = jax.grad(f, argnums=(0, 1))(params, x)`."""
     found: list[tuple[str, str]] = []
     for target in statement.targets:
-        place = {"value_and_grad_f": 1, GRADIENT_AND_AUX: 0}.get(by)
+        place = {VALUE_AND_GRADIENT: 1, GRADIENT_AND_AUX: 0}.get(by)
         if place is None or target.parts[place:]:
             whole = target if place is None else target.parts[place]
             roots = [part.text for part in whole.parts] or [f"{whole.text}[{n}]" for n in range(len(arguments))]
@@ -56,7 +56,7 @@ def pulled_back(statement: Statement, source: SourceFile) -> list[tuple[str, str
     """The same of `grads, slopes = pull_back(1.0)`, where there is `loss, pull_back = jax.vjp(f, params, x)`."""
     node = statement.value
     taken = source.expressions.get(statement.whole) if statement.whole else node
-    asked = _pulled_from(node, statement.function, source) if isinstance(node, ast.Call) else None
+    asked = _pulled_from(node, statement.function) if isinstance(node, ast.Call) else None
     if asked is None:
         return []
     pairs: list[tuple[str, str | None]] = []
@@ -71,12 +71,13 @@ def pulled_back(statement: Statement, source: SourceFile) -> list[tuple[str, str
     return [(root, argument) for root, argument in pairs if argument is not None]
 
 
-def _pulled_from(node: ast.Call, function: Function | None, source: SourceFile) -> ast.Call | None:
+def _pulled_from(node: ast.Call, function: Function | None) -> ast.Call | None:
     """The call of `jax.vjp` that has given the function which is called here; None where it is another function."""
+    if function is None or not isinstance(node.func, ast.Name):
+        return None
     made = [
         one.value
-        for one in source.statements
-        if one.function is function and isinstance(node.func, ast.Name)
+        for one in function.statements
         for target in one.targets
         if [part.text for part in target.parts[1:2]] == [node.func.id]
     ]

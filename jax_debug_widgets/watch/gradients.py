@@ -207,14 +207,8 @@ def _by_maker(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[A
     for levels in dict.fromkeys(one.body.levels[number] for _, number, _ in values.values()):
         own = sorted((made[1:], name) for name, made in values.items() if one.body.levels[made[1]] == levels)
         there = [n for n in part if body.levels[n] == levels and body.equations[n].primitive.name != "add_any"]
-        made = {variable for number in there for variable in body.equations[number].outvars}
-        taken = {
-            atom: number
-            for number in reversed(there)
-            for atom in reversed(body.equations[number].invars)
-            if is_array(atom) and atom not in made and _is_cotangent_of(body, atom, number)
-        }
-        from_outside = [_from_outside(body, item, part) for item in reversed(taken.items())]
+        taken = _entering(body, there, several=True)
+        from_outside = [_from_outside(body, item, set(part)) for item in taken.items()]
         is_one_call = (
             len(there) == 1 and runs_program(body.equations[there[0]]) and len({at for (at, _), _ in own}) == 1
         )
@@ -224,7 +218,7 @@ def _by_maker(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[A
     return found
 
 
-def _from_outside(body: Body, item: tuple[Any, int], part: list[int]) -> tuple[Any, int] | None:
+def _from_outside(body: Body, item: tuple[Any, int], part: set[int]) -> tuple[Any, int] | None:
     """What of a cotangent, which this equation takes, comes from others: one of several uses may be in the same statement."""
     atom, _ = item
     maker = body.makers.get(atom)

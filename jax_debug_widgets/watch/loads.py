@@ -23,6 +23,8 @@ def parts_by_use(
 ) -> dict[Any, int]:
     """Each variable with the number of the part of a tuple target that it belongs to, where the uses of the parts tell.
 
+    Of as many as there are parts the last that is left belongs to the part that is left.
+
     Args:
       variables: what the statement makes and others use.
       inside: the equations of the statement.

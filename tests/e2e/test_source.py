@@ -18,6 +18,7 @@ from tests.e2e.test_panel_pictures import FRAMES
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
+    from tests.e2e.browser import LabPage
     from tests.e2e.notebook import Notebook
 
 STEPS = 2000
@@ -165,6 +166,14 @@ def notebook(opened, lab_page):
     assert lab_page.errors == []
 
 
+def panel_of(notebook: Notebook, lab_page: LabPage, cell: int) -> PanelOnScreen:
+    """That of a cell, which runs to its last effect."""
+    notebook.run_cell(cell, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    return panel
+
+
 def value(panel: PanelOnScreen, name: str) -> Locator:
     """What stands beside the line that computes `name`; a panel off screen paints nothing that could be clicked."""
     panel.root.scroll_into_view_if_needed()
@@ -247,9 +256,7 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
 
 
 def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
-    notebook.run_cell(3, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 3)
     first = panel.root.get_by_test_id("first-nan")
     first.get_by_text("logs").wait_for()
     first.click()
@@ -275,9 +282,7 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
 
 @pytest.mark.behaviour("W4")
 def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
-    notebook.run_cell(4, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 4)
     value(panel, "logs").wait_for()
     # Of 1.1 and 0.25 a step: the smallest is positive in the first four iterations.
     assert re.search(r"step 3\b", value(panel, "logs").get_attribute("aria-description") or "")
@@ -295,9 +300,7 @@ def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
 
 
 def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, lab_page):
-    notebook.run_cell(4, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 4)
     panel.root.scroll_into_view_if_needed()
     add = panel.root.get_by_test_id("add-watch")
     add.filter(has_text="+ watch rest").click()
@@ -306,9 +309,7 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-added")
 
-    notebook.run_cell(4, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 4)
     value(panel, "rest").wait_for()
     assert told(panel, "rest")["min"] == pytest.approx(1.1 - 4 * 0.25, rel=1e-4)
     assert value(panel, "logs").is_visible()
@@ -317,9 +318,7 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     value(panel, "rest").click()
     panel.root.get_by_test_id("watch-toggle").click()
     panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
-    notebook.run_cell(4, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 4)
     panel.root.get_by_test_id("add-watch").filter(has_text="+ watch rest").wait_for()
     assert value(panel, "rest").count() == 0
 
@@ -333,16 +332,12 @@ def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page
 
 
 def test_the_lanes_of_a_value_are_asked_for_and_shown(notebook, lab_page):
-    notebook.run_cell(6, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 6)
     value(panel, "logs").click()
     panel.root.get_by_test_id("by-lane-toggle").click()
     panel.root.get_by_text("by lane from the next run on").wait_for()
 
-    notebook.run_cell(6, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 6)
     value(panel, "logs").click()
     table = panel.root.get_by_test_id("by-lane").locator("tr")
     table.nth(3).wait_for()
@@ -361,9 +356,7 @@ def test_the_lanes_of_a_value_are_asked_for_and_shown(notebook, lab_page):
 
 @pytest.mark.behaviour("W4")
 def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_page):
-    notebook.run_cell(7, timeout_s=120)
-    panel = PanelOnScreen(lab_page)
-    panel.wait(state="done", barrier="drained")
+    panel = panel_of(notebook, lab_page, 7)
     value(panel, "scale").wait_for()
     steps = panel.root.get_by_test_id("step")
     steps.fill("0")
@@ -371,7 +364,6 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
     cotangent = 2 * (2 * x @ weights - 1) / x.size
     norm = np.linalg.norm(cotangent)
     back = cotangent * min(1.0, 0.5 / norm) * 2
-    # The backward pass comes to its last step first.
     assert told(panel, "doubled")["mean"] == pytest.approx((2 * x).mean(), abs=1e-5)
     assert told(panel, "norm")["value"] == pytest.approx(norm, rel=1e-4)
     assert told(panel, "back")["mean"] == pytest.approx(back.mean(), rel=1e-3)

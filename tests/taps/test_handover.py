@@ -380,7 +380,7 @@ def test_what_was_given_away_is_refused_as_without_us(function, taker, watch):
     plain = refused()
     handover = current_session().capture.handover
     handover.hold()
-    handover._are_given_away = False
+    handover._are_given_away, handover._lowered = False, 0
     with jdw.capture(watch=watch) as run:
         assert refused() == plain
         assert refused() == plain
@@ -397,7 +397,7 @@ def test_what_was_given_away_outside_all_captures_is_refused_as_without_us(captu
         program(x)
     handover = current_session().capture.handover
     handover.hold()
-    handover._are_given_away = False
+    handover._are_given_away, handover._lowered = False, 0
     with jdw.capture(**capture) as run:
         for _ in range(3):
             program(y)
