@@ -11,6 +11,9 @@ is told to, and there they are taken out likewise.
 Nothing is published before an answer. The server sends small messages one after the other, and TCP holds the second back until
 the browser has acknowledged the first, which takes it 40 ms: a status in front of each answer cost that much.
 
+A page shows the kernel as idle as soon as any message is done with: one of the control channel (a page makes a subshell for the
+first widget it sees) or of a subshell. While a cell runs, "busy" follows each of those.
+
 The names used are attributes of ipykernel, not its API. Where they are missing nothing is installed, and requests are answered
 when the cell has ended.
 """
@@ -33,9 +36,6 @@ _log = logging.getLogger(__name__)
 
 _SHELL_NAMES = ("shell_channel_thread", "shell_channel_thread_main", "shell_stream", "_publish_status")
 _CONTROL_NAMES = ("control_stream", "control_thread", "dispatch_control", "_publish_status")
-
-_QUIET_S = 0.2
-"""After so long without requests the page is told that the kernel is busy: other messages of its own may have made it idle."""
 
 _MOST_UNFINISHED = 500
 """Requests of one cell for which the page may keep waiting; it remembers each until it is told that it is done with."""
@@ -70,6 +70,7 @@ class Intake:
         # A message sent from a thread without the cell's context has no parent; ipykernel 7.0 raises LookupError for it.
         self._context = contextvars.copy_context()
         self._stand_in = StandIn(kernel)
+        self._publish_status: Callable[..., None] = kernel._publish_status
 
     @staticmethod
     @functools.cache  # The second of a kernel would take the channel from the first.
@@ -92,6 +93,7 @@ class Intake:
     def _install(self) -> None:
         """Begin to take messages. The next message of the channel comes through us."""
         kernel = self._kernel
+        kernel._publish_status = self._publish_and_stay_busy
         self._cell_begins()
         kernel.shell.events.register("pre_execute", self._cell_begins)
         kernel.shell.events.register("post_execute", self._cell_ends)
@@ -135,7 +137,7 @@ class Intake:
         if is_ours:
             self._work.put(lambda: self._answer(message))
         else:
-            self._work.put(lambda: self._stand_in.answer(kind, idents, message, self._busy_again))
+            self._work.put(lambda: self._stand_in.answer(kind, idents, message))
         return True
 
     def _is_for_stand_in(self, kind: Any, content: dict[str, Any]) -> bool:
@@ -150,15 +152,8 @@ class Intake:
             handle(content["data"]["content"])
 
     def _loop(self) -> None:
-        is_quiet = True
         while True:
-            try:
-                work = self._work.get(timeout=None if is_quiet else _QUIET_S)
-            except queue.Empty:
-                self._busy_again()
-                is_quiet = True
-                continue
-            is_quiet = False
+            work = self._work.get()
             try:
                 self._context.copy().run(work)
             except Exception:  # noqa: BLE001 - the thread must live on for the next request.
@@ -175,20 +170,29 @@ class Intake:
                 self._finish()
 
     def _finish(self) -> None:
-        """Tell the page that nothing more comes of its requests. It shows the kernel as idle from then on."""
+        """Tell the page that nothing more comes of its requests."""
         with self._lock:
             finished, self._unfinished = self._unfinished, []
         for message in finished:
-            self._kernel._publish_status("idle", self.way, parent=message)
+            self._publish_status("idle", self.way, parent=message)
+        self._busy_again()
+
+    def _publish_and_stay_busy(self, status: str, *of_message: Any, **parent: Any) -> None:
+        """Publish a status in the place of the kernel, in whichever thread a message of it is done with."""
+        self._publish_status(status, *of_message, **parent)
+        if status == "idle":
+            self._busy_again()
 
     def _busy_again(self) -> None:
         """Let the front end show the kernel as busy again if a cell is running."""
-        if self._running is not None:
-            self._kernel._publish_status("busy", "shell", parent=self._running)
+        with self._lock:  # Once the cell has ended, what came after its own "idle" would stay.
+            if self._running is not None:
+                self._publish_status("busy", "shell", parent=self._running)
 
     def _cell_begins(self) -> None:
         self._running = self._kernel.get_parent("shell")
 
     def _cell_ends(self) -> None:
-        self._running = None
+        with self._lock:
+            self._running = None
         self._finish()

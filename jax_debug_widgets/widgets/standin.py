@@ -6,7 +6,6 @@ until then the page would show no panel, and a program that stands at a breakpoi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 _WIDGET_CONTROL = "jupyter.widget.control"
@@ -29,8 +28,8 @@ class StandIn:
             return True
         return kind in _INFO or (kind in ("comm_msg", "comm_close") and content.get("comm_id") in self._comms)
 
-    def answer(self, kind: str, idents: Any, message: dict[str, Any], after: Callable[[], None]) -> None:
-        """Answer; then call `after`."""
+    def answer(self, kind: str, idents: Any, message: dict[str, Any]) -> None:
+        """Answer a message of that kind, which `idents` sent."""
         kernel = self._kernel
         kernel._publish_status("busy", "shell", parent=message)
         try:
@@ -42,7 +41,6 @@ class StandIn:
                 getattr(kernel.comm_manager, kind)(None, idents, message)
         finally:
             kernel._publish_status("idle", "shell", parent=message)
-            after()
 
     def _comms_of(self, message: dict[str, Any]) -> dict[str, dict[str, str]]:
         wanted = message["content"].get("target_name")

@@ -69,6 +69,12 @@ window.notebookDriver = {
     this.panel(path).sessionContext.session.kernel.reconnect();
   },
 
+  /** What a page does for the first widget of a kind: a request of the control channel, where the kernel has subshells. */
+  async makeSubshell(path) {
+    const kernel = this.panel(path).sessionContext.session.kernel;
+    if (kernel.supportsSubshells) await kernel.requestCreateSubshell({}).done;
+  },
+
   kernelIsGone(path) {
     return Boolean(this.panel(path)?.sessionContext.hasNoKernel);
   },

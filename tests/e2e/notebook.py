@@ -120,6 +120,10 @@ class Notebook:
         """Bring the notebook to the front."""
         self.lab_page.ask("activate", self.path)
 
+    def make_subshell(self) -> None:
+        """Have the kernel make a subshell, if it can, as a page does for a widget: past the main thread."""
+        self.lab_page.ask("makeSubshell", self.path)
+
     def interrupt(self) -> None:
         """Interrupt the kernel, as the stop button does."""
         self.lab_page.ask("interruptKernel", self.path)

@@ -122,6 +122,7 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
     run = notebook.start_cell(1)
     first = debugger.wait_for_stop()
     debugger.record_status(notebook.path)
+    notebook.make_subshell()
     assert notebook.is_running(1)
     assert "while the main thread runs a cell" in debugger.way()
     assert ("control channel" in debugger.way()) == version.startswith("6.")

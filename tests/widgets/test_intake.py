@@ -43,8 +43,8 @@ class Kernel:
     def get_parent(self, _channel):
         return self.cell
 
-    def _publish_status(self, status, _channel, parent):
-        self.statuses.append((status, parent))
+    def _publish_status(self, status, channel, parent=None):
+        self.statuses.append((status, parent or channel))
 
     def receive(self, message_type, content, key=b"secret"):
         browser = Session(key=key)
@@ -122,6 +122,20 @@ def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_
     kernel.events["post_execute"]()
     idle = [parent["content"]["data"]["content"] for status, parent in kernel.statuses if status == "idle"]
     assert [content.get("number") for content in idle[:3]] == [0, 1, 2]
+
+
+def test_what_is_done_with_while_a_cell_runs_leaves_the_kernel_busy(kernel):
+    Intake.of(kernel)
+    kernel._publish_status("idle", "control")
+    assert kernel.statuses == [("idle", "control")]
+    kernel.cell = {"header": {"msg_type": "execute_request"}}
+    kernel.events["pre_execute"]()
+    kernel._publish_status("busy", "control")
+    kernel._publish_status("idle", "control")
+    assert kernel.statuses[1:] == [("busy", "control"), ("idle", "control"), ("busy", kernel.cell)]
+    kernel.events["post_execute"]()
+    kernel._publish_status("idle", "shell")
+    assert kernel.statuses[4:] == [("idle", "shell")], "it would stay busy for ever"
 
 
 def test_a_page_does_not_wait_for_too_many_requests_of_a_cell_that_goes_on(kernel, monkeypatch):
