@@ -238,12 +238,14 @@ class Recorders:
       taps: what they record, together; asked for at each call of the program.
       on_many_devices: whether it runs on several.
       are_counted: whether it is known of all how often a call of the program calls them.
+      fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program.
     """
 
-    def __init__(self, recorders: Iterable[Any]) -> None:
+    def __init__(self, recorders: Iterable[Any], fire_elsewhere: bool) -> None:
         self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
         self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
         self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
+        self.fire_elsewhere = fire_elsewhere
 
 
 class Settings(Hashable, Protocol):

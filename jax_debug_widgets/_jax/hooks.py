@@ -87,11 +87,10 @@ class Hooks(Replacing):
             own.append(self._tapper(equation, captured_settings()))
             return own[-1]
 
+        devices = getattr(options["axis_context"], "num_devices", 1)
         try:
             program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
-            program = with_recorders(
-                program, module_name, getattr(options["axis_context"], "num_devices", 1), make_recorder
-            )
+            program = with_recorders(program, module_name, devices, make_recorder)
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
             program = jaxpr
             self.failed(module_name, error)
@@ -101,7 +100,8 @@ class Hooks(Replacing):
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX exports and serializes only what keeps nothing alive.
         # What is kept alive goes along with the executable: that is how an execution is known to contain these.
-        return lowered._replace(keepalive=[*(lowered.keepalive or ()), Recorders(recorders)])
+        kept = Recorders(recorders, fire_elsewhere=devices > 1 or tuple(options["platforms"]) != ("cpu",))
+        return lowered._replace(keepalive=[*(lowered.keepalive or ()), kept])
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         caller = sys._getframe(1).f_code

@@ -103,7 +103,7 @@ class CallBook:
 
     def fail(self, record: Record, error: BaseException | None, at_ns: int) -> None:
         """A call has raised: `error`, if it is known."""
-        record.over_ns = record.over_ns or at_ns
+        record.end(at_ns)
         if record.error:
             return
         if error is not None and self._policy.ends(error):
@@ -118,7 +118,7 @@ class CallBook:
     def drain(self, record: Record, at_ns: int) -> None:
         """All effects of a call have come."""
         record.drained_ns = at_ns
-        record.over_ns = record.over_ns or at_ns
+        record.end(at_ns)
         if record.taps and not record.error:
             self._drained.append(record)
         self.touch(record)

@@ -19,6 +19,7 @@ from jax_debug_widgets.events import Call, Lot, Origin, Tap
 from jax_debug_widgets.session.call_book import CallBook
 from jax_debug_widgets.session.record import Record
 from jax_debug_widgets.session.spans import WAIT_SITES, SpanLog
+from jax_debug_widgets.session.turns import Turns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +44,7 @@ class CallLog:
         self._waiter = waiter
         self._backlog = backlog
         self._book = CallBook(policy)
+        self._turns = Turns()
         self._news: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         """Guards the book; told when nothing is pending any more."""
@@ -125,21 +127,34 @@ class CallLog:
         for record in self._opened().copy():
             self.abandon(record, error)
 
-    def executing(self, name: str, ordered: bool, taps: Sequence[Tap]) -> Callable[[Execution], None]:
-        """A program with effects is being dispatched: that of the cell's call, or one inside a library."""
+    def executing(
+        self, name: str, ordered: bool, taps: Sequence[Tap], in_turn: bool = False
+    ) -> Callable[[Execution], None]:
+        """A program with effects is being dispatched: that of the cell's call, or one inside a library.
+
+        Args:
+          name: of the program.
+          ordered: whether it has ordered effects.
+          taps: what it says, the same sequence for each call of it.
+          in_turn: whether to wait first until the calls of it that other threads have made are over, see `Turns`.
+        """
         function = function_of(name)
         opened = self._opened()
         record = opened[-1] if opened else None
         if record is None or record.executed or record.function not in ("", function):
             record = self._new(function, function, "library")
         record.executed = True
+        if in_turn:
+            self._turns.take(id(taps))
+            record.at_end = partial(self._turns.give_back, id(taps))
+        record.launched_ns = self._now()
         self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
 
         def executed(execution: Execution) -> None:
             self._news.append(partial(self._dispatched, record, execution, self._now()))
             if execution.handed is not None:  # The program waits for no lock.
                 self._waiter.when_ready((), partial(self._over, execution.handed))
-            elif self._waiting or not execution.finished or execution.error is not None:
+            elif in_turn or self._waiting or not execution.finished or execution.error is not None:
                 self._catch_up()
 
         return executed

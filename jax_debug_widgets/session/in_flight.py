@@ -70,7 +70,7 @@ class InFlight:
         if quota is None:
             return calls
         for record in records:
-            first = max(position, int(np.searchsorted(times, record.started_ns)))
+            first = max(position, int(np.searchsorted(times, record.launched_ns)))
             last = int(np.searchsorted(times, record.over_ns or _NEVER, side="right"))
             last = min(last, first + max(quota - record.fired.get(tap, 0), 0))
             if last > first:
@@ -84,7 +84,7 @@ class _Spans:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._ids = np.array([*(record.id for record in records), -1], np.int64)
-        self._starts = np.array([*(record.started_ns for record in records), _NEVER], np.int64)
+        self._starts = np.array([*(record.launched_ns for record in records), _NEVER], np.int64)
         ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
         # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
         self._ends = np.maximum.accumulate(ends)
@@ -146,7 +146,7 @@ def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) ->
         return calls
     told_later = {id(record.taps) for record in records if record.is_handed}
     by_start = sorted(
-        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.started_ns
+        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.launched_ns
     )
     if not by_start:
         return calls
@@ -160,7 +160,7 @@ def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) ->
     for ident in {record.ident for record in by_start}:
         own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(lot.threads == ident)
         ids, starts, returns = np.array(
-            [(record.id, record.started_ns, record.dispatched_ns or _NEVER) for record in own]
+            [(record.id, record.launched_ns, record.dispatched_ns or _NEVER) for record in own]
         ).T
         latest = np.searchsorted(starts, times[fired], side="right") - 1
         is_known = (latest >= 0) & (times[fired] <= returns[latest])
@@ -189,6 +189,6 @@ def _of_several_threads(records: Sequence[Record], times: np.ndarray) -> np.ndar
         return np.zeros(len(times), bool)
     executing: dict[int, np.ndarray] = {}
     for record in records:
-        during = (record.started_ns <= times) & (times <= (record.over_ns or _NEVER))
+        during = (record.launched_ns <= times) & (times <= (record.over_ns or _NEVER))
         executing[record.ident] = executing.get(record.ident, False) | during
     return np.sum([np.zeros(len(times), bool), *executing.values()], axis=0) > 1

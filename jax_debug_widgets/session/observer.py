@@ -49,7 +49,8 @@ class Observer:
             )
             return _ignore
         run.dispatching(recorders)
-        executed, many = run.call_log.executing(name, ordered, recorders.taps), recorders.on_many_devices
+        executed = run.call_log.executing(name, ordered, recorders.taps, in_turn=recorders.fire_elsewhere)
+        many = recorders.on_many_devices
         self.in_many_devices += many
         run.is_on_many_devices |= many
 

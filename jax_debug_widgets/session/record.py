@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Call, CallState, Origin, Tap
@@ -24,10 +24,14 @@ class Record:
         self.thread, self.ident = thread, ident
         self.origin: Origin = origin
         self.stages: dict[Stage, float] = {}
+        self.launched_ns = started_ns
+        """When its program was about to be dispatched: no event of it fires before."""
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None
         self.drained_ns: int | None = None
         self._over_ns: int | None = None
+        self.at_end: Callable[[], None] | None = None
+        """Called when its last event has fired."""
         self._handed: tuple[Handed, int] | None = None
         self.effects = self.ordered = self.executed = self.is_handed = False
         self.events = 0
@@ -52,6 +56,13 @@ class Record:
     @over_ns.setter
     def over_ns(self, over_ns: int | None) -> None:
         self._over_ns = over_ns
+
+    def end(self, at_ns: int) -> None:
+        """Its last event has fired, at this time if none is known."""
+        self.over_ns = self.over_ns or at_ns
+        at_end, self.at_end = self.at_end, None
+        if at_end is not None:
+            at_end()
 
     def hand(self, handed: Handed, origin_ns: int) -> None:
         """What it says is told when it is over; times of the call are since `origin_ns`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import io_callback
+from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events.stamps import Stamps
@@ -94,6 +97,46 @@ def test_where_nothing_says_which_thread_fired_calls_at_once_are_not_told_apart(
     assert -1 in {event.call for event in prints}
     assert any("calls that several threads made at once" in note for note in run.notes)
     assert not run.findings
+
+
+def on_all_devices(function):
+    """It, jitted, of a number, and once on each device."""
+    mesh = jax.make_mesh((len(jax.devices()),), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))
+
+
+@pytest.mark.behaviour("P9")
+@pytest.mark.parametrize("kind", ["print", "io"])
+def test_events_of_calls_that_threads_make_of_a_program_on_several_devices_are_each_calls_own(kind):
+    def body(i, x):
+        if kind == "print":
+            jax.debug.print("call {} at {}", x, i)
+        else:
+            io_callback(lambda _x, _i: None, None, x, i)
+        return x
+
+    @on_all_devices
+    def loop(x):
+        return lax.pmax(lax.fori_loop(0, 3, body, x), "data")
+
+    start = threading.Barrier(3)
+
+    def call(number):
+        start.wait(PATIENCE)
+        return [int(loop(10 * number + i)) for i in range(4)]
+
+    with jdw.capture() as run, ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(call, range(3)))
+    assert results == [[10 * number + i for i in range(4)] for number in range(3)]
+    events = [event for event in run.events if event.kind == kind]
+    assert len(events) == 12 * 3 * len(jax.devices())
+    for made in run.calls:
+        own = [event for event in events if event.call == made.id]
+        said = collections.Counter((int(event.values[0]), event.step) for event in own)
+        assert {step for _, step in said} == {(0,), (1,), (2,)}
+        assert len({value for value, _ in said}) == 1
+        assert set(said.values()) == {len(jax.devices())}
+    assert run.notes == []
 
 
 def test_tasks_of_a_pool_are_captured_even_if_its_threads_are_older():
