@@ -242,6 +242,11 @@ def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
     return equation.primitive.name in _PUT_ON_MESH or (bool(inside) and all(map(puts_constant_on_mesh, inside)))
 
 
+def is_checkpointed(equation: Any) -> bool:
+    """Whether an equation is a call of what `jax.checkpoint` gives."""
+    return equation.primitive.name in _REMATS
+
+
 def runs_program(equation: core.JaxprEqn) -> bool:
     """Whether an equation runs programs: a jitted function, a loop, branches."""
     return next(iter(core.jaxprs_in_params(equation.params)), None) is not None

@@ -12,7 +12,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
-from jax_debug_widgets._jax.uses import runs_program
+from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.mentions import is_part
@@ -78,7 +78,7 @@ def _of_one(
     target = one.statement.targets[0]
     if target.is_plain and len(entering) == 1 and not several:
         return {target.text: next(iter(entering.items()))}
-    by_maker = _by_maker(body, one, part) if several or target.parts else {}
+    by_maker = _of_checkpoint(body, one, part) or _by_maker(body, one, part) if several or target.parts else {}
     names = _of_split(body, one, part, entering)
     if not (names or by_maker) and (target.is_plain or (_is_named(one, target) and _is_told(one))):
         names = _by_type({name: made[0] for name, made in one.values}, list(entering))
@@ -216,6 +216,22 @@ def _by_maker(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[A
         if (len(own) == 1 or is_one_call) and [type_of(item[0]) for item in from_outside if item] == types:
             found |= {name: item for (_, name), item in zip(own, from_outside, strict=True) if item}
     return found
+
+
+def _of_checkpoint(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[Any, int]]:
+    """Each part of what a checkpointed function returns: the one transposed equation takes their cotangents in their order."""
+    there = [n for n in part if body.equations[n].primitive.name != "add_any"]
+    is_whole = one.statement.span == one.call.span and one.statement.whole is None
+    if len(there) != 1 or not is_whole or not is_checkpointed(body.equations[there[0]]):
+        return {}
+    values = dict(one.values)
+    names = [target.text for target in one.statement.targets[0].parts]
+    taken = list(_entering(body, there, several=True).items())
+    is_direct = len(body.levels[there[0]]) == one.call.depth + 1 and sorted(names) == sorted(values)
+    if not is_direct or [type_of(atom) for atom, _ in taken] != [type_of(values[name][0]) for name in names]:
+        return {}
+    from_outside = [_from_outside(body, item, set(part)) for item in taken]
+    return {name: item for name, item in zip(names, from_outside, strict=True) if item}
 
 
 def _from_outside(body: Body, item: tuple[Any, int], part: set[int]) -> tuple[Any, int] | None:

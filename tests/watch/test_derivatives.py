@@ -788,6 +788,28 @@ def test_gradients_of_what_checkpointed_functions_that_share_a_weight_give(funct
     agrees(run["grad/a"], jax.grad(function, 2)(w, x, one) / a)
 
 
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
+@pytest.mark.parametrize("in_loop", [False, True], ids=["straight", "scan"])
+@pytest.mark.parametrize("swapped", [False, True], ids=["as made", "swapped"])
+def test_gradients_of_several_values_of_one_type_of_a_checkpointed_function(batched, in_loop, swapped, watched, agrees):
+    inner = jax.checkpoint((lambda x: (x**2, jnp.sin(x))) if swapped else (lambda x: (jnp.sin(x), x**2)))
+
+    def layer(x):
+        m, s = inner(x)
+        return m * s * s
+
+    def loss(x, weights):
+        y = lax.scan(lambda x, _: (layer(x), None), x, length=1)[0] if in_loop else layer(x)
+        return (y * weights).sum()
+
+    x, weights = jnp.linspace(0.1, 0.9, 6).reshape(2, 3), jnp.array([[1.0, 2, 3], [4, 5, 6]])
+    one = jax.value_and_grad(loss)
+    run = watched(jax.jit(jax.vmap(one) if batched else one), x, weights)
+    m, s = (x**2, jnp.sin(x)) if swapped else (jnp.sin(x), x**2)
+    agrees(run["grad/m"], s**2 * weights)
+    agrees(run["grad/s"], 2 * m * s * weights)
+
+
 def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, agrees):
     """Nothing of `right` hangs on the weights; the one cotangent that the body takes is that of `left`."""
 
