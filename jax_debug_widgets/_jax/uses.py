@@ -15,6 +15,7 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.passes import order_in_forward_passes
 from jax_debug_widgets._jax.place import Place
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
@@ -158,11 +159,16 @@ class Uses:
         for uses in (self, self._of_forward):
             forward = uses._alike(equation, level=0) if uses else []
             if uses and number in transposed and len(forward) == len(transposed):
-                at = forward[-1 - transposed.index(number)]  # The last is transposed first.
+                at = forward[sorted(transposed, key=self.forward_order.__getitem__).index(number)]
                 program = _program(uses._equations[at], key)
                 place = uses._place.inside(uses._equations[at], key, program)
                 return program, place, uses.around(at, uses._equations[at], key)
         return None
+
+    @cached_property
+    def forward_order(self) -> dict[int, tuple[int, int]]:
+        """For each transposed equation what sorts it by where that which it is transposed from is in the forward passes."""
+        return order_in_forward_passes(self._equations, self.derived, self.is_cotangent)
 
     @cached_property
     def _of_forward(self) -> Uses | None:

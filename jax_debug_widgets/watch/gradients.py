@@ -56,7 +56,7 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
         if each or not _is_mapped(one):
             return
     repeats, several = one.repeats and times != 1, len({name for name, _ in one.values}) > 1
-    parts = instances(body, call, within, repeats=repeats, executions=times)
+    parts = _transposed(body, one, within, repeats=repeats, executions=times)
     cotangents = [(part, _entering(body, part, several=several)) for part in parts]
     found: list[tuple[str, Any, int]] = []
     for part, entering in cotangents:
@@ -118,13 +118,20 @@ def _is_mapped(one: Assignment) -> bool:
 def _of_elements(body: Body, one: Assignment, within: list[int], executions: int) -> Iterator[Gradient]:
     """Of `q, k, v = (x @ w for w in ws)`, where each has one: the last is transposed first."""
     values = sorted(one.values, key=lambda named: named[1][1:], reverse=True)
-    parts = instances(body, one.call, within, repeats=True, executions=executions)
+    parts = _transposed(body, one, within, repeats=True, executions=executions)
     cotangents = [list(_entering(body, part).items()) for part in parts]
     if [*map(len, cotangents)] != [1] * len(values):
         return
     if all(type_of(own[0][0]) == type_of(made[0]) for (_, made), own in zip(values, cotangents, strict=True)):
         for (name, made), own in zip(values, cotangents, strict=True):
             yield name, *own[0], made[0]
+
+
+def _transposed(body: Body, one: Assignment, within: list[int], *, repeats: bool, executions: int) -> list[list[int]]:
+    """The transposed equations of each execution of a statement, of the last execution first."""
+    parts = instances(body, one.call, within, repeats=repeats, executions=executions)
+    order = body.uses.forward_order
+    return sorted(parts, key=lambda part: order[part[0]], reverse=True)
 
 
 def _entering(body: Body, part: list[int], *, several: bool = False) -> dict[Any, int]:
@@ -208,13 +215,13 @@ def _by_maker(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[A
         own = sorted((made[1:], name) for name, made in values.items() if one.body.levels[made[1]] == levels)
         there = [n for n in part if body.levels[n] == levels and body.equations[n].primitive.name != "add_any"]
         taken = _entering(body, there, several=True)
-        from_outside = [_from_outside(body, item, set(part)) for item in taken.items()]
+        from_outside = [one for item in taken.items() if (one := _from_outside(body, item, set(part)))]
         is_one_call = (
             len(there) == 1 and runs_program(body.equations[there[0]]) and len({at for (at, _), _ in own}) == 1
         )
         types = [type_of(values[name][0]) for _, name in own]
-        if (len(own) == 1 or is_one_call) and [type_of(item[0]) for item in from_outside if item] == types:
-            found |= {name: item for (_, name), item in zip(own, from_outside, strict=True) if item}
+        if (len(own) == 1 or is_one_call) and [type_of(item[0]) for item in from_outside] == types:
+            found |= {name: item for (_, name), item in zip(own, from_outside, strict=True)}
     return found
 
 

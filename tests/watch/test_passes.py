@@ -1,0 +1,115 @@
+"""A gradient in each round of a Python loop: there are several backward passes, and each execution has its own gradient."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+X = jnp.array([0.3, 0.7])
+
+
+def f(x):
+    h = x**2 + 1.0
+    return jnp.sin(h).sum()
+
+
+def f_of_layers(x):
+    """Its values hang on nothing but `x`, so that each has the gradient cos(h)."""
+    total = 0.0
+    for k in range(2):
+        h = lax.stop_gradient(x) * (k + 1.0) + x - lax.stop_gradient(x)
+        total = total + jnp.sin(h).sum()
+    return total
+
+
+def f_of_loop(x):
+    def body(total, k):
+        h = x * (k + 1.0)
+        return total + jnp.sin(h).sum(), None
+
+    return lax.scan(body, 0.0, jnp.arange(2.0))[0]
+
+
+def each_round(f, x):
+    for _ in range(3):
+        x = x - 0.1 * jax.grad(f)(x)
+    return x
+
+
+def handed_on(f, x):
+    for _ in range(3):
+        x = jax.grad(f)(x)
+    return x
+
+
+def each_round_with_value(f, x):
+    losses = []
+    for _ in range(3):
+        loss, g = jax.value_and_grad(f)(x)
+        x = x - 0.1 * g
+        losses.append(loss)
+    return x, losses
+
+
+def comprehension(f, x):
+    return [jax.grad(f)(x * k) for k in (1.0, 1.5, 2.0)]
+
+
+def pulled_at_once(f, x):
+    for _ in range(3):
+        y, pull = jax.vjp(f, x)
+        x = x - 0.1 * pull(jnp.ones_like(y))[0]
+    return x
+
+
+def pulled_in_order(f, x):
+    pulls = [jax.vjp(f, x * k)[1] for k in (1.0, 1.5, 2.0)]
+    return [pull(1.0) for pull in pulls]
+
+
+def pulled_in_reverse(f, x):
+    pulls = [jax.vjp(f, x * k)[1] for k in (1.0, 1.5, 2.0)]
+    return [pull(1.0) for pull in reversed(pulls)]
+
+
+def summed_up(f, x):
+    return jax.grad(lambda x: sum(f(x * k) for k in (1.0, 1.5, 2.0)))(x)
+
+
+def in_scan(f, x):
+    return lax.scan(lambda x, _: (each_round(f, x), None), x, length=2)[0]
+
+
+def batched(f, x):
+    return jax.vmap(lambda x: each_round(f, x))(jnp.stack([x, x * 2]))
+
+
+@pytest.mark.parametrize("function", [f, f_of_layers, f_of_loop])
+@pytest.mark.parametrize(
+    "program",
+    [
+        each_round,
+        handed_on,
+        each_round_with_value,
+        comprehension,
+        pulled_at_once,
+        pulled_in_order,
+        pulled_in_reverse,
+        summed_up,
+        in_scan,
+        batched,
+    ],
+)
+def test_each_execution_has_the_gradient_of_its_own_backward_pass(program, function, watched):
+    run = watched(jax.jit(lambda x: program(function, x)), X, values=True)
+    told = [label for label, value in run.values.items() if value.site.label.split("@")[0] == "h"]
+    gradients = 0
+    for label in told:
+        values, cotangents = run[label]["value"], run[label].gradient["value"]
+        for one in cotangents:
+            assert any(np.allclose(one, np.cos(value), rtol=1e-5, atol=1e-6) for value in values)
+            gradients += 1
+    assert gradients >= {f: 3, f_of_layers: 6, f_of_loop: 6}[function]
