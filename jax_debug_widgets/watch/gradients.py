@@ -6,7 +6,7 @@ The statement may be in another body than they are: the forward and the backward
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
-from jax_debug_widgets.watch.instances import instances
+from jax_debug_widgets.watch.instances import Frames, instances
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -28,6 +28,7 @@ class Assignment:
       function: the name of the function that the statement is in.
       executions: how often it is run in one trace.
       repeats: whether it, or a call that leads to it, is in a loop of Python's.
+      order: in which order its executions come to its places, see `order_of_frames`.
     """
 
     body: Body
@@ -37,6 +38,7 @@ class Assignment:
     function: str
     executions: int
     repeats: bool
+    order: Mapping[Frames, int]
 
 
 Gradient = tuple[str, Any, int, Any]
@@ -65,6 +67,8 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     found_of = Counter(name for name, _, _ in found)
     values = {name: [made[0] for own, made in one.values if own == name] for name in found_of}
     values = {name: own if len(own) == found_of[name] else [] for name, own in values.items()}
+    if times > 1 and not _are_taken_in_turn(body, one, within, found):
+        return
     for name, variable, number in found:  # Of several executions all or none: which is whose is told by their number.
         if times <= 1 or found_of[name] == times:
             own = values[name]  # The last is transposed first.
@@ -83,6 +87,21 @@ def _of_one(
     if not (names or by_maker) and (target.is_plain or (_is_named(one, target) and _is_told(one))):
         names = _by_type({name: made[0] for name, made in one.values}, list(entering))
     return {**by_maker, **{name: (variable, entering[variable]) for name, variable in names.items()}}
+
+
+def _are_taken_in_turn(body: Body, one: Assignment, within: list[int], found: Sequence[tuple[str, Any, int]]) -> bool:
+    """Whether of each execution that is taken first which comes from the place at which its value is made.
+
+    Executions that Python's branches make different, of which the last has no activation, may have been told apart wrongly.
+    """
+    transposed = {body.levels[number] for number in within}
+    for name in {name for name, _, _ in found}:
+        makers = [one.body.levels[made[1]] for own, made in one.values if own == name]
+        takers = [body.levels[number] for own, _, number in found if own == name]
+        for maker, taker in zip(reversed(makers), takers, strict=False):
+            if maker in transposed and taker != maker:
+                return False
+    return True
 
 
 def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
@@ -129,7 +148,7 @@ def _of_elements(body: Body, one: Assignment, within: list[int], executions: int
 
 def _transposed(body: Body, one: Assignment, within: list[int], *, repeats: bool, executions: int) -> list[list[int]]:
     """The transposed equations of each execution of a statement, of the last execution first."""
-    parts = instances(body, one.call, within, repeats=repeats, executions=executions)
+    parts = instances(body, one.call, within, repeats=repeats, executions=executions, order=one.order)
     order = body.uses.forward_order
     return sorted(parts, key=lambda part: order[part[0]], reverse=True)
 
@@ -215,7 +234,7 @@ def _by_maker(body: Body, one: Assignment, part: list[int]) -> dict[str, tuple[A
         own = sorted((made[1:], name) for name, made in values.items() if one.body.levels[made[1]] == levels)
         there = [n for n in part if body.levels[n] == levels and body.equations[n].primitive.name != "add_any"]
         taken = _entering(body, there, several=True)
-        from_outside = [one for item in taken.items() if (one := _from_outside(body, item, set(part)))]
+        from_outside = [told for item in taken.items() if (told := _from_outside(body, item, set(part)))]
         is_one_call = (
             len(there) == 1 and runs_program(body.equations[there[0]]) and len({at for (at, _), _ in own}) == 1
         )

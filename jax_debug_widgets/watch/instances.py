@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
+from itertools import chain, groupby, pairwise, takewhile
 from typing import Any
 
+from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
@@ -17,8 +18,18 @@ _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
 """Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
 
 
+Frames = tuple[Level, ...]
+"""Those that have made an equation, see `Body.levels`."""
+
+
 def instances(
-    body: Body, call: Call, members: list[int], *, repeats: bool, executions: int | None = None
+    body: Body,
+    call: Call,
+    members: list[int],
+    *,
+    repeats: bool,
+    executions: int | None = None,
+    order: Mapping[Frames, int] | None = None,
 ) -> list[list[int]]:
     """The equations of each execution of the statement at `call`, in the order in which they were traced.
 
@@ -26,6 +37,7 @@ def instances(
       members: its equations, of all executions, in order.
       repeats: whether the statement, or a call that leads to it, is in a loop.
       executions: of transposed equations how many executions they are of at most, 0 where that is not known; None of others.
+      order: of transposed equations that of the forward pass, see `order_of_frames`; they are in the reverse one.
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
         return [members] if members else []
@@ -47,6 +59,8 @@ def instances(
         else:
             comes_again = signature == first and left <= 0
             begins = comes_again and not (executions is None and _is_next_leaf(body, call, parts[-1], number))
+            if parts and order:
+                begins |= order.get(body.levels[number], -1) > order.get(body.levels[parts[-1][-1]], len(order))
         if not parts or begins or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends):
             parts.append([])
             first = signature
@@ -57,6 +71,13 @@ def instances(
             is_looped = elements == 1 and not is_mapped and progress_of(body, call, number).is_looped
         parts[-1].append(number)
     return parts
+
+
+def order_of_frames(body: Body, parts: Sequence[Sequence[int]]) -> dict[Frames, int]:
+    """In which order executions of a statement come to its places; empty where they do not agree, or come to one twice."""
+    runs = [[frames for frames, _ in groupby(body.levels[number] for number in part)] for part in parts]
+    order = {frames: place for place, frames in enumerate(dict.fromkeys(chain(*sorted(runs, key=len, reverse=True))))}
+    return order if all(order[one] < order[after] for run in runs for one, after in pairwise(run)) else {}
 
 
 def may_be_several(body: Body, call: Call, part: Sequence[int]) -> bool:

@@ -18,7 +18,7 @@ from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
-from jax_debug_widgets.watch.instances import instances, may_be_several
+from jax_debug_widgets.watch.instances import instances, may_be_several, order_of_frames
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Span, Statement, is_library
@@ -149,7 +149,8 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
             parts = instances(body, call, forward, repeats=repeats)
             values: list[tuple[str, Made]] = []
             function = body.levels[members[0]][call.depth].function
-            found.append(Assignment(body, call, statement, values, function, len(parts), repeats))
+            order = order_of_frames(body, parts) if repeats else {}
+            found.append(Assignment(body, call, statement, values, function, len(parts), repeats, order))
             is_taken_apart = statement.elements == 1 and any(target.parts for target in statement.targets)
             if repeats and is_taken_apart and any(may_be_several(body, call, part) for part in parts):
                 continue

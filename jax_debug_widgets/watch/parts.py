@@ -14,6 +14,7 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import GRADIENT, asks_host, is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative, without_changed_state
+from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -143,8 +144,9 @@ def _taken_apart(
             return found
     else:
         by = differentiating(body, members[0], call.depth)
-        found = None if by else _returned(body, call, members, count)  # What differentiates gives other things.
-        if found and any(found):
+        returned = None if by else _returned(body, call, members, count)  # What differentiates gives other things.
+        found = [[one for one in part if one in escaping] for part in returned or ()]
+        if any(found):
             return found
         forward, backward = (
             _in_order_of_use(
@@ -376,7 +378,8 @@ def made_by(
         ]
     for one in assignments:
         call = Call(outer, file, one.span if one else span_of(node))
-        members = members_of(call)
+        parts = instances(body, call, members_of(call), repeats=one.repeats if one else False)
+        members = parts[-1] if parts else []
         if one and any(target.parts for target in one.targets):
             named = assigned(body, call, one, members) if members and not one.repeats else ()
             escaping = [made for name, made in named if is_part(name, ast.unparse(node))]

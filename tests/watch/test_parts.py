@@ -546,3 +546,23 @@ def test_of_a_rest_of_unknown_length_nothing_is_told(watched):
         return first + sum(rest)
 
     assert not {"first", "rest", "rest[0]"} & {*watched(f, jnp.ones(3)).values}
+
+
+def test_the_last_of_what_a_loop_has_made_and_collected(watched, agrees):
+    def rnn(w, xs):
+        h, hs = jnp.zeros(2), []
+        for x in xs:
+            h = jnp.tanh(h @ w + x)
+            hs.append(h)
+        return jnp.stack(hs), h
+
+    def step(w, xs):
+        seq, last = rnn(w, xs)
+        return seq.sum() + (last**2).sum()
+
+    w, xs = jnp.eye(2) * 0.5, jnp.arange(6.0).reshape(3, 2) / 5
+    run = watched(jax.jit(jax.value_and_grad(step)), w, xs)
+    seq, last = rnn(w, xs)
+    agrees(run["seq"], seq)
+    agrees(run["last"], last)
+    agrees(run["grad/last"], 2 * last)

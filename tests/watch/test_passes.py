@@ -113,3 +113,46 @@ def test_each_execution_has_the_gradient_of_its_own_backward_pass(program, funct
             assert any(np.allclose(one, np.cos(value), rtol=1e-5, atol=1e-6) for value in values)
             gradients += 1
     assert gradients >= {f: 3, f_of_layers: 6, f_of_loop: 6}[function]
+
+
+def layer(p, x, is_last):
+    z = x @ p["w"] + p["b"][None]
+    a = z if is_last else jax.nn.relu(z)
+    return a
+
+
+def regularised(params, x, added=(0.0, 0.0, 0.0)):
+    acts = []
+    for n, p in enumerate(params):
+        x = layer(p, x, n == 2)
+        x = x + added[n]
+        acts.append(x)
+    return x, sum(jnp.abs(a).mean() for a in acts)
+
+
+def unchanged(params, x):
+    acts = []
+    for n, p in enumerate(params):
+        x = layer(p, x, n == 2)
+        acts.append(x)
+    return x, sum(jnp.abs(a).mean() for a in acts)
+
+
+def test_layers_of_a_python_loop_of_which_the_last_has_no_activation(watched, agrees):
+    def loss_of(model):
+        def loss(params, x, *more):
+            pred, reg = model(params, x, *more)
+            return (pred**2).mean() + 0.1 * reg
+
+        return loss
+
+    keys = jax.random.split(jax.random.key(0), 4)
+    params = [{"w": jax.random.normal(key, (4, 4)), "b": jnp.ones(4)} for key in keys[:3]]
+    x, added = jax.random.normal(keys[3], (5, 4)), (jnp.zeros((5, 4)),) * 3
+    run = watched(jax.jit(jax.value_and_grad(loss_of(unchanged))), params, x)
+    agrees(run["pred"], regularised(params, x)[0])
+    told = sorted((name for name in run.values if name.startswith("grad/x@")), key=lambda name: name.partition("#")[2])
+    expected = jax.grad(loss_of(regularised), argnums=2)(params, x, added)
+    assert len(told) == len(expected)
+    for name, gradient in zip(told, expected, strict=True):
+        agrees(run[name], gradient)
