@@ -267,6 +267,12 @@ def is_pushed_forward(traceback: Any) -> bool:
     return any(code.co_name == PUSHING and code.co_filename.endswith("api.py") for code in codes)
 
 
+def is_pushed_by_rule(traceback: Any) -> bool:
+    """Whether JAX has made an equation while it pushed forward what a rule of a primitive calls: nobody has asked for that."""
+    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
+    return any(code.co_name == "linearize_from_jvp" and code.co_filename.endswith("ad.py") for code in codes)
+
+
 def is_pushed_now() -> bool:
     """Whether `jax.jvp` or `jacfwd` is on the Python stack."""
     return is_pushed_forward(xla_client.Traceback.get_traceback())

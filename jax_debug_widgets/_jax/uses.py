@@ -12,7 +12,7 @@ from jax._src import core
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import Level, is_pushed_forward, is_pushed_now, levels_of
+from jax_debug_widgets._jax.frames import Level, is_pushed_by_rule, is_pushed_forward, is_pushed_now, levels_of
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.passes import order_in_forward_passes
@@ -234,7 +234,11 @@ def _derived(equation: Any, around: str) -> tuple[bool, ...]:
         return ()
     outer, inner = (tuple(one.startswith("transpose") for one in _DERIVED.findall(path)) for path in (around, own))
     # A transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more.
-    return outer + (inner[:1] if equation.primitive.name in _REMATS and inner == (True, False) else inner)
+    if equation.primitive.name in _REMATS and inner == (True, False):
+        return outer + inner[:1]
+    if len(inner) > 1 and not inner[-1] and is_pushed_by_rule(traceback_of(equation.source_info)):
+        inner = inner[:-1]
+    return outer + inner
 
 
 def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from jax_debug_widgets._jax.frames import GRADIENT, GRADIENT_AND_AUX, PUSHING
+from jax_debug_widgets._jax.frames import GRADIENT, GRADIENT_AND_AUX, PUSHING, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import Body, Call, Made
 from jax_debug_widgets.watch.loads import is_taken_apart, loads_of_targets
 from jax_debug_widgets.watch.source import Statement, Target, is_library
@@ -39,13 +39,21 @@ def without_changed_state(
     is_of_flax = inner and _FLAX.search(inner[0].file) and differentiating(body, members[0], call.depth)
     if statement.is_return or not is_of_flax:
         return escaping
+    seen = taken_or_returned(body, call, statement, escaping, members)
+    return [one for one in escaping if body.uses.transposed[one[1]] or one in seen]
+
+
+def taken_or_returned(
+    body: Body, call: Call, statement: Statement, made: Sequence[Made], members: list[int]
+) -> list[Made]:
+    """What of that which a statement makes its function takes by the names that are assigned, or returns."""
     loads = loads_of_targets(statement)
 
     def is_seen(one: Made) -> bool:
         takers = takers_of(body, call, one[0], set(members))
         return any(taken.span is None or any(map(taken.span.contains, loads)) for taken in takers)
 
-    return [one for one in escaping if body.uses.transposed[one[1]] or is_seen(one)]
+    return [one for one in made if is_seen(one)]
 
 
 def parts_of_derivative(
@@ -61,8 +69,11 @@ def parts_of_derivative(
     if by == "vjp":  # The second is a function, which returns the gradient.
         values = [[one] for one in forward] if count > len(forward) > 1 else [forward]
         return [values[0], [], *values[1:]]
-    if by in (PUSHING, GRADIENT) or count != len(("value", "gradient")) or not backward:
+    if by in (PUSHING, GRADIENT) or count != len(("value", "gradient")):
         return []
+    if not backward:  # A rule of JAX's own may make the gradient of which it keeps no place.
+        values = _value(statement, target.parts[0], forward)
+        return [values if len(values) == 1 else [], []] if by == VALUE_AND_GRADIENT else []
     if by == GRADIENT_AND_AUX:
         return [backward, forward]
     return [_value(statement, target.parts[0], forward), backward]

@@ -11,14 +11,19 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import GRADIENT, asks_host, is_mapping
+from jax_debug_widgets._jax.frames import GRADIENT, VALUE_AND_GRADIENT, asks_host, is_mapping
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
-from jax_debug_widgets.watch.derivatives import differentiating, parts_of_derivative, without_changed_state
+from jax_debug_widgets.watch.derivatives import (
+    differentiating,
+    parts_of_derivative,
+    taken_or_returned,
+    without_changed_state,
+)
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Function, Statement, Target, span_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
 """Primitives that give what a function of the user's returns."""
@@ -27,11 +32,18 @@ _INDEX = re.compile(r"\[(\d+)\]")
 _COUNTER = "<counter>"
 """The path of what the loop that `fori_loop` makes counts with."""
 _FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
+_NEW_VARIABLES = frozenset({"param", "variable"})
+"""What makes the variables of a module of flax."""
 
 
 def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -> Iterator[tuple[str, Made]]:
     """Each name of a statement with the variable of one execution of it."""
-    escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])]
+    escaping = [
+        one
+        for one in body.escaping(members, call.depth)
+        if is_array(one[0])
+        and (body.is_taken(one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
+    ]
     escaping = without_changed_state(body, call, statement, escaping, members)
     if not escaping:
         return
@@ -51,6 +63,21 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         for part, made in parts:
             within = "" if target.is_plain else f"[{target.parts.index(part)}]"
             yield from _leaves(body, call, statement, part, made, set(members), within)
+
+
+def _is_of_module(body: Body, number: int, depth: int) -> bool:
+    """Whether an equation makes what a module of flax keeps, not what the statement that calls it gives.
+
+    That is a new variable, `kernel = self.param(...)`, or what it is from now on, `mean.value = ...`.
+    """
+    for level in body.levels[number][depth + 1 :]:
+        source, span = body.source(level.file), Span(*level.span)
+        node = source.expressions.get(span)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NEW_VARIABLES:
+            return True
+        if any(target.text.endswith(".value") for one in source.statements_at(span) for target in one.targets):
+            return True
+    return False
 
 
 def _without_star(target: Target, body: Body, call: Call, escaping: list[Made], members: list[int]) -> Target | None:
@@ -154,6 +181,8 @@ def _taken_apart(
             )
             for is_backward in (False, True)
         )
+        if by == VALUE_AND_GRADIENT and not backward:
+            forward = taken_or_returned(body, call, statement, forward, members)
         derived = parts_of_derivative(by, statement, target, forward, backward)
         if derived:
             return derived

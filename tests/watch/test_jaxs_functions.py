@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import pytest
+from jax import lax
 from jax.experimental.ode import odeint
 
 from jax_debug_widgets._jax import versions
@@ -37,3 +38,41 @@ def test_operations_of_jaxs_own_are_not(watched):
         return jax.nn.softmax(x) * h
 
     assert list(watched(f, jnp.arange(3.0)).values) == []
+
+
+def test_what_a_rule_of_jaxs_computes_is_no_gradient_of_what_differentiates(watched, agrees):
+    segments, x = jnp.array([0, 0, 1, 1]), jnp.array([0.5, 1.5, -1.0, 2.0])
+
+    def loss(x):
+        z = jax.ops.segment_max(x, segments, 2)
+        return (z**2).sum()
+
+    def step(x):
+        v, g = jax.value_and_grad(loss)(x)
+        return v, x - g
+
+    run = watched(jax.jit(step), x)
+    gradient = jnp.array([0.0, 3.0, 0.0, 4.0])
+    agrees(run["v"], 6.25)
+    agrees(run["g"], gradient)
+    agrees(run["grad/x"], gradient)
+    agrees(run["grad/z"], jnp.array([3.0, 4.0]))
+    assert "grad/g" not in run.values
+
+
+def test_a_gradient_through_a_root_has_not_the_value_of_the_root(watched, agrees):
+    def solve(f, x):
+        return lax.fori_loop(0, 8, lambda _, x: x - f(x) / jax.grad(f)(x), x)
+
+    def loss(a):
+        s = lax.custom_root(lambda x: x**2 - a, 1.0, solve, lambda g, y: y / g(1.0))
+        return s * 3.0
+
+    def step(a):
+        v, g = jax.value_and_grad(loss)(a)
+        return v, g
+
+    run = watched(jax.jit(step), jnp.array(2.0))
+    agrees(run["s"], 2**0.5)
+    agrees(run["v"], 3 * 2**0.5)
+    assert not {"g", "grad/g"} & set(run.values)

@@ -566,3 +566,25 @@ def test_the_last_of_what_a_loop_has_made_and_collected(watched, agrees):
     agrees(run["seq"], seq)
     agrees(run["last"], last)
     agrees(run["grad/last"], 2 * last)
+
+
+class Normed(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        h = linen.Dense(4, use_bias=False)(x)
+        y = linen.BatchNorm(use_running_average=False)(h * 3)
+        z = linen.BatchNorm(use_running_average=False)(y)
+        return z
+
+
+def test_what_a_module_keeps_has_not_the_name_of_what_it_gives_and_nothing_uses(watched, agrees):
+    net, x = Normed(), jnp.arange(12.0).reshape(4, 3)
+    run = watched(jax.jit(net.init), jax.random.key(0), x)
+    assert not {"h", "y", "z"} & {name.partition("[")[0] for name in run.values}
+    weights = run.result
+    run = watched(jax.jit(lambda weights: net.apply(weights, x, mutable=["batch_stats"])[1]), weights)
+    agrees(run["h"], x @ weights["params"]["Dense_0"]["kernel"])
+    assert "y" in run.values
+    assert "z" not in {name.partition("[")[0] for name in run.values}
+    run = watched(jax.jit(lambda weights: net.apply(weights, x, mutable=["batch_stats"])), weights)
+    agrees(run["z"], run.result[0])
