@@ -253,7 +253,8 @@ def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: It
         wanted = pattern.partition("@")[0].removesuffix(f".{statistic}")
         read = f"run[{wanted.removeprefix(BY_LANE)!r}]{'.lanes' if pattern.startswith(BY_LANE) else ''}[{statistic!r}]"
         return f"{pattern!r} is a statistic: watch {wanted!r}, and read {read}.", ""
-    near = difflib.get_close_matches(bare, {*known, *scopes, *primitives}, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(bare, {*known, *scopes}, n=3, cutoff=0.5)
+    near = near or difflib.get_close_matches(bare, set(primitives), n=1)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if "/" in bare and scopes:
         return f"Nothing to watch is in the scope {pattern!r}.{hint}", f" There are the scopes {some_of(scopes)}."

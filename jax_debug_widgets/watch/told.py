@@ -205,7 +205,7 @@ def _why_not_computed(value: ast.expr, seen: Seen, *, is_tuple: bool) -> str:
 def _is_alias(node: ast.expr) -> bool:
     """Whether an expression only names what is there: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
     if isinstance(node, ast.Tuple | ast.List):
-        return all(map(_is_alias, node.elts))
+        return bool(node.elts) and all(map(_is_alias, node.elts))
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and _is_alias(node.value)
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and _is_alias(node.value))
