@@ -163,13 +163,15 @@ class Body:
 
     def is_backward(self, number: int, depth: int) -> bool:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
-        if not self.uses.transposed[number]:
-            return False
+        return bool(self.uses.transposed[number]) and any(self.derived_from(number, depth))
+
+    def derived_from(self, number: int, depth: int) -> tuple[bool, ...]:
+        """Of an equation whether it is transposed, for each derivative that a frame is inside of, the outermost first."""
         derived, levels = self.uses.derived[number], self.levels[number]
         if number in self._of_backward_rules:
             derived = _seen_from_rules(derived, levels, depth)
         asked_from_here = sum(level.derivatives for level in levels[depth:])
-        return any(derived[: max(len(derived) - asked_from_here, 0)])
+        return derived[: max(len(derived) - asked_from_here, 0)]
 
     @cached_property
     def _of_backward_rules(self) -> frozenset[int]:

@@ -14,6 +14,7 @@ from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
+from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.instances import Frames, instances
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Statement, Target
@@ -108,11 +109,14 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     """Whether these transposed equations of a statement are not of its values alone.
 
     What is differentiated twice has gradients of its forward and of its backward pass, and beside what `jax.jvp` asks for
-    there is a tangent, which has one, too.
+    there is a tangent, which has one, too. What `jax.vjp` gives may be taken by the backward pass that it begins.
     """
     tracebacks = (traceback_of(one.body.equations[made[1]].source_info) for _, made in one.values)
     # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
-    derived = {body.uses.derived[n] for n in within if body.equations[n].primitive.name != "add_any"}
+    depth = one.call.depth
+    if any(differentiating(one.body, made[1], depth) in ("vjp", "linearize") for _, made in one.values):
+        return True
+    derived = {body.derived_from(n, depth) for n in within if body.equations[n].primitive.name != "add_any"}
     return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))
 
 

@@ -539,7 +539,28 @@ def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(wat
     run = watched(jax.jit(jax.grad(outer)), X)
     agrees(run["d"], jax.grad(inner)(X))  # And not beside it, as `d[1]`, what its gradient adds.
     agrees(run["grad/e"], 4 * jax.grad(inner)(X))
-    assert set(run.values) == {"x", "d", "e", "grad/e"}
+    agrees(run["grad/d"], 8 * jax.grad(inner)(X))
+    assert set(run.values) == {"x", "d", "e", "grad/d", "grad/e"}
+
+
+def test_a_derivative_in_what_is_differentiated_has_its_own_gradient(watched, agrees):
+    def energy(p, x):
+        return (jnp.sin(x @ p) ** 2).sum()
+
+    def loss(p, x):
+        e, de = jax.value_and_grad(energy, 1)(p, x)
+        push = jax.grad(lambda x: jnp.tanh(x @ p).sum())(x)
+        v, pull = jax.vjp(lambda x: jnp.sin(x @ p), x)
+        (pulled,) = pull(v)
+        return e * 1.5 + (de**2 * 3).sum() + (push**2).sum() + (pulled * 2).sum()
+
+    p, x = jnp.arange(12.0).reshape(4, 3) / 10 - 0.5, jnp.linspace(-1, 1, 8).reshape(2, 4)
+    run = watched(jax.jit(jax.value_and_grad(loss)), p, x)
+    agrees(run["grad/e"], 1.5)
+    agrees(run["grad/de"], 6 * jax.grad(energy, 1)(p, x))
+    agrees(run["grad/push"], 2 * jax.grad(lambda x: jnp.tanh(x @ p).sum())(x))
+    agrees(run["grad/pulled"], jnp.full_like(x, 2))
+    assert "grad/v" not in run.values, "what is pulled back takes it, too"
 
 
 @pytest.mark.parametrize("derive", [jax.hessian, jax.jacfwd])
