@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import functools
-import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -15,9 +14,37 @@ from jax._src import api_util, core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
+from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.program import outermost
+from jax_debug_widgets._jax.uses import Around, Uses, around_program
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class RunBody:
+    """A body that is being run.
+
+    Attributes:
+      entered: the body around it, the number of the equation there that runs it, and as which of its parameters; None for the
+        whole program, which has that `name`.
+    """
+
+    jaxpr: core.Jaxpr
+    entered: tuple[RunBody, int, str] | None
+    name: str
+
+    @cached_property
+    def where(self) -> tuple[Place, Around]:
+        """Where it lies, and what is around it. Looked for only where somebody stands in it."""
+        if self.entered is None:
+            place = outermost(self.name)
+            return place, around_program(self.jaxpr, place, 1, is_jitted=True, own=None)
+        body, number, key = self.entered
+        (place, around), equation = body.where, body.jaxpr.eqns[number]
+        inside = place.inside(equation, key, self.jaxpr)
+        return inside, Uses(body.jaxpr, place, around).around(number, equation, key)
+
+
+@dataclass(frozen=True, eq=False)
 class Standing:
     """The program is about to run an equation.
 
@@ -27,7 +54,8 @@ class Standing:
       frame: the user's line that it comes from; of an equation of JAX's own functions the line that called them.
       by_jax: whether it is such a one.
       path: the bodies it is in, outermost first: `scan, step 2`.
-      variables: what has been computed in this body, by the name in the source where there is one, else JAX's.
+      body: the one it is in, of which it is equation `number`.
+      values: what has been computed in this body.
       has_body: whether it can be stepped into.
       outer: where the bodies around it stand, innermost first.
     """
@@ -36,7 +64,9 @@ class Standing:
     primitive: str
     frame: Frame
     path: tuple[str, ...]
-    variables: dict[str, Any]
+    body: RunBody
+    number: int
+    values: Mapping[Any, Any]
     has_body: bool
     by_jax: bool = False
     outer: tuple[Standing, ...] = ()
@@ -69,8 +99,11 @@ def run_stepwise(function: Callable[..., Any], args: Sequence[Any], kwargs: dict
 
     operands = [jnp.asarray(leaf) for array, leaf in zip(is_array, flat, strict=True) if array]
     program = jax.make_jaxpr(on_arrays)(*operands)
-    names = getattr(function, "__name__", "f")
-    results = _Run(ask).body(program.jaxpr, program.consts, operands, (names,), is_whole=True)
+    about = api_util.debug_info("jit", function, args, kwargs)
+    names = about.filter_arg_names(is_array) if len(about.arg_names or ()) == len(is_array) else None
+    about = about._replace(arg_names=names).set_result_paths(jax.tree.unflatten(outputs[0], program.jaxpr.outvars))
+    whole = RunBody(program.jaxpr.replace(debug_info=about), None, getattr(function, "__name__", "f"))
+    results = _Run(ask).program(whole, program.consts, operands)
     return jax.tree.unflatten(outputs[0], results)
 
 
@@ -86,32 +119,37 @@ class _Run:
         self._outer: tuple[Standing, ...] = ()
         self._around: tuple[Frame, ...] = ()
 
-    def body(
-        self,
-        jaxpr: core.Jaxpr,
-        consts: Sequence[Any],
-        operands: Sequence[Any],
-        path: tuple[str, ...],
-        *,
-        is_whole: bool = False,
-    ) -> list[Any]:
-        """The outputs of a jaxpr. A whole program that is one call of another (a jitted function) is gone straight into."""
+    def program(self, whole: RunBody, consts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+        """The outputs of a whole program. One that is a call of another (a jitted function) is gone straight into."""
+        equations, names = whole.jaxpr.eqns, (whole.name,)
+        if [_INTO.get(equation.primitive.name) for equation in equations] != [_into_jit]:
+            return self._body(whole, consts, operands, names)
+        call = equations[0]
+        values = dict(zip((*whole.jaxpr.constvars, *whole.jaxpr.invars), (*consts, *operands), strict=True))
+        inner = call.params["jaxpr"]
+        jitted = RunBody(inner.jaxpr, None, call.params.get("name") or whole.name)
+        inputs = [_read(atom, values) for atom in call.invars]
+        results = self._body(jitted, inner.consts, inputs, (*names, _name_of(call)))
+        values.update(zip(call.outvars, results, strict=True))
+        return [_read(atom, values) for atom in whole.jaxpr.outvars]
+
+    def inside(self, key: str, program: Any, operands: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
+        """The outputs of a program that the equation we stand at has as its parameter `key` (`branch_1_fun` of a tuple)."""
+        jaxpr, consts = (program, ()) if isinstance(program, core.Jaxpr) else (program.jaxpr, program.consts)
+        standing = self._outer[0]
+        body = RunBody(jaxpr, (standing.body, standing.number, key), standing.body.name)
+        return self._body(body, consts, operands, path)
+
+    def _body(self, body: RunBody, consts: Sequence[Any], operands: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
+        jaxpr = body.jaxpr
         values: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *operands), strict=True))
-        names = _argument_names(jaxpr)
-
-        def read(atom: Any) -> Any:
-            return atom.val if isinstance(atom, core.Literal) else values[atom]
-
-        for equation in jaxpr.eqns:
-            inputs = [read(atom) for atom in equation.invars]
+        for number, equation in enumerate(jaxpr.eqns):
+            inputs = [_read(atom, values) for atom in equation.invars]
             inner: Any = _INTO.get(equation.primitive.name)
-            shown = {names[variable]: value for variable, value in values.items() if variable in names}
             traceback = equation.source_info.traceback
             own = next(iter(frames_in_body(traceback, jaxpr, self._around)), UNKNOWN_FRAME)
-            standing = _standing(equation, own, path, shown, self._outer)
-            if is_whole and len(jaxpr.eqns) == 1 and inner is _into_jit:
-                results = inner(self, equation, inputs, path)
-            elif self._ask(standing) and inner is not None:
+            standing = _standing(body, number, own, path, values, self._outer)
+            if self._ask(standing) and inner is not None:
                 outside = self._outer, self._around
                 self._outer, self._around = (standing, *self._outer), frames_of(traceback)
                 results = inner(self, equation, inputs, (*path, _name_of(equation)))
@@ -119,12 +157,11 @@ class _Run:
             else:
                 results = _bind(equation, inputs)
             values.update(zip(equation.outvars, results, strict=True))
-            _name_results(equation, own, names)
-        return [read(atom) for atom in jaxpr.outvars]
+        return [_read(atom, values) for atom in jaxpr.outvars]
 
-    def closed(self, program: Any, operands: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
-        """The outputs of a closed jaxpr."""
-        return self.body(program.jaxpr, program.consts, operands, path)
+
+def _read(atom: Any, values: Mapping[Any, Any]) -> Any:
+    return atom.val if isinstance(atom, core.Literal) else values[atom]
 
 
 _NO_NAMES = api_util.debug_info("step", lambda: None, (), {}).with_unknown_names()
@@ -138,21 +175,18 @@ def _bind(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _into_jit(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
-    return run.closed(equation.params["jaxpr"], inputs, path)
+    return run.inside("jaxpr", equation.params["jaxpr"], inputs, path)
 
 
 def _into_call(key: str, run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
-    program = equation.params[key]
-    if isinstance(program, core.Jaxpr):
-        return run.body(program, (), inputs, path)
-    return run.closed(program, inputs, path)
+    return run.inside(key, equation.params[key], inputs, path)
 
 
 def _into_cond(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
     index, *operands = inputs
     branches = equation.params["branches"]
     taken = min(max(int(index), 0), len(branches) - 1)
-    return run.closed(branches[taken], operands, (*path[:-1], f"cond, branch {taken}"))
+    return run.inside(f"branch_{taken}_fun", branches[taken], operands, (*path[:-1], f"cond, branch {taken}"))
 
 
 def _into_while(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
@@ -163,7 +197,8 @@ def _into_while(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path:
     step = 0
     # The condition is run as it is: it would be in the way of going through the body.
     while bool(core.jaxpr_as_fun(params["cond_jaxpr"])(*cond_consts, *carry)[0]):
-        carry = run.closed(params["body_jaxpr"], [*body_consts, *carry], (*path[:-1], f"while, step {step}"))
+        there = (*path[:-1], f"while, step {step}")
+        carry = run.inside("body_jaxpr", params["body_jaxpr"], [*body_consts, *carry], there)
         step += 1
     return carry
 
@@ -178,9 +213,8 @@ def _into_scan(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: 
     stacked: list[list[Any]] = []
     order = range(length - 1, -1, -1) if params["reverse"] else range(length)
     for step in order:
-        outputs = run.closed(
-            params["jaxpr"], [*consts, *carry, *(x[step] for x in xs)], (*path[:-1], f"scan, step {step}")
-        )
+        operands = [*consts, *carry, *(x[step] for x in xs)]
+        outputs = run.inside("jaxpr", params["jaxpr"], operands, (*path[:-1], f"scan, step {step}"))
         carry = outputs[:of_carry]
         stacked.append(outputs[of_carry:])
     rows = stacked[::-1] if params["reverse"] else stacked
@@ -208,8 +242,14 @@ def _name_of(equation: core.JaxprEqn) -> str:
 
 
 def _standing(
-    equation: core.JaxprEqn, own: Frame, path: tuple[str, ...], variables: dict[str, Any], outer: tuple[Standing, ...]
+    body: RunBody,
+    number: int,
+    own: Frame,
+    path: tuple[str, ...],
+    values: Mapping[Any, Any],
+    outer: tuple[Standing, ...],
 ) -> Standing:
+    equation = body.jaxpr.eqns[number]
     by_jax = own is UNKNOWN_FRAME
     outputs = ", ".join(f"{_letter(v)}:{v.aval.str_short(short_dtypes=True)}" for v in equation.outvars)
     inputs = " ".join(str(a.val) if isinstance(a, core.Literal) else _letter(a) for a in equation.invars)
@@ -218,7 +258,9 @@ def _standing(
         primitive=equation.primitive.name,
         frame=outer[0].frame if by_jax and outer else own,
         path=path,
-        variables=variables,
+        body=body,
+        number=number,
+        values=values,
         has_body=equation.primitive.name in _INTO,
         by_jax=by_jax,
         outer=outer,
@@ -231,59 +273,3 @@ _CONTEXT = core.JaxprPpContext()
 
 def _letter(variable: Any) -> str:
     return "_" if isinstance(variable, core.DropVar) else str(core.pp_var(variable, _CONTEXT))
-
-
-def _argument_names(jaxpr: core.Jaxpr) -> dict[Any, str]:
-    """The arguments of a body, as its function calls them."""
-    info = getattr(jaxpr, "debug_info", None)
-    found = getattr(info, "arg_names", None) or ()
-    named = zip(jaxpr.invars, found, strict=False) if len(found) == len(jaxpr.invars) else ()
-    return {variable: name for variable, name in named if name}
-
-
-def _name_results(equation: core.JaxprEqn, frame: Frame, names: dict[Any, str]) -> None:
-    """Name what an equation computes after the variable that its source line assigns, if it is the whole right-hand side."""
-    target = _assigned(frame.file, frame.line, frame.column, frame.end_line, frame.end_column)
-    for number, variable in enumerate(equation.outvars):
-        if isinstance(variable, core.DropVar):
-            continue
-        name = target[number] if len(target) == len(equation.outvars) else _letter(variable)
-        for old in [known for known, called in names.items() if called == name]:
-            del names[old]  # Assigned anew.
-        names[variable] = name
-
-
-@functools.lru_cache(maxsize=4096)
-def _assigned(file: str, line: int, column: int, end_line: int, end_column: int) -> tuple[str, ...]:
-    """The names that the statement with this right-hand side assigns."""
-    for node in _assignments(file):
-        value = node.value
-        if value is not None and (value.lineno, value.col_offset, value.end_lineno, value.end_col_offset) == (
-            line,
-            column,
-            end_line,
-            end_column,
-        ):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            parts = target.elts if isinstance(target, ast.Tuple) else [target]
-            return (
-                tuple(part.id for part in parts if isinstance(part, ast.Name))
-                if all(isinstance(part, ast.Name) for part in parts)
-                else ()
-            )
-    return ()
-
-
-@functools.lru_cache(maxsize=64)
-def _assignments(file: str) -> tuple[Any, ...]:
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return ()
-    return tuple(_walk(tree))
-
-
-def _walk(tree: ast.AST) -> Iterator[Any]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            yield node

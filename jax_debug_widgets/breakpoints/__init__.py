@@ -2,7 +2,7 @@
 
 In:   firings of breakpoints and of other taps, on the program's own threads; requests of the browser, from any thread.
 Out:  `stop` messages and answers; values that go on in the place of others; `Stopped`, raised into the program.
-May know: _jax, events, taps, transport.   Must not know: widgets, IPython, the session.
+May know: _jax, events, taps, transport, watch.   Must not know: widgets, IPython, the session.
 """
 
 from jax_debug_widgets.breakpoints.audience import Audience, Place

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import linecache
+from typing import Any
 
 from jax_debug_widgets._jax.stack import StackFrame
 from jax_debug_widgets._jax.stepping import Standing
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.scenes import globals_of
 from jax_debug_widgets.breakpoints.stop import Ended, Scene
+from jax_debug_widgets.watch import Scope, Scopes
 
 
 class Stepper:
@@ -20,6 +22,8 @@ class Stepper:
         self._depth = 0
         self._line = 0
         self._count = 0
+        self._scopes: dict[tuple[Any, Any], Scopes] = {}
+        """By body and what runs it: a loop's is the same in each of its steps."""
 
     def __call__(self, standing: Standing) -> bool:
         """See `_jax.stepping.Ask`."""
@@ -45,7 +49,8 @@ class Stepper:
 
     def _scene(self, standing: Standing) -> Scene:
         around = ", ".join(standing.path)
-        frames = [_frame(one) for one in (standing, *standing.outer)]
+        scopes = [scope for one in (standing, *standing.outer) for scope in self._scopes_at(one)]
+        frames = [_frame(scope) for scope in scopes or [_without_names(standing)]]
         steps = [int(part.rpartition(" ")[2]) for part in standing.path if ", step " in part]
         return Scene(
             kind="step",
@@ -61,15 +66,29 @@ class Stepper:
             frames=lambda _lane: frames,
         )
 
+    def _scopes_at(self, standing: Standing) -> list[Scope]:
+        body, number = standing.body, standing.number
+        key = body.jaxpr, body.entered and body.entered[0].jaxpr.eqns[body.entered[1]]
+        try:
+            if key not in self._scopes:
+                self._scopes[key] = Scopes(body.jaxpr, *body.where)
+            return self._scopes[key].at(number, standing.values)
+        except Exception:  # noqa: BLE001 - whatever goes wrong with the names, the program can be stepped through.
+            return [_without_names(standing)]
 
-def _frame(standing: Standing) -> StackFrame:
+
+def _without_names(standing: Standing) -> Scope:
     frame = standing.frame
+    return Scope(frame.file, frame.line, frame.function, {})
+
+
+def _frame(scope: Scope) -> StackFrame:
     return StackFrame(
-        file=frame.file,
-        line=frame.line,
-        function=frame.function,
+        file=scope.file,
+        line=scope.line,
+        function=scope.function,
         first_line=1,
-        source=tuple(line.rstrip("\n") for line in linecache.getlines(frame.file)),
-        variables=dict(standing.variables),
-        globals=globals_of(frame.file),
+        source=tuple(line.rstrip("\n") for line in linecache.getlines(scope.file)),
+        variables=scope.variables,
+        globals=globals_of(scope.file),
     )

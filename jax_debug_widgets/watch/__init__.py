@@ -8,6 +8,7 @@ May know: _jax, taps, events.   Must not know: store, transport, widgets, IPytho
 from jax_debug_widgets.watch.histogram import NAMES as HISTOGRAM
 from jax_debug_widgets.watch.lanes import NAME as LANES
 from jax_debug_widgets.watch.price import price
+from jax_debug_widgets.watch.scopes import Scope, Scopes
 from jax_debug_widgets.watch.select import BY_LANE, Watch
 from jax_debug_widgets.watch.source import is_library
 from jax_debug_widgets.watch.told import NamedPlace, named_places, why_unwatched
@@ -18,6 +19,8 @@ __all__ = [
     "HISTOGRAM",
     "LANES",
     "NamedPlace",
+    "Scope",
+    "Scopes",
     "Watch",
     "Watching",
     "is_library",

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from jax_debug_widgets.watch.aliases import aliases, of_argument
 from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
 from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import instances, may_be_several, order_of_frames
@@ -44,6 +44,7 @@ class Named:
       identity: of a value what tells it from every other of all programs, as far as JAX does not run one body several
         times; of a gradient that of the value that it is the gradient of, None where that is not known.
       is_alias: whether its statement only names what another one has made.
+      outer: the frames around that of its function, where that is called inside of the body.
     """
 
     variable: Any
@@ -59,6 +60,7 @@ class Named:
     carried: bool = False
     identity: Any = None
     is_alias: bool = False
+    outer: Outer = ()
 
 
 def label_of(name: str, role: Role) -> str:
@@ -276,7 +278,8 @@ def _named(
 ) -> Named:
     primitive, stack = body.equations[number].primitive.name, body.stack_of(number)
     file, span, function = one.call.file, one.call.span, one.function
-    return Named(variable, name, role, True, file, span, function, number, primitive, stack, identity=identity)
+    at = file, span, function, number, primitive, stack
+    return Named(variable, name, role, True, *at, identity=identity, outer=one.call.outer)
 
 
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:

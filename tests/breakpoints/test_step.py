@@ -13,6 +13,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.stepping import run_stepwise
+from jax_debug_widgets.breakpoints import Stepper
 from jax_debug_widgets.session import current_session
 
 
@@ -132,3 +133,85 @@ def test_a_user_steps_through_it(page):
     assert seen[0][0] == "reduce_sum" and seen[0][1] == 1
     assert seen[1][0] == "scan" and seen[1][1] == 2 and "start" in seen[1][2]
     assert seen[2][0] == "mul" and "carry" in seen[2][2] and "x" in seen[2][2]
+
+
+def loss_fn(params, x, y):
+    h = jax.nn.relu(x @ params["w1"])
+    logits = h @ params["w2"]
+    logp = jax.nn.log_softmax(logits)
+    loss = -logp[jnp.arange(len(y)), y].mean()
+    return loss  # noqa: RET504 - it has a name.
+
+
+def training_step(params, x, y):
+    loss, grads = jax.value_and_grad(loss_fn)(params, x, y)
+    new = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+    return new, loss
+
+
+def layer(x, w):
+    pre = x @ w
+    return jnp.tanh(pre)
+
+
+def two_layers(x, w):
+    first = layer(x, w)
+    return layer(first, w)
+
+
+def calls_at_each(function, args, *, into=False):
+    """Of each equation that is stood at the calls it is in: (function, variables), innermost first."""
+    found = []
+
+    class Debugger:
+        def step(self, scene):
+            frames = scene.frames(())
+            found.append([(frame.function, dict(frame.variables)) for frame in frames])
+            return ("into" if into else "step"), None
+
+    run_stepwise(function, args, {}, Stepper(Debugger()))
+    return found
+
+
+@pytest.mark.behaviour("G2")
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_name_has_what_the_source_assigns_to_it(jitted):
+    rng = np.random.default_rng(0)
+    params = {"w1": np.float32(rng.normal(size=(4, 3))), "w2": np.float32(rng.normal(size=(3, 5)))}
+    x, y = np.float32(rng.normal(size=(7, 4))), np.arange(7) % 5
+    h = jax.nn.relu(x @ params["w1"])
+    logits = h @ params["w2"]
+    loss, grads = jax.value_and_grad(loss_fn)(params, x, y)
+    new = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+    own = {"h": h, "logits": logits, "logp": jax.nn.log_softmax(logits), "loss": loss}
+    outer = {"x": x, "y": y, "loss": loss}
+    for root, tree in {"params": params, "grads": grads, "new": new}.items():
+        outer |= {f"{root}['{name}']": leaf for name, leaf in tree.items()}
+    stops = calls_at_each(jax.jit(training_step) if jitted else training_step, (params, x, y))
+    seen = {function: set() for function in ("loss_fn", "training_step")}
+    for calls in stops:
+        assert calls[-1][0] == "training_step"
+        for function, variables in calls:
+            right = own if function == "loss_fn" else outer if function == "training_step" else {}
+            assert variables.keys() <= right.keys()
+            seen.get(function, set()).update(variables)
+            for name, value in variables.items():
+                np.testing.assert_allclose(value, right[name], rtol=1e-4, atol=1e-5, err_msg=f"{name} in {function}")
+    assert seen["loss_fn"] == set(own)
+    assert seen["training_step"] >= outer.keys() - {"new['w1']", "new['w2']"}
+
+
+@pytest.mark.behaviour("G2")
+def test_each_call_of_a_function_has_variables_of_its_own():
+    x, w = jnp.ones(3), jnp.eye(3) / 2
+    stops = calls_at_each(two_layers, (x, w))
+    inside = [(calls[0][1], set(calls[1][1])) for calls in stops if calls[0][0] == "layer"]
+    of_first = [own for own, outer in inside if "first" not in outer]
+    of_second = [own for own, outer in inside if "first" in outer]
+    assert [set(own) for own in of_first] == [set(), {"pre"}] == [set(own) for own in of_second]
+    np.testing.assert_allclose(of_second[-1]["pre"], jnp.tanh(x @ w) @ w)
+
+
+def test_what_has_no_place_in_the_source_can_be_stood_at():
+    stops = calls_at_each(jnp.linalg.norm, (XS,), into=True)
+    assert stops and all(calls for calls in stops)
