@@ -122,7 +122,7 @@ class Debugger:
                 return given
             if place == "panel" and self.audience.patience > 0:
                 replaceable = replaceable_of(tap, arrays, stop_point)
-                scene = breakpoint_scene(tap, arrays, stop_point, condition, point.hits)
+                scene = breakpoint_scene(tap, arrays, stop_point, condition, self.policy.hits[point.number])
                 how, _ = self.stage.hold(scene, replaceable, tap)
                 self.ending.at(tap, arrays)
                 if how != "unanswered":
@@ -175,14 +175,15 @@ class Debugger:
         for condition in self.policy.conditions:
             point = self.points.of_condition(condition)
             lanes = condition.holds(tap, arrays)
-            if lanes and point.takes() and self.audience.place() == "panel" and not self.policy.ignoring:
+            if lanes and self.policy.reaches(point) and self.audience.place() == "panel" and not self.policy.ignoring:
                 self._stop_for(tap, arrays, condition.reason(tap, arrays), point, lanes)
             elif lanes and self.audience.place() != "panel":
                 self._skipped(point)
 
     def _stop_for(self, tap: Tap, arrays: Arrays, reason: str, point: Point, lanes: Any) -> None:
         if self.audience.patience > 0:
-            how, _ = self.stage.hold(event_scene("breakpoint", tap, arrays, reason, point.hits, lanes), None, tap)
+            hits = self.policy.hits[point.number]
+            how, _ = self.stage.hold(event_scene("breakpoint", tap, arrays, reason, hits, lanes), None, tap)
             if how != "unanswered":
                 return
         self._skipped(point)
@@ -222,7 +223,7 @@ class Debugger:
     def _wants(self, point: Point) -> bool:
         policy = self.policy
         policy.points[point.number] = point
-        if not point.takes() or policy.ignoring:
+        if not policy.reaches(point) or policy.ignoring:
             return False
         if policy.passing is not None:
             if policy.passing == point.number:

@@ -17,7 +17,6 @@ class Point:
     Attributes:
       number: of its call site; negative for a condition, which is of no site.
       skip: how many more firings are let pass.
-      hits: how often it was reached.
       cost: what it costs its program, see `cost`.
     """
 
@@ -27,12 +26,10 @@ class Point:
     condition: str
     enabled: bool = True
     skip: int = 0
-    hits: int = 0
     cost: str = ""
 
     def takes(self) -> bool:
-        """Count a firing; whether it is to stop."""
-        self.hits += 1
+        """Whether a firing is to stop."""
         if not self.enabled:
             return False
         if self.skip > 0:
@@ -40,11 +37,9 @@ class Point:
             return False
         return True
 
-    def frozen(self) -> Breakpoint:
-        """As it is now."""
-        return Breakpoint(
-            self.number, self.name, self.where, self.condition, self.enabled, self.skip, self.hits, self.cost
-        )
+    def frozen(self, hits: int) -> Breakpoint:
+        """As it is now, in a run that has reached it so often."""
+        return Breakpoint(self.number, self.name, self.where, self.condition, self.enabled, self.skip, hits, self.cost)
 
 
 class PointBook:

@@ -45,7 +45,8 @@ class Policy:
       over: nothing of the run is left to stop.
       skipped: breakpoint -> how often nobody was there.
       notes: what else became of stops, in sentences -> how often.
-      points: the breakpoints of this run's programs.
+      points: the breakpoints of this run's programs, which other runs may share; `hits`: by number, how often this one has
+        reached each.
       typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
     """
 
@@ -62,7 +63,13 @@ class Policy:
     skipped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     points: dict[int, Point] = field(default_factory=dict)
+    hits: Counter[int] = field(default_factory=Counter)
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
+
+    def reaches(self, point: Point) -> bool:
+        """Count a firing; whether it is to stop."""
+        self.hits[point.number] += 1
+        return point.takes()
 
     def ends(self, error: BaseException) -> bool:
         """Whether `error` is there because the user has ended the program, as opposed to a failure."""

@@ -76,7 +76,7 @@ def debugging_status(run: Run, debugger: Debugger, way: str, *, is_active: bool)
     """What the status of a run says of breakpoints, pause and stop."""
     points = sorted(run.policy.points.values(), key=lambda point: point.number % (1 << 32))
     return {
-        "breakpoints": tuple(point.frozen() for point in points),
+        "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),
         "paused": debugger.policy is run.policy and debugger.stop is not None,
         "stoppable": is_active,
         "commands": _WAYS[way],

@@ -269,6 +269,23 @@ def test_break_on_looks_at_what_is_watched(stopped, condition, steps, why):
 
 
 @pytest.mark.behaviour("B2")
+def test_hits_are_those_of_the_run(stopped):
+    def f(x):
+        jdw.breakpoint(name="here")
+        y = jnp.log(x)
+        return y * 2
+
+    for _ in range(2):
+        seen = []
+        options = {"break_on": "nonfinite", "watch": "y"}
+        _, run = stopped(
+            jax.jit(f), jnp.float32(-1), user=lambda page, seen=seen: seen.extend(page.all_stops()), **options
+        )
+        assert [stop["hits"] for stop in seen] == [1, 1]
+        assert {point.hits for point in run.status().breakpoints} == {1}
+
+
+@pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("condition", "watch", "told"), [
     ("nonfinite", None, "`--watch-all` shows it every named value"),
     ("nonfinit", "y", "Did you mean nonfinite?"),
