@@ -28,6 +28,7 @@ class StackFrame:
       source: the text of the enclosing function, or as much of the file as is known; it starts at `first_line`.
       variables: the local variables; of a traced program its arrays when it has stopped, tracers before.
       globals: of the module; empty where they are not known.
+      unset: why a variable of its function may have no value here, and what to do.
     """
 
     file: str
@@ -37,6 +38,7 @@ class StackFrame:
     source: tuple[str, ...]
     variables: Mapping[str, Any]
     globals: dict[str, Any]
+    unset: str = "nothing has been assigned to it yet"
 
 
 class Stack:

@@ -9,6 +9,7 @@ from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.describe import as_array
 from jax_debug_widgets.breakpoints.policy import Typed
 from jax_debug_widgets.breakpoints.stop import Stop
+from jax_debug_widgets.breakpoints.summarised import KEEP, Summarised
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.transport.arrays import picture
 
@@ -123,9 +124,11 @@ def _local(stop: Stop, run: str, number: int, request: Mapping[str, Any]) -> Mes
     if not 0 <= at < len(frames) or name not in frames[at].variables:
         msg = f"frame {at} has no variable {name!r}"
         raise ValueError(msg)
-    array = as_array(frames[at].variables[name])
+    variable = frames[at].variables[name]
+    array = as_array(variable)
     if array is None:
-        msg = f"{name} is no array of numbers"
+        is_summarised = isinstance(variable, Summarised)
+        msg = f"of {name} only statistics are there: {KEEP}" if is_summarised else f"{name} is no array of numbers"
         raise ValueError(msg)
     fields, buffer = picture(array, request)
     return reply("array", run, number, event=-1, value=-1, name=name, stop=stop.id, frame=at, **fields), buffer

@@ -23,6 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets._jax.arrays import apart, computing_apart
+from jax_debug_widgets._jax.frames import is_ours
+from jax_debug_widgets.breakpoints.namespace import assigned, own_names, require_values, variables_seen_from
 from jax_debug_widgets.breakpoints.stop import Ended, Stop
 
 HELP = """h             this help
@@ -44,6 +46,8 @@ _RESUMING: dict[str, Ended] = {
 _COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
 _PYTHON = re.compile(r"\s*(=|[-+*/%@&|^<>.,\[(]|if\b|in\b|is\b|and\b|or\b)")
 """What follows a variable that is called like a command."""
+
+_SETTING = "write {name} = jdw.breakpoint({name}) there to be able to set it"
 
 _TOKEN = re.compile(r"[^\W\d][\w.]*$")
 
@@ -91,7 +95,7 @@ class Console:
         if key not in self._namespaces:
             frame = stop.frames()[stop.frame]
             given = {"jax": jax, "jnp": jnp, "np": np}
-            seen = {**frame.globals, **frame.variables}
+            seen = variables_seen_from(frame)
             if stop.replaceable is not None and stop.frame == 0 and stop.replaceable.name.isidentifier():
                 seen.setdefault(stop.replaceable.name, stop.replaceable.value(stop.lane))
             self._namespaces[key] = {**given, **{name: _apart(value) for name, value in seen.items()}}
@@ -119,9 +123,9 @@ class Console:
         """
         replaceable = self._stop.replaceable
         if replaceable is None:
-            msg = "no value goes on from here: write x = jdw.breakpoint(x) to be able to set it"
+            msg = f"no value goes on from here: {_SETTING.format(name='x')}"
             raise ValueError(msg)
-        value = eval(expression, self.namespace())  # noqa: S307 - the console of the user's own kernel.
+        value = self._value(expression)
         replaceable.set(self._stop.lane, value)
         if replaceable.name.isidentifier():
             self.namespace()[replaceable.name] = _apart(replaceable.value(self._stop.lane))
@@ -154,29 +158,47 @@ class Console:
         if word == "set" and rest and not _PYTHON.match(rest):
             print(self.replace(rest))  # noqa: T201
         elif word in ("p", "pp") and rest and not _PYTHON.match(rest):
-            value = eval(rest, self.namespace())  # noqa: S307
+            value = self._value(rest)
             print(pprint.pformat(value) if word == "pp" else repr(value))  # noqa: T201
         else:
             self._python(text)
 
+    def _value(self, expression: str) -> Any:
+        return self._run(ast.parse(expression.strip(), "<console>", "eval"))
+
+    def _run(self, tree: ast.Expression | ast.Module) -> Any:
+        """The value of code, None of statements."""
+        namespace = self.namespace()
+        require_values(tree, self._stop.frames()[self._stop.frame], namespace)
+        mode = "eval" if isinstance(tree, ast.Expression) else "exec"
+        return eval(compile(tree, "<console>", mode), namespace)  # noqa: S307 - the console of the user's own kernel.
+
     def _python(self, text: str) -> None:
         namespace = self.namespace()
-        name = self._stop.replaceable.name if self._stop.replaceable is not None else ""
+        replaceable = self._stop.replaceable
+        name = replaceable.name if replaceable is not None and self._stop.frame == 0 else ""
         before = namespace.get(name)
         tree = ast.parse(text.strip(), "<console>")
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, "<console>", "exec"), namespace)  # noqa: S102
+        self._run(tree)
         if last is not None:
             assert isinstance(last, ast.Expr)
-            value = eval(compile(ast.Expression(last.value), "<console>", "eval"), namespace)  # noqa: S307
+            value = self._run(ast.Expression(last.value))
             if value is not None:
                 print(repr(value))  # noqa: T201
-        if name and self._stop.frame == 0 and namespace.get(name) is not before:
+        if name and namespace.get(name) is not before:
             try:
                 print(self.replace(name))  # noqa: T201
             except ValueError:
                 namespace[name] = before
                 raise
+        for other in sorted(self._changed_here_alone(tree) - {name}):
+            print(f"{other} is changed in this console, not in the program: {_SETTING.format(name=other)}")  # noqa: T201
+
+    def _changed_here_alone(self, tree: ast.AST) -> set[str]:
+        """The variables of the frame that code has assigned."""
+        frame = self._stop.frames()[self._stop.frame]
+        return assigned(tree) & (own_names(frame) | frame.variables.keys())
 
 
 def _apart(value: Any) -> Any:
@@ -190,9 +212,9 @@ def _apart(value: Any) -> Any:
 
 
 def _shown(error: BaseException) -> list[str]:
-    """A traceback without the frames of the console."""
+    """A traceback without our frames."""
     step = error.__traceback__
-    while step is not None and step.tb_frame.f_code.co_filename == __file__:
+    while step is not None and is_ours(step.tb_frame.f_code.co_filename):
         step = step.tb_next
     return traceback.format_exception(type(error), error, step if isinstance(error, Exception) else None)
 

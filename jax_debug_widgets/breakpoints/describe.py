@@ -11,6 +11,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.stack import StackFrame
 from jax_debug_widgets.breakpoints.stop import Stop
+from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.numbers import as_numbers
 from jax_debug_widgets.transport.arrays import statistics
@@ -92,6 +93,12 @@ def _frame(index: int, frame: StackFrame, name_file: NameFile, device: str) -> F
 
 def described(name: str, value: Any, device: str = "") -> LocalMessage:
     """A variable."""
+    if isinstance(value, Summarised):
+        about: LocalMessage = {
+            "name": name, "type": "Array", "text": "", "shape": list(value.shape), "dtype": value.dtype, "device": "",
+            "stats": value.message(),
+        }  # fmt: skip
+        return about
     is_array = isinstance(value, np.ndarray | jax.Array) and not is_key(value)
     return {
         "name": name,

@@ -13,6 +13,7 @@ from jax_debug_widgets._jax.arrays import shown
 from jax_debug_widgets._jax.stack import StackFrame
 from jax_debug_widgets.breakpoints.conditions import nonfinite_words, variables_of
 from jax_debug_widgets.breakpoints.stop import Replaceable, Scene
+from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events import CallSite, Tap
 from jax_debug_widgets.taps.source import CallText, call_text
 
@@ -96,16 +97,25 @@ def replaceable_of(tap: Tap, arrays: Arrays, point: StopPoint) -> Replaceable | 
 def frame_of_site(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> StackFrame:
     """The place of a tap as a frame, its values as variables."""
     site = tap.site
-    values = variables_of(tap, arrays, lane)
     return StackFrame(
         file=site.file,
         line=site.line,
         function=site.function,
         first_line=1,
         source=tuple(line.rstrip("\n") for line in linecache.getlines(site.file)),
-        variables={name: shown(np.asarray(value)) for name, value in values.items()},
+        variables=_variables(tap, arrays, lane),
         globals=globals_of(site.file),
+        unset=f"only what has fired is here; write jdw.breakpoint() in {site.function} to see its variables",
     )
+
+
+def _variables(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> dict[str, Any]:
+    site, values = tap.site, variables_of(tap, arrays, lane)
+    if site.watch is None:
+        return {name: shown(np.asarray(value)) for name, value in values.items()}
+    if "value" in site.values:
+        return {site.label: shown(np.asarray(values["value"]))}
+    return {site.label: Summarised(site.watch.shape, site.watch.dtype, values)}
 
 
 def globals_of(file: str) -> dict[str, Any]:

@@ -62,6 +62,82 @@ def test_the_console_takes_commands_and_python(stopped):
     stopped(jax.jit(outer), jnp.float32([0, 1]), user=user)
 
 
+loss = late = "of another run"
+
+
+def computing(params, x):
+    logits = x @ params["w"]
+    jdw.breakpoint()
+    late = jnp.log(logits - logits.max())
+    late = late * 2
+    loss = late.mean()
+    return loss  # noqa: RET504 - it has a name.
+
+
+PARAMS, X = {"w": jnp.eye(2)}, jnp.ones((3, 2))
+
+
+@pytest.mark.behaviour("B1")
+def test_a_variable_without_a_value_is_no_global_of_its_name(stopped):
+    def user(page):
+        stop = page.stop()
+        told = {text: page.ask("command", stop=stop["id"], text=text) for text in ("loss", "p late + 1")}
+        for name, answer in zip(("loss", "late"), told.values(), strict=True):
+            assert answer["error"]
+            assert answer["text"].startswith(f"NameError: '{name}' is a variable of computing that has no value")
+            assert "nothing has been assigned" in answer["text"]
+        assert page.say(stop, "[loss for loss in (1, 2)]") == "[1, 2]"
+        assert page.say(stop, "NAME") == "'global of this module'"
+        page.go_on(stop)
+
+    stopped(jax.jit(computing), PARAMS, X, user=user)
+
+
+@pytest.mark.behaviour("B2")
+def test_a_watched_value_stands_under_its_name_with_its_statistics(stopped):
+    def user(page):
+        page.go_on(page.stop())
+        stop = page.stop()
+        (local,) = stop["frames"][0]["locals"]
+        assert (local["name"], local["shape"], local["dtype"]) == ("late", [3, 2], "float32")
+        assert (local["stats"]["size"], local["stats"]["inf"], local["stats"]["max"]) == (6, 6, None)
+        assert page.say(stop, "min(3, 2)") == "2"
+        assert page.say(stop, "late.neginf") == "6"
+        assert "float32[3,2] with" in page.say(stop, "late") and "--values" in page.say(stop, "late.sum()")
+        missing = page.ask("command", stop=stop["id"], text="params")
+        assert missing["error"] and "jdw.breakpoint() in computing" in missing["text"]
+        shown = page.ask("local", stop=stop["id"], frame=0, name="late")
+        assert shown["type"] == "error" and "--values" in shown["message"]
+        page.go_on(stop, "all")
+
+    stopped(jax.jit(computing), PARAMS, X, user=user, break_on="nonfinite", watch="late")
+
+
+def test_with_its_numbers_a_watched_value_is_an_array(stopped):
+    def user(page):
+        page.go_on(page.stop())
+        stop = page.stop()
+        assert [one["name"] for one in stop["frames"][0]["locals"]] == ["late"]
+        assert page.say(stop, "late.shape") == "(3, 2)"
+        page.go_on(stop, "all")
+
+    stopped(jax.jit(computing), PARAMS, X, user=user, break_on="nonfinite", watch="late", values=True)
+
+
+@pytest.mark.behaviour("B3")
+def test_what_is_set_in_the_console_alone_is_said_so(stopped):
+    def user(page):
+        stop = page.stop()
+        told = page.say(stop, "logits = logits + 1")
+        assert told.startswith("logits is changed in this console, not in the program")
+        assert "logits = jdw.breakpoint(logits)" in told
+        assert "params is changed" in page.say(stop, "params['w'] = 1")
+        assert page.say(stop, "mine = 1") == ""
+        page.go_on(stop)
+
+    stopped(jax.jit(computing), PARAMS, X, user=user)
+
+
 def test_completion(stopped):
     def user(page):
         stop = page.stop()

@@ -215,3 +215,24 @@ def test_each_call_of_a_function_has_variables_of_its_own():
 def test_what_has_no_place_in_the_source_can_be_stood_at():
     stops = calls_at_each(jnp.linalg.norm, (XS,), into=True)
     assert stops and all(calls for calls in stops)
+
+
+@pytest.mark.behaviour("G2")
+def test_the_console_knows_a_tree_by_its_leaves(page):
+    def user():
+        stop = page.stop()
+        assert [frame["function"] for frame in stop["frames"]] == ["loss_fn", "training_step"]
+        told = page.ask("command", stop=stop["id"], text="logits")
+        assert told["error"] and "not computed yet" in told["text"]
+        page.say(stop, "u")
+        assert page.say(stop, "params['w1'].shape") == "(4, 3)"
+        page.go_on(stop, "all")
+
+    params = {"w1": np.ones((4, 3), np.float32), "w2": np.ones((3, 5), np.float32)}
+    with jdw.capture() as page.run:
+        page.run.panel  # noqa: B018
+        thread = threading.Thread(target=user)
+        thread.start()
+        current_session().step(training_step, params, np.ones((7, 4), np.float32), np.zeros(7, int))
+    thread.join(30)
+    assert not thread.is_alive()
