@@ -148,7 +148,7 @@ class Debugger:
             self.policy.skipped["stepping"] += 1
             return how, None
         if self.policy.halted is not None:
-            raise self.ending.stopped(scene.reason)
+            raise self.ending.stopped(f"before {scene.reason}")
         return how, stop.line
 
     def _prompt(self, tap: Tap, arrays: Arrays, equation: Equation) -> Any:
@@ -166,27 +166,33 @@ class Debugger:
         if self.policy.pausing and self._take_pause(fired, arrays):
             tap, own = next(iter(fired.firings(arrays)))
             self.stage.hold(event_scene("pause", tap, own, f"paused at {tap.site.where}"), None, tap)
+        stood_at = fired.site
         if self.policy.conditions:
             for tap, own in fired.firings(arrays):
-                self._look_at_conditions(tap, own)
-        self.ending.at(fired, arrays)
+                if self._stood_for_condition(tap, own):
+                    stood_at = tap.site
+        self.ending.at(fired, arrays, stood_at)
 
-    def _look_at_conditions(self, tap: Tap, arrays: Arrays) -> None:
+    def _stood_for_condition(self, tap: Tap, arrays: Arrays) -> bool:
+        stood = False
         for condition in self.policy.conditions:
             point = self.points.of_condition(condition)
             lanes = condition.holds(tap, arrays)
             if lanes and self.policy.reaches(point) and self.audience.place() == "panel" and not self.policy.ignoring:
-                self._stop_for(tap, arrays, condition.reason(tap, arrays), point, lanes)
+                stood |= self._stood(tap, arrays, condition.reason(tap, arrays), point, lanes)
             elif lanes and self.audience.place() != "panel":
                 self._skipped(point)
+        return stood
 
-    def _stop_for(self, tap: Tap, arrays: Arrays, reason: str, point: Point, lanes: Any) -> None:
+    def _stood(self, tap: Tap, arrays: Arrays, reason: str, point: Point, lanes: Any) -> bool:
+        """Stop here; whether the program has stood."""
         if self.audience.patience > 0:
             hits = self.policy.hits[point.number]
-            how, _ = self.stage.hold(event_scene("breakpoint", tap, arrays, reason, hits, lanes), None, tap)
+            how, stop = self.stage.hold(event_scene("breakpoint", tap, arrays, reason, hits, lanes), None, tap)
             if how != "unanswered":
-                return
+                return stop is not None
         self._skipped(point)
+        return False
 
     def _take_pause(self, tap: Tap | Bundle, arrays: Arrays) -> bool:
         """Whether the pause that was asked for is here, and nobody else has taken it."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jax_debug_widgets.breakpoints.stage import Stage
-    from jax_debug_widgets.events import Bundle, Tap
+    from jax_debug_widgets.events import Bundle, CallSite, Tap
     from jax_debug_widgets.taps.gate import Gate
 
 
@@ -26,8 +26,11 @@ class Ending:
         """Another run begins."""
         self._meeting = collectives.Meeting()
 
-    def at(self, tap: Tap | Bundle, arrays: tuple[np.ndarray, ...]) -> None:
+    def at(self, tap: Tap | Bundle, arrays: tuple[np.ndarray, ...], stood_at: CallSite | None = None) -> None:
         """Raise into the program at this firing, if it is to end and may end here.
+
+        Args:
+          stood_at: where its user has seen it stand, if not at the first of what fires here.
 
         Raises:
           Stopped: it ends.
@@ -40,7 +43,7 @@ class Ending:
             with self._stage.lock:
                 if not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                     return
-        raise self.stopped(f"at {tap.site.where}")
+        raise self.stopped(f"at {(stood_at or tap.site).where}")
 
     def before_call(self) -> None:
         """A program is about to be dispatched.

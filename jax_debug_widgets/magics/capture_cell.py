@@ -35,6 +35,8 @@ class CellCapture:
         self._lasting: Recording | None = None
         self._uncaptured: Recording | None = None
         self._undo_watching: Callable[[], None] | None = None
+        self._told: tuple[BaseException | None, str | None] = None, None
+        """The error with which a capture has ended in this cell, and how its user has ended that, if so."""
         self.calls = CallWatch(lambda: session.active)
 
     @property
@@ -87,6 +89,7 @@ class CellCapture:
 
     def end(self, recording: Recording, error: BaseException | None) -> None:
         """End a capture; without a panel, say what it saw."""
+        self._told = error, self._how_it_was_ended(error)
         # An interrupt here finds the cell over: what it ends is the wait, and the panel says so.
         with contextlib.suppress(KeyboardInterrupt):
             recording.finish(error)
@@ -128,6 +131,7 @@ class CellCapture:
 
         def undo() -> None:
             self._undo_watching = None
+            self._told = None, None
             if vars(self._shell).get("showtraceback") is show_error:
                 del self._shell.showtraceback
                 if own is not None:
@@ -185,6 +189,8 @@ class CellCapture:
 
     def _how_it_was_ended(self, error: BaseException | None) -> str | None:
         """A sentence, if `error` is there because the user ended the program."""
+        if error is not None and error is self._told[0]:  # That of `%jaxdebug f(x)` is over before its error is shown.
+            return self._told[1]
         if error is None or self._session.stoppable is None:
             return None
         shown = self._session.observer.failed(error)

@@ -333,11 +333,18 @@ class Session:
         """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.
 
         Raises:
-          NotImplementedError: the installed JAX has not what it takes. Exception: what the function raises.
+          NotImplementedError: the installed JAX has not what it takes. Stopped: its user has ended it. Exception: what the
+            function raises.
         """
         if not features.available(features.STEPPING):
             raise NotImplementedError(features.missing()[features.STEPPING])
-        return run_stepwise(function, args, kwargs, Stepper(self.debugger))
+        try:
+            return run_stepwise(function, args, kwargs, Stepper(self.debugger))
+        except Stopped:
+            raise
+        except KeyboardInterrupt:
+            self.debugger.policy.halted = "interrupted"
+            raise self.debugger.ending.stopped("while it was stepped through") from None
 
     def find_run(self, key: str) -> Run | None:
         """The run of that key, if it is still known."""

@@ -278,6 +278,23 @@ def test_q_ends_the_program_at_a_stop(page):
     assert is_well()
 
 
+@pytest.mark.behaviour("B4")
+def test_it_is_said_to_end_where_its_user_has_seen_it_stand(page):
+    def f(x):
+        y = x * 2
+        z = jnp.log(y)
+        return z + y
+
+    def user():
+        page.told = page.stop()
+        page.ask("halt")
+
+    error = ended_by(user, page, jax.jit(f), -1.0, watch=True, break_on="nonfinite")
+    where = page.told["frames"][0]["where"]
+    assert where.endswith(f":{f.__code__.co_firstlineno + 2}")
+    assert isinstance(error, jdw.Stopped) and str(error) == f"stopped at {where}"
+
+
 @pytest.mark.behaviour("B1")
 def test_all_devices_stand_together_at_a_breakpoint(stopped):
     @jax.jit

@@ -100,6 +100,22 @@ def test_a_program_is_ended_with_one_line(kernel, x, how):
     assert kernel.run("jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)))") == "2.0\n"
 
 
+@pytest.mark.behaviour("B4", "G2")
+@pytest.mark.parametrize("line", ["step jax.nn.relu(narrow)", "f(narrow, 1000)"])
+@pytest.mark.parametrize("how", ["halt", "interrupt"])
+def test_a_line_is_ended_with_one_line(kernel, line, how):
+    cell = kernel.start(f"%jaxdebug {line}")
+    _, run = kernel.wait_for_stop(after=_last(kernel))
+    if how == "halt":
+        kernel.ask(run, "halt")
+    else:
+        kernel.interrupt()
+    kernel.wait_for_end(cell)
+    said = [line for line in kernel.printed(cell).splitlines() if not line.startswith("noted")]
+    assert len(said) == 1, said
+    assert said[0].startswith("jaxdebug: interrupted" if how == "interrupt" else "jaxdebug: stopped")
+
+
 @pytest.mark.behaviour("B1", "B4")
 @pytest.mark.parametrize("x", ["narrow", "wider"])
 def test_a_program_that_no_capture_has_compiled_stops_and_ends_likewise(kernel, x):
