@@ -137,6 +137,14 @@ def test_the_keys_are_listed_and_the_list_is_closed_by_escape(harness: Harness):
     assert panel.get_by_test_id("filter").input_value() == "m /"
 
 
+@pytest.mark.parametrize("selector", ["[data-testid=state]", "[data-testid=life]", ".body"])
+def test_a_click_anywhere_in_the_panel_leaves_the_keys_to_it(harness: Harness, selector: str):
+    panel = harness.open(scenario="training", events=50)
+    panel.locator(selector).first.click(position={"x": 2, "y": 2})
+    harness.page.keyboard.press("?")
+    panel.get_by_test_id("keys").wait_for()
+
+
 def test_the_focus_stays_in_the_panel_when_what_has_it_goes_away(harness: Harness):
     """Elsewhere a notebook takes the next key for a command: 4 makes a heading of a cell."""
     panel = harness.open(state="done", rate=300, seconds=4, watch=2)
