@@ -132,6 +132,8 @@ describe("the item in the status bar", () => {
     expect(host.textContent).toBe("");
     act(() => comm.receive(message(row("a", { state: "waiting", barrier: "pending", pending: ["f"], waited: 3 }))));
     expect(host.textContent).toBe("JAX: effects pending 3.00 s");
+    act(() => comm.receive(message(row("a", { state: "paused", barrier: "pending", pending: ["f"], waited: 3 }))));
+    expect(host.textContent).toBe("JAX: stopped");
     act(() => comm.receive(message(row("a", { state: "done", barrier: "drained" }))));
     expect(host.textContent).toBe("JAX: effects drained");
     act(() => comm.receive(message(row("a", { barrier: "timeout", pending: ["f", "g"], waited: 60 }))));

@@ -1,4 +1,4 @@
-/** The effects barrier of the newest run, in the status bar. */
+/** The effects barrier of the newest run, or that it is stopped, in the status bar. */
 import type { ReadonlySignal } from "@preact/signals";
 import { stateWords } from "../../src/kit/states";
 import type { Followed } from "./follow";
@@ -16,7 +16,7 @@ export function StatusItem({ followed, settings, onOpen }: Props) {
   const link = followed.value?.link;
   const run = link?.runs.newest.value;
   if (!link || !run || !settings.value.statusBar) return null;
-  const words = link.lost.value ? "kernel gone" : barrierWords(run);
+  const words = link.lost.value ? "kernel gone" : run.state === "paused" ? "stopped" : barrierWords(run);
   return (
     <button
       type="button"
