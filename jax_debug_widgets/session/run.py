@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.dispatch import is_compiled_function
-from jax_debug_widgets.events import CallSite, Event, Finding, Status, TracePrint
+from jax_debug_widgets.events import CallSite, Event, Finding, Status, Tap, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session import report
@@ -300,6 +300,9 @@ class Run:
             self._programs.add(program)
             self.watched.update(tap.site for tap in program.taps if tap.site.watch)
             self.dispatched.update((tap.site.id, tap.site) for tap in program.taps)
+            watch = self.options.watch
+            if watch is not None and watch.every == 1 and not watch.when:
+                self.policy.watched |= _printing_what_is_watched(program.taps)
 
     def switched(self, site_id: int, *, plain: bool, every: int | None) -> None:
         """From now on not all firings of a site are recorded, but one of `every`; or all are again, from the next call on."""
@@ -344,3 +347,9 @@ class Run:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.panel._repr_mimebundle_()
+
+
+def _printing_what_is_watched(taps: Sequence[Tap]) -> set[int]:
+    """The sites of a program that print nothing but values which are watched in it."""
+    names = {tap.site.watch.name for tap in taps if tap.site.watch and tap.site.watch.role == "value"}
+    return {tap.site.id for tap in taps if not tap.site.watch and tap.site.values and names.issuperset(tap.site.values)}

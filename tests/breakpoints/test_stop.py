@@ -250,6 +250,23 @@ def test_a_mask_stops_nothing_and_what_it_spoils_does(stopped):
 
 
 @pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("watch", [True, "logp,loss"])
+def test_a_program_that_prints_its_loss_stops_where_the_nan_is_born(stopped, watch):
+    def step(x, _):
+        p = x - 1
+        logp = jnp.log(p)
+        loss = -logp.mean()
+        jax.debug.print("loss {loss}", loss=loss)
+        return p, loss
+
+    seen = []
+    f, x = jax.jit(lambda x: lax.scan(step, x, length=3)[0]), jnp.float32([2.5, 3.5])
+    stopped(f, x, user=lambda page: seen.extend(page.all_stops()), watch=watch, break_on="nonfinite")
+    told = [(stop["step"], stop["reason"]) for stop in seen]
+    assert told == [([2], "logp is not finite: 1 NaN"), ([2], "loss is not finite: 1 NaN")]
+
+
+@pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("condition", "steps", "why"), [
     ("nonfinite", [2], "y is not finite: 1 NaN, 2 infinite"),
     ("total<-0.5", [1], "total<-0.5 at test_stop.py:"),
