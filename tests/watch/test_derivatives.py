@@ -559,7 +559,8 @@ def test_a_derivative_in_what_is_differentiated_has_its_own_gradient(watched, ag
     agrees(run["grad/e"], 1.5)
     agrees(run["grad/de"], 6 * jax.grad(energy, 1)(p, x))
     agrees(run["grad/push"], 2 * jax.grad(lambda x: jnp.tanh(x @ p).sum())(x))
-    agrees(run["grad/pulled"], jnp.full_like(x, 2))
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # What `jax.vjp` gives has no names on jax 0.8 (docs/limits.md).
+        agrees(run["grad/pulled"], jnp.full_like(x, 2))
     assert "grad/v" not in run.values, "what is pulled back takes it, too"
 
 
