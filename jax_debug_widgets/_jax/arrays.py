@@ -54,6 +54,20 @@ def read(arrays: Sequence[Any]) -> list[np.ndarray]:
         return list(map(np.asarray, arrays))
 
 
+def unchanging(array: np.ndarray) -> np.ndarray:
+    """`array` as it is now, whatever is written to it later: a copy where somebody can."""
+    return array.copy() if _is_writable(array) else array
+
+
+def _is_writable(array: np.ndarray) -> bool:
+    memory: Any = array
+    while isinstance(memory, np.ndarray):  # What cannot be written itself may show a part of what can.
+        if memory.flags.writeable:
+            return True
+        memory = memory.base
+    return False
+
+
 _aval = functools.lru_cache(maxsize=4096)(core.ShapedArray)
 
 

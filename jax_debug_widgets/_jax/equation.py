@@ -10,6 +10,8 @@ import jax
 import numpy as np
 from jax._src import array
 
+from jax_debug_widgets._jax.arrays import unchanging
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -192,7 +194,9 @@ def on_host(operands: Sequence[Any]) -> tuple[list[np.ndarray], tuple[OperandTyp
 
     As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
     """
-    moved = jax.device_put(operands, jax.local_devices(backend="cpu")[0])
+    # JAX would take the memory of the user's arrays as it is.
+    now = [unchanging(one) if isinstance(one, np.ndarray) else one for one in operands]
+    moved = jax.device_put(now, jax.local_devices(backend="cpu")[0])
     types = tuple(map(type_of, moved))
     plain = [x if kind.key is None else jax.random.key_data(x) for x, kind in zip(moved, types, strict=True)]
     return list(map(np.asarray, plain)), types

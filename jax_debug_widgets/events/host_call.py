@@ -38,7 +38,7 @@ class Asked:
 
 Outcome = tuple["Tap", int, int, int, int, tuple[int, ...], Any, "BaseException | None"]
 """What is appended when a user's function has ended: the tap, `perf_counter_ns` of the firing, of its begin and its end,
-the thread's ident, the lane, the flat results (None if it raised), the exception."""
+the thread's ident, the lane, what it returned (None if it raised), the exception."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class HostCall:
       started_ns: when it began, nanoseconds since the run started; `duration_ns`: how long it took.
       thread: `"main"`, the name of a Python thread that calls JAX, or which of XLA's threads: `"XLA 140…"`.
       lane: index over the `vmap` axes, for kinds that are called once a lane.
-      result: what it returned, as flat NumPy arrays; None where it raised, returns nothing, or was too large to keep.
+      result: what it returned, as it was then, as flat NumPy arrays; None where it raised, or that was too large to keep.
       raised: type and message of what it raised; empty where it returned.
       error: the exception, with its own traceback; None where it returned, and for all but the first hundred of a run.
       asked: which derivative asked for it, and from where.

@@ -7,9 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, overload
 
 from jax_debug_widgets.events import CallbackSummary, CallSite, Event, HostCall, Outcome, Tap
 from jax_debug_widgets.events.errors import error_line
@@ -74,6 +72,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         with self._lock:
             for _ in range(len(self._book.inbox)):
                 self._take_outcome(self._book.inbox.popleft())
+            self._book.results.settle()
             for _ in range(len(self._book.staged)):
                 self._take_staged(self._book.staged.popleft())
             for _ in range(len(self._book.notes)):
@@ -158,7 +157,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         )
 
     def _take_outcome(self, outcome: Outcome) -> None:
-        tap, fired, began, ended, thread, lane, result, error = outcome
+        tap, fired, began, ended, thread, lane, returned, error = outcome
         seconds, name = (ended - began) * 1e-9, self._spans.name_of(thread, began)
         self._sites.setdefault(tap.site.id, tap.site)
         tally = self._tallies.setdefault(tap.site.id, _Tally())
@@ -174,7 +173,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
             duration_ns=ended - began,
             thread=name,
             lane=lane,
-            result=self._kept(result),
+            result=returned.take() if returned is not None else None,
             raised="" if error is None else f"{type(error).__name__}: {error}",
             error=error if self._errors <= MAX_ERRORS else None,
             asked=self._book.asked(tap),
@@ -184,13 +183,8 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._spans.add(tap.site.id, call.started_ns, call.started_ns + call.duration_ns, name)
         self._keep(call, (tap, call.fired_ns, lane))
 
-    def _kept(self, result: Any) -> tuple[np.ndarray, ...] | None:
-        """The results, unless they are too large to keep for everyone who might ask."""
-        arrays = tuple(np.asarray(leaf) for leaf in result or ())
-        return arrays if sum(array.nbytes for array in arrays) <= self._budget // 8 else None
-
     @property
-    def _budget(self) -> int:
+    def budget(self) -> int:
         """Bytes of results that are kept: a part of what the run may hold."""
         return self._run.options.budget.nbytes // 4
 
@@ -199,7 +193,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._keys.append(key)
         self._by_event[key] = call
         self._nbytes += _size(call)
-        while len(self._calls) > MAX_CALLS or self._nbytes > self._budget:
+        while len(self._calls) > MAX_CALLS or self._nbytes > self.budget:
             self._nbytes -= _size(self._calls.popleft())
             self._by_event.pop(self._keys.popleft(), None)
 

@@ -136,8 +136,8 @@ class Session:
                     f"It began while JAX traced `{tracing.function}`: what is called in it then runs later, with what calls "
                     "that function, and is not here. Begin the capture outside of it."
                 )
+            self._make_room(run)
             firings = self.capture.box(run.box).firings
-            firings.limit = run.store.free
             if self._runs.reads(run.box) is None:
                 firings.stamps.tell_threads(False)
             is_first = not self._runs.going_on
@@ -158,7 +158,7 @@ class Session:
             "These programs were compiled outside a capture: with %%jaxdebug you see their prints, steps and lanes, too."
         )
         with self._runs.lock:
-            self.capture.box(run.box).firings.limit = run.store.free
+            self._make_room(run)
             self._runs.begin_uncaptured(run)
         self.listing.begin(run)
         return Recording(self, run, captures=False)
@@ -217,9 +217,14 @@ class Session:
                 drained = run.call_log.take_drained()
                 if box.firings:
                     self._ingest(run, self.capture.take(number))
-                box.firings.limit = run.store.free
+                self._make_room(run)
                 run.callbacks.take()
                 run.expectations.compare(drained)
+
+    def _make_room(self, run: Run) -> None:
+        """What fires may wait in its box for as long as the run could hold it."""
+        box = self.capture.box(run.box)
+        box.firings.limit, box.outcomes.results.limit = run.store.free, run.callbacks.budget
 
     def waiting(self, run: Run) -> int:
         """How much of `run` has fired and has not been taken in, see `Inbox.waiting`."""

@@ -1,7 +1,7 @@
 """What the user's host functions return and raise, how long they take, and which of them are running now.
 
-The function is the user's and may take as long as it likes; what is added to it is two clocks, two appends and a
-dictionary entry.
+The function is the user's and may take as long as it likes; what is added to it is two clocks, two appends, a
+dictionary entry, and a copy of what it returns where it may write to that again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.arrays import on_cpu
 from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, Tap, times_of
+from jax_debug_widgets.taps.results import Results
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +53,7 @@ class OutcomeBook:
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self.inbox: deque[Outcome] = deque()
+        self.results = Results()
         self.staged: deque[Staged] = deque()
         self.notes: deque[str] = deque()
         """What to tell about errors that JAX has raised."""
@@ -104,7 +106,7 @@ class OutcomeBook:
         return chosen
 
     def _caller(self, tap: Tap, run: Callable[..., Any]) -> Callable[[Sequence[np.ndarray], tuple[int, ...], int], Any]:
-        end, clock, running = self.inbox.append, time.perf_counter_ns, self._running
+        end, clock, running, keep = self.inbox.append, time.perf_counter_ns, self._running, self.results.keep
 
         def call(values: Sequence[np.ndarray], lane: tuple[int, ...], fired: int) -> Any:
             thread, began = threading.get_ident(), clock()
@@ -117,7 +119,9 @@ class OutcomeBook:
                 error = raised
                 raise
             finally:
-                end((tap, fired, began, clock(), thread, lane, result, error))
+                ended = clock()
+                kept = None if error is not None else keep(result or ())
+                end((tap, fired, began, ended, thread, lane, kept, error))
                 if outer is None:
                     del running[thread]
                 else:  # A callback that calls JAX may be called back in the same thread.

@@ -13,6 +13,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.taps.results import Results
 from tests.callbacks.bodies import like
 
 
@@ -243,3 +244,52 @@ def test_summaries_are_a_table_in_text_and_html():
     assert "<table" in run.callbacks._repr_html_()
     with pytest.raises(KeyError, match="there are: check"):
         run.callbacks["chekc"]
+
+
+def returns_one_buffer(shape):
+    """A function that fills the same array each time, and one that shows a part of it that cannot be written."""
+    filled = np.zeros(shape, np.float32)
+
+    def host(x):
+        filled[...] += np.asarray(x)
+        return filled
+
+    def shown(x):
+        return np.broadcast_to(host(x), filled.shape)
+
+    return host, shown
+
+
+@pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("which", [0, 1], ids=["writable", "shown"])
+@pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
+def test_what_was_returned_is_kept_as_it_was_whatever_is_written_to_it_later(wrap, which, shape):
+    host = returns_one_buffer(shape)[which]
+    program = wrap(lambda x: io_callback(host, jax.ShapeDtypeStruct(shape, jnp.float32), x, ordered=True))
+    with jdw.capture() as run:
+        given = [np.asarray(program(jnp.float32(1))) for _ in range(4)]
+    for number, (call, array) in enumerate(zip(run.callbacks.calls, given, strict=True), 1):
+        np.testing.assert_array_equal(call.result[0], array)
+        assert array.max() == number
+
+
+@pytest.mark.behaviour("C6")
+def test_what_nobody_can_write_is_kept_without_a_copy():
+    results = Results()
+    array = np.asarray(jnp.ones((100, 100)))
+    (kept,) = results.keep([array]).take()
+    assert kept is array
+
+
+@pytest.mark.behaviour("C6")
+def test_results_that_wait_are_within_a_limit_and_the_newest_are_kept():
+    results = Results()
+    results.limit = 10 * 4096
+    kept = [results.keep([np.full(1024, number, np.float32)]) for number in range(20)]
+    assert results.keep([np.zeros(6 * 1024, np.float32)]).is_empty  # It alone is more than half of that.
+    taken = [returned.take() for returned in kept]
+    assert [array is None for array in taken] == [True] * 10 + [False] * 10
+    assert [array[0][0] for array in taken[10:]] == list(range(10, 20))
+    results.settle()
+    assert not any(results.keep([np.zeros(1024, np.float32)]).is_empty for _ in range(10))

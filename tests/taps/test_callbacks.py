@@ -172,3 +172,14 @@ def test_a_callback_may_print_and_start_threads(capsys):
         jax.jit(lambda x: jax.debug.callback(busy, x))(1.0)
     assert capsys.readouterr().out == "from a thread 1.0\n"
     assert len(run.events) == 1
+
+
+@pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("say", [lambda a: jax.debug.print("{}", a), lambda a: jax.debug.callback(lambda _: None, a)])
+def test_an_array_that_is_written_to_later_is_told_as_it_was(say):
+    array = np.zeros((300, 300), np.float32)
+    with jdw.capture() as run:
+        for _ in range(3):
+            say(array)
+            array += 1
+    assert [event.values[0].max() for event in run.events] == [0, 1, 2]
