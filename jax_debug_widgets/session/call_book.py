@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -45,6 +46,8 @@ class CallBook:
         self.preparations = Preparations()
         self._policy = policy
         self._records: dict[int, Record] = {}
+        self._alive: WeakValueDictionary[int, Record] = WeakValueDictionary()
+        """Those, and older ones that somebody still has: what fires for them counts until it has been compared."""
         self._count = 0
         self._versions: dict[int, int] = {}
         """Call -> the version in which it last changed, the newest last."""
@@ -76,12 +79,8 @@ class CallBook:
     def add(self, record: Record) -> None:
         """A call has begun."""
         record.id = self._count
-        self._records[record.id] = record
+        self._records[record.id] = self._alive[record.id] = record
         self._count += 1
-        if len(self._records) > MAX_CALLS:
-            oldest = next(iter(self._records))
-            if oldest not in self.pending:
-                del self._records[oldest], self._versions[oldest]
         if record.origin == "cell":
             self.leading = self.leading or record
         self.touch(record)
@@ -145,7 +144,7 @@ class CallBook:
         changed: dict[int, Record] = {}
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             call, number = divmod(pair, kinds)
-            record, tap = self._records.get(call), lot.taps[number]
+            record, tap = self._alive.get(call), lot.taps[number]
             if record is not None:
                 record.events += count * tap.size
                 record.fired[tap] += count
@@ -155,10 +154,11 @@ class CallBook:
 
     def touch(self, record: Record) -> None:
         """A call has changed."""
-        if record.id not in self._records:
-            return
-        self._version += 1
-        self._versions.pop(record.id, None)
-        self._versions[record.id] = self._version
         if not record.pending:
             self.pending.pop(record.id, None)
+        if record.id in self._records:
+            self._version += 1
+            self._versions.pop(record.id, None)
+            self._versions[record.id] = self._version
+        while len(self._records) > MAX_CALLS and (oldest := next(iter(self._records))) not in self.pending:
+            del self._records[oldest], self._versions[oldest]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run import Run
     from jax_debug_widgets.taps.outcomes import OutcomeBook, Running, Staged
 
-MAX_CALLS = 100_000
+MAX_HOST_CALLS = 100_000
 """Single calls that are kept; summaries count them all."""
 
 MAX_ERRORS = 100
@@ -55,10 +55,16 @@ class RunCallbacks(Sequence[CallbackSummary]):
 
     @property
     def calls(self) -> list[HostCall]:
-        """The newest calls, in the order in which they ended."""
+        """The newest calls, 100 000 at most and within a quarter of `max_mb`, in the order in which they ended."""
         self._run.collect()
         with self._lock:
             return list(self._calls)
+
+    @property
+    def dropped(self) -> int:
+        """How many calls have ended and are no longer among `calls`."""
+        with self._lock:
+            return self._ended - len(self._calls)
 
     def call_of(self, event: Event) -> HostCall | None:
         """What became of the call that this event tells of; None while it runs, and when it is no longer kept."""
@@ -193,7 +199,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._keys.append(key)
         self._by_event[key] = call
         self._nbytes += _size(call)
-        while len(self._calls) > MAX_CALLS or self._nbytes > self.budget:
+        while len(self._calls) > MAX_HOST_CALLS or self._nbytes > self.budget:
             self._nbytes -= _size(self._calls.popleft())
             self._by_event.pop(self._keys.popleft(), None)
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import Finding, NonFinite, Status
+from jax_debug_widgets.session.call_book import MAX_CALLS
+from jax_debug_widgets.session.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.expectations import phantoms_in
 from jax_debug_widgets.session.nonfinite import nonfinite, when
 from jax_debug_widgets.taps import formatted_while_tracing
@@ -96,6 +98,7 @@ def status(run: Run, session: Session) -> Status:
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
+            *_of_what_is_let_go(run),
             *_of_watching(run),
             *(finding.message for finding in findings(run)),
         ),
@@ -114,6 +117,19 @@ def _muted_throughout(run: Run, muted: frozenset[int]) -> Iterator[str]:
     for number, site in run.dispatched.copy().items():
         if number in muted and number not in seen and not site.watch:
             yield f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
+
+
+def _of_what_is_let_go(run: Run) -> Iterator[str]:
+    """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
+    if run.dropped:
+        yield "Older events are no longer kept (--max-events, --max-mb): `run.dropped` counts them, and the panel does by site."
+    if run.call_log.dropped:
+        yield f"`run.calls` has the newest {MAX_CALLS:,} calls; the events of older ones are kept like all others."
+    if run.callbacks.dropped:
+        yield (
+            f"`run.callbacks.calls` has the newest calls of host functions, {MAX_HOST_CALLS:,} at most, with their results "
+            "within a quarter of --max-mb; `run.callbacks` counts them all."
+        )
 
 
 def _of_watching(run: Run) -> Iterator[str]:

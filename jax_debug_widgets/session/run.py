@@ -107,7 +107,7 @@ class Run:
 
     @property
     def calls(self) -> Calls:
-        """The calls of compiled functions, in the order in which they began; `.to_pandas()` has them as a frame."""
+        """The calls of compiled functions, the newest 10 000, as they began; `.to_pandas()` has them as a frame."""
         self.collect()
         return Calls(self.call_log.calls()[0])
 

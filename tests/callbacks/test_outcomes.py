@@ -293,3 +293,17 @@ def test_results_that_wait_are_within_a_limit_and_the_newest_are_kept():
     assert [array[0][0] for array in taken[10:]] == list(range(10, 20))
     results.settle()
     assert not any(results.keep([np.zeros(1024, np.float32)]).is_empty for _ in range(10))
+
+
+@pytest.mark.behaviour("C6")
+def test_a_note_says_that_single_calls_are_no_longer_kept(monkeypatch):
+    monkeypatch.setattr("jax_debug_widgets.session.callbacks.MAX_HOST_CALLS", 3)
+    program = jax.jit(lambda x: io_callback(check, like(x), x))
+    with jdw.capture() as run:
+        for _ in range(3):
+            program(1.0)
+        assert not any("run.callbacks.calls" in note for note in run.notes)
+        program(1.0)
+    assert [call.number for call in run.callbacks.calls] == [1, 2, 3]
+    assert run.callbacks["check"].calls == 4
+    assert any("run.callbacks.calls" in note for note in run.notes)

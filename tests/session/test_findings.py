@@ -179,6 +179,27 @@ def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
     assert (finding.expected, finding.seen, finding.calls) == (3, 2, 1), "14 of 15: one is missing"
 
 
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_of_calls_that_are_no_longer_listed_nothing_is_said_to_be_missing(in_loop, monkeypatch):
+    monkeypatch.setattr("jax_debug_widgets.session.call_book.MAX_CALLS", 3)
+
+    def step(x):
+        jax.debug.print("x {}", x, ordered=in_loop)
+        return x + 1
+
+    f = jax.jit((lambda x: jax.lax.fori_loop(0, 2, lambda _, c: step(c), x)) if in_loop else step)
+    with jdw.capture() as run:
+        for _ in range(20):
+            f(1.0)
+        jax.effects_barrier()
+    assert len(run.events) == 20 * (1 + in_loop)
+    assert run.findings == []
+    assert len(run.calls) == 3
+    assert {call.events for call in run.calls} == {1 + in_loop}
+    (note,) = run.notes
+    assert "`run.calls` has the newest" in note
+
+
 def test_a_program_compiled_before_the_capture_is_told():
     compiled = jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()
     with jdw.capture() as run:

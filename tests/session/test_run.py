@@ -127,6 +127,8 @@ def test_a_run_keeps_as_many_events_as_it_was_told_and_counts_the_rest():
     assert run.status().dropped == 3
     assert sum(run.status().dropped_by_site.values()) == 3
     assert run.status().events == 8
+    (note,) = run.notes
+    assert "`run.dropped` counts them" in note
 
 
 def test_a_run_keeps_as_many_bytes_as_it_was_told():
