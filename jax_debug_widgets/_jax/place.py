@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.equation import Loop
 from jax_debug_widgets._jax.frames import Frame, frames_inside, joined
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.kernel_prints import grid_loops
+from jax_debug_widgets._jax.linearized import is_linearized
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,14 @@ def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
         yield "cond"
         yield key
     elif primitive in ("checkpoint", "remat", "remat2"):
-        # Differentiated, it computes again. In a backward pass its equations' own stacks say so.
-        if not params.get("differentiated"):
+        # Linearized, it computes again. In a backward pass its equations' own stacks say so.
+        if "transpose(" not in around:
+            yield (
+                "rematted_computation"
+                if params.get("differentiated") and is_linearized(params["jaxpr"])
+                else "checkpoint"
+            )
+        elif not params.get("differentiated"):
             yield "checkpoint"
-        elif "transpose(" not in around:
-            yield "rematted_computation"
     else:
         yield primitive

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 _TRANSFORM = re.compile(r"(\w+)\(")
 """In a name stack, `transpose(jvp(f))/while/body`: what wraps."""
 
+_DERIVATIVE = re.compile(r"\b(?:jvp|transpose)\(")
+
+_AGAIN = re.compile(r"(?<!jit\()\brematted_computation\b")
+"""What JAX calls what it computes again; not a function of the user's that is called so."""
+
+_TRANSPOSED = re.compile(r"\btranspose\((?:\w+\()*jvp\(")
+"""What is transposed in a derivative has been linearized; not a scope of the user's that is called `transpose(w)`."""
+
 NameFile = Callable[[str], str]
 """File as the interpreter knows it -> what a person calls it: `train.py`, or `In [7]` for a cell."""
 
@@ -203,9 +211,9 @@ def phase_of(name_stack: str) -> Phase:
 
     A recomputation lies inside the transposed program, so it is asked for first.
     """
-    if "rematted_computation" in name_stack:
+    if _DERIVATIVE.search(name_stack) and _AGAIN.search(name_stack):
         return "recompute"
-    return "backward" if "transpose(" in name_stack else "forward"
+    return "backward" if _TRANSPOSED.search(name_stack) else "forward"
 
 
 def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:

@@ -313,3 +313,50 @@ def test_programs_called_inside_programs_have_their_path():
         jax.jit(outer)(1.0)
     assert {site.name_stack for site in run.sites} == {"jit(outer)/jit(body)"}
     assert len(run.events) == 2
+
+
+def looped(f):
+    return lambda x: lax.scan(lambda c, _: (f(c), None), x, length=2)[0]
+
+
+@pytest.mark.behaviour("P6")
+@pytest.mark.parametrize(
+    ("f", "again"),
+    [
+        (looped(jax.checkpoint(jax.checkpoint(body))), 2),
+        (jax.checkpoint(looped(jax.checkpoint(body))), 2),
+        (looped(jax.checkpoint(looped(jax.checkpoint(body)))), 2),
+        (looped(jax.checkpoint(jax.checkpoint(jax.jit(body)))), 2),
+        (looped(looped(jax.checkpoint(body))), 1),
+    ],
+)
+@pytest.mark.parametrize("outer", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_the_forward_pass_of_nested_checkpoints_in_loops_is_forward(f, again, outer, capfd):
+    with jdw.capture() as run:
+        outer(jax.grad(f))(1.0)
+    forward, recomputed = ([e.text for e in run.events if e.phase == phase] for phase in ("forward", "recompute"))
+    f(1.0)
+    jax.effects_barrier()
+    assert forward == capfd.readouterr().out.split()
+    assert len(recomputed) == again * len(forward)
+    assert len(run.events) == len(forward) + len(recomputed)
+
+
+@pytest.mark.behaviour("P6")
+def test_names_of_the_users_are_no_phases():
+    @jax.jit
+    def scoped(x):
+        with jax.named_scope("transpose(w)"):
+            jax.debug.print("{x}", x=x)
+        return x
+
+    @jax.jit
+    def rematted_computation(x):
+        jax.debug.print("{x}", x=x)
+        return x
+
+    with jdw.capture() as run:
+        scoped(1.0)
+        rematted_computation(1.0)
+        jax.grad(rematted_computation)(1.0)
+    assert [event.phase for event in run.events] == ["forward"] * 3

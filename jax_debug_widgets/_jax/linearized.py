@@ -1,0 +1,53 @@
+"""Whether a checkpointed program computes again, for tangents, or is a part of the forward pass.
+
+Differentiating a loop, JAX splits its forward pass once more, into what depends on the iteration and what does not, and marks
+what is checkpointed in it as differentiated, though nothing is computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jax._src import core
+from jax._src.interpreters import ad
+from jax._src.util import weakref_lru_cache
+
+_ONE_AT_A_TIME = frozenset({"mul", "dot_general", "conv_general_dilated", "div"})
+"""Linear in each of their operands, and not in two of them together."""
+
+
+@weakref_lru_cache
+def is_linearized(jaxpr: core.Jaxpr) -> bool:
+    """Whether all that a program gives is linear in its last operands, the tangents, of which it tells the host nothing."""
+    count = len(jaxpr.invars)
+    return any(
+        (linear := _linear_results(jaxpr, [first <= one for one in range(count)])) is not None and all(linear)
+        for first in range(count)
+    )
+
+
+def _linear_results(jaxpr: core.Jaxpr, operands: Sequence[bool]) -> list[bool] | None:
+    """Which results of a program hang on the operands that are tangents; None where something is not linear in them."""
+    tangents = {variable for variable, is_tangent in zip(jaxpr.invars, operands, strict=True) if is_tangent}
+
+    def is_tangent(atom: Any) -> bool:
+        return not isinstance(atom, core.Literal) and atom in tangents
+
+    for equation in jaxpr.eqns:
+        here = list(map(is_tangent, equation.invars))
+        linear = _results_of(equation, here) if any(here) else []
+        if linear is None:
+            return None
+        tangents.update(variable for variable, one in zip(equation.outvars, linear, strict=False) if one)
+    return list(map(is_tangent, jaxpr.outvars))
+
+
+def _results_of(equation: core.JaxprEqn, operands: Sequence[bool]) -> list[bool] | None:
+    primitive, programs = equation.primitive, list(core.jaxprs_in_params(equation.params))
+    if len(programs) == 1 and len(programs[0].invars) == len(operands) and primitive.name not in ("scan", "while"):
+        return _linear_results(programs[0], operands)
+    is_linear = primitive in ad.primitive_transposes or primitive in getattr(ad, "fancy_transposes", {})
+    if not programs and (not is_linear or equation.effects or (primitive.name in _ONE_AT_A_TIME and sum(operands) > 1)):
+        return None
+    return [True] * len(equation.outvars)  # Of loops and branches it is taken to be so.
