@@ -44,6 +44,7 @@ class Recording:
         self.run = run
         self._session = session
         self._captures = captures
+        self._is_finished = False
         self._is_in_context = captures and features.available(features.CAPTURE)
         if self._is_in_context:
             session.contexts.enter(self, partial(session.capture.on, run.options.settings(run.box)))
@@ -54,6 +55,9 @@ class Recording:
 
     def finish(self, error: BaseException | None = None) -> None:
         """Capture no more, and wait until what was dispatched has drained, if the options say so."""
+        if self._is_finished:  # When the interpreter ends, see `Session`.
+            return
+        self._is_finished = True
         run = self.run
         note = self._session.contexts.leave(self) if self._is_in_context else ""
         if note:

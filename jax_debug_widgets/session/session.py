@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -75,6 +76,8 @@ class Session:
         self._sees_waits = ExitStack()
         self.switches = Switches(self)
         self.listing = Listing(self)
+        self._open: list[Recording] = []
+        atexit.register(self._finish)
 
     @property
     def current(self) -> Run | None:
@@ -148,7 +151,15 @@ class Session:
                 self._sees_waits.enter_context(self._waits.in_place())
         self.listing.begin(run)
         self.interrupts.start()
-        return Recording(self, run)
+        recording = Recording(self, run)
+        self._open.append(recording)
+        return recording
+
+    def _finish(self) -> None:
+        """The interpreter ends. A capture in a generator that nobody asks any more would be left when modules are gone."""
+        for recording in reversed(self._open.copy()):
+            if recording.run in self._runs.own:
+                recording.finish()
 
     def start_uncaptured(self, title: str) -> Recording:
         """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may call it, any may end it."""
@@ -196,6 +207,7 @@ class Session:
             self._runs.uncaptured = None
             return
         with self._runs.lock:
+            self._open = [one for one in self._open if one.run is not run]
             self._runs.end(run)
             is_last = not self._runs.going_on
             if is_last and features.available(features.CALLS):

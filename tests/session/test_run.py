@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
 import threading
 from types import SimpleNamespace
@@ -507,3 +509,25 @@ def test_an_array_is_shown_by_the_step_that_its_series_has():
     assert run.show("c", step=5).get_title().startswith("c, step 5 ")
     with pytest.raises(IndexError, match=r"no step 0 .* 4 to 5"):
         run.show("c", step=0)
+
+
+LEFT_OPEN = """
+import jax
+import jax_debug_widgets as jdw
+
+def steps():
+    with jdw.capture() as run:
+        jax.jit(lambda x: jax.debug.print("x {}", x))(1.0)
+        yield run
+
+asked = steps()
+next(asked)
+"""
+
+
+def test_a_capture_that_is_open_when_the_interpreter_ends_says_nothing():
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    ended = subprocess.run(
+        [sys.executable, "-c", LEFT_OPEN], check=True, capture_output=True, text=True, env=environment
+    )
+    assert (ended.stdout, ended.stderr) == ("", "")
