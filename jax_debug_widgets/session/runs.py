@@ -5,14 +5,26 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run import Run
 
 _MAX_RUNS = 50
 """Ended runs that stay available to their panels; the oldest is let go of."""
+
+
+class Heir:
+    """Enters a run that another thread has begun."""
+
+    def __init__(self, run: Run, join: Callable[[Run], AbstractContextManager[None]]) -> None:
+        self.run, self._join = run, join
+
+    def __call__(self) -> AbstractContextManager[None]:
+        """The context of what is the run's."""
+        return self._join(self.run)
 
 
 class Runs:
@@ -34,6 +46,9 @@ class Runs:
         self._latest_of: dict[int, Run] = {}
         """Inbox -> the run that ended last of those that read it: what is late goes to it."""
         self._known: dict[str, Run] = {}
+        self._joined: list[Run] = []
+        """Once for each thread that is in a run which another thread has begun."""
+        self._heirs: WeakSet[Heir] = WeakSet()
 
     @property
     def current(self) -> Run | None:
@@ -77,13 +92,28 @@ class Runs:
         self._leave(run)
         self._latest = self._latest_of[run.box] = run
 
+    def heir(self, run: Run, join: Callable[[Run], AbstractContextManager[None]]) -> Heir:
+        """What a thread or task is to enter, now or later, to join a run; as long as it is there the run keeps its box."""
+        heir = Heir(run, join)
+        self._heirs.add(heir)
+        return heir
+
+    @property
+    def are_dispatching(self) -> bool:
+        """Whether there is a run that goes on, or a thread that has outlived the one that it is in."""
+        return bool(self.going_on or self._joined)
+
     @contextmanager
     def joined(self, run: Run) -> Iterator[None]:
         """What this thread does in the body is that run's, which another has begun."""
         self.own.append(run)
+        with self.lock:
+            self._joined.append(run)
         try:
             yield
         finally:
+            with self.lock:
+                self._joined.remove(run)
             self._leave(run)
 
     def reads(self, box: int) -> Run | None:
@@ -95,10 +125,13 @@ class Runs:
         return self._latest_of.get(box)
 
     def box_of_this_thread(self) -> int:
-        """That of the runs of this thread, or else one that no run reads."""
+        """That of the runs of this thread, or else one that no run reads, and that no thread fills for one that has ended.
+
+        The number is part of the keys of JAX's caches: one that is free is given again, so that nothing is compiled anew.
+        """
         if self.own:
             return self.own[-1].box
-        taken = {run.box for run in self.going_on}
+        taken = {run.box for run in (*self.going_on, *(heir.run for heir in list(self._heirs)))}
         return next(number for number in itertools.count() if number not in taken)
 
     def find(self, key: str) -> Run | None:

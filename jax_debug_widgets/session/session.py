@@ -74,6 +74,7 @@ class Session:
         self.capture.handover.watch = self._watch
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
+        self._sees = False
         self.switches = Switches(self)
         self.listing = Listing(self)
         self._open: list[Recording] = []
@@ -143,12 +144,8 @@ class Session:
             firings = self.capture.box(run.box).firings
             if self._runs.reads(run.box) is None:
                 firings.stamps.tell_threads(False)
-            is_first = not self._runs.going_on
             self._runs.begin(run)
-            if is_first and features.available(features.CALLS):
-                self._watch.start()
-            if is_first:
-                self._sees_waits.enter_context(self._waits.in_place())
+            self._see()
         self.listing.begin(run)
         self.interrupts.start()
         recording = Recording(self, run)
@@ -209,12 +206,26 @@ class Session:
         with self._runs.lock:
             self._open = [one for one in self._open if one.run is not run]
             self._runs.end(run)
-            is_last = not self._runs.going_on
-            if is_last and features.available(features.CALLS):
-                self._watch.stop()
-            if is_last:
-                self._sees_waits.close()
+        self._see_no_more()
         self.interrupts.stop()
+
+    def _see(self) -> None:
+        """See calls and waits, of whoever makes them for a run."""
+        with self._runs.lock:
+            if not self._sees:
+                self._sees = True
+                if features.available(features.CALLS):
+                    self._watch.start()
+                self._sees_waits.enter_context(self._waits.in_place())
+
+    def _see_no_more(self) -> None:
+        """The same no more, if nobody is left to make any."""
+        with self._runs.lock:
+            if self._sees and not self._runs.are_dispatching:
+                self._sees = False
+                if features.available(features.CALLS):
+                    self._watch.stop()
+                self._sees_waits.close()
 
     def collect(self) -> None:
         """Move what has fired from the boxes to the runs that read them."""
@@ -249,14 +260,18 @@ class Session:
     def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
         """For a thread that the current one starts: to be captured by the same run."""
         own = self._runs.own
-        return functools.partial(self._join, own[-1]) if own and is_capturing() else None
+        return self._runs.heir(own[-1], self._join) if own and is_capturing() else None
 
     @contextmanager
     def _join(self, run: Run) -> Iterator[None]:
-        with self._runs.joined(run):
-            self.tell_threads(run)
-            with self.capture.on(run.options.settings(run.box)):
-                yield
+        try:
+            with self._runs.joined(run):
+                self._see()
+                self.tell_threads(run)
+                with self.capture.on(run.options.settings(run.box)):
+                    yield
+        finally:
+            self._see_no_more()
 
     def _ingest(self, run: Run, lot: Lot) -> None:
         calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)

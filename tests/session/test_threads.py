@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -263,3 +264,46 @@ def test_a_capture_that_ends_in_another_thread_ends_and_says_so():
     assert run.status().state == "done"
     assert texts(run) == ["other 1.0"]
     assert any("ended in another thread" in note for note in run.status().notes)
+
+
+@pytest.mark.parametrize("later", [{}, {"echo": True}], ids=["alike", "echoing"])
+def test_what_a_thread_says_after_its_capture_is_of_that_capture(later):
+    given, told = queue.Queue(), queue.Queue()
+
+    @jax.jit
+    def f(x):
+        jax.debug.print("{}", x)
+        jax.debug.callback(lambda _: None, x)
+        return x + 1
+
+    def background():
+        while (x := given.get()) is not None:
+            f(x)
+            jax.effects_barrier()
+            told.put(x)
+
+    def turn(x):
+        given.put(x)
+        assert told.get(timeout=60) == x
+
+    with jdw.capture() as first:
+        thread = threading.Thread(target=background)
+        thread.start()
+        turn(10)
+    turn(20)
+    with jdw.capture(**later) as second:
+        f(-1)
+        turn(30)
+    turn(40)
+    given.put(None)
+    thread.join()
+    prints = lambda run: [(event.text, event.call) for event in run.events if event.kind == "print"]  # noqa: E731
+    assert prints(first) == [("10", 0), ("20", 1), ("30", 2), ("40", 3)]
+    assert prints(second) == [("-1", 0)]
+    assert [call.state for call in first.calls] == ["drained"] * 4
+    assert [len(run.callbacks.calls) for run in (first, second)] == [4, 1]
+    assert first.findings == second.findings == []
+    with jdw.capture() as third:  # Nobody is in it any more: what is compiled for it is used again.
+        f(5)
+    assert third.box == first.box
+    assert third.calls[0].trace is None
