@@ -26,6 +26,7 @@ class Call:
       state: how far it has come.
       started_ns: when it was called, nanoseconds since the run started.
       trace, lower, compile: how long each took in seconds; None where JAX had it in its cache.
+      queued_ns: until when it waited for the calls of its thread before it, since the run started; 0 for none.
       dispatched_ns, ready_ns, drained_ns: since the run started; None where it has not come to it.
       effects: whether the program has debugging effects; `ordered`: whether any of them is ordered.
       events: how many events it has fired so far.
@@ -51,3 +52,4 @@ class Call:
     error: str
     prints: tuple[str, ...] = ()
     thread: str = "main"
+    queued_ns: int = 0

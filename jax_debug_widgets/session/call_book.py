@@ -53,6 +53,8 @@ class CallBook:
         """Call -> the version in which it last changed, the newest last."""
         self._version = 0
         self._in_flight = InFlight()
+        self._ready: dict[int, int] = {}
+        """Thread -> when the outputs of its calls were last there."""
         self._executions = Executions()
         self._drained: deque[Record] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
@@ -112,6 +114,14 @@ class CallBook:
             record.error = error_line(error) if error else "raised an exception"
             self.has_failed = True
             self.effects_have_failed |= record.effects and is_of_effects(error)
+        self.touch(record)
+
+    def ready(self, record: Record, at_ns: int) -> None:
+        """The outputs of a call are there, if that was not known. Until those before it were its program had to wait."""
+        if record.ready_ns is None:
+            record.ready_ns, before = at_ns, self._ready.get(record.ident, 0)
+            record.queued_ns = min(before, at_ns)
+            self._ready[record.ident] = max(before, at_ns)
         self.touch(record)
 
     def drain(self, record: Record, at_ns: int) -> None:

@@ -284,7 +284,8 @@ class CallLog:
                 execution.handed.then(lambda error: self._news.append(partial(self._told, record, error)))
             self._book.touch(record)
             return
-        record.over_ns = record.ready_ns = at_ns
+        record.over_ns = at_ns
+        self._book.ready(record, at_ns)
         if execution.error is not None:
             self._book.fail(record, execution.error, at_ns)
         else:
@@ -309,16 +310,15 @@ class CallLog:
         if error is not None:
             self._book.fail(record, error, self._now())
         at_ns = max(record.over_ns or self._now(), record.dispatched_ns or 0)
-        record.ready_ns = record.ready_ns or at_ns
+        self._book.ready(record, at_ns)
         self._book.drain(record, at_ns)
 
     def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
         def ready(error: Exception | None) -> None:
             with self._up_to_date() as book:
-                record.ready_ns = record.ready_ns or self._now()
+                book.ready(record, self._now())
                 if error is not None:
                     book.fail(record, error, self._now())
-                book.touch(record)
 
         def drained(error: Exception | None) -> None:
             with self._up_to_date() as book:

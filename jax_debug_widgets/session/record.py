@@ -28,6 +28,7 @@ class Record:
         """When its program was about to be dispatched: no event of it fires before."""
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None
+        self.queued_ns = 0
         self.drained_ns: int | None = None
         self._over_ns: int | None = None
         self.at_end: Callable[[], None] | None = None
@@ -109,4 +110,5 @@ class Record:
             error=self.error,
             prints=tuple(self.prints),
             thread=self.thread,
+            queued_ns=self.queued_ns,
         )

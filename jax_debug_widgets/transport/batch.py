@@ -199,6 +199,7 @@ def call_message(call: Call) -> CallMessage:
         "trace": call.trace,
         "lower": call.lower,
         "compile": call.compile,
+        "queued": call.queued_ns * NANOSECOND,
         "dispatched": _seconds(call.dispatched_ns),
         "ready": _seconds(call.ready_ns),
         "drained": _seconds(call.drained_ns),

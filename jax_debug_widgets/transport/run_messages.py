@@ -77,6 +77,7 @@ class CallMessage(TypedDict):
     trace: float | None
     lower: float | None
     compile: float | None
+    queued: float
     dispatched: float | None
     ready: float | None
     drained: float | None

@@ -137,8 +137,10 @@ def _prepared(call: Call) -> float:
 
 
 def _ran(call: Call) -> float:
-    """Seconds from then until the outputs were ready."""
-    return 0.0 if call.ready_ns is None else max((call.ready_ns - call.started_ns) * 1e-9 - _prepared(call), 0.0)
+    """Seconds from then, and from when the calls before it were over, until the outputs were ready."""
+    if call.ready_ns is None:
+        return 0.0
+    return max(call.ready_ns * 1e-9 - max(call.started_ns * 1e-9 + _prepared(call), call.queued_ns * 1e-9), 0.0)
 
 
 def _line(line: Line) -> str:

@@ -9,6 +9,7 @@ import threading
 import types
 import weakref
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -420,3 +421,25 @@ def test_what_a_program_without_results_says_in_a_branch_is_of_its_own_call(monk
         events = [(event.call, int(event.values[0])) for event in run.events]
         looked.set()
     assert events == [(number, number) for number in range(0, 20, 3)]
+
+
+def test_a_call_that_waits_for_those_before_it_does_not_run_meanwhile():
+    @jax.jit
+    def step(x, w):
+        x = jnp.tanh(x @ w)
+        jax.debug.print("{}", x[0, 0])
+        return x
+
+    w = jnp.eye(600) * 0.5
+    step(w, w).block_until_ready()
+    with jdw.capture() as run:
+        x = w
+        for _ in range(30):
+            x = step(x, w)
+        jax.block_until_ready(x)
+    calls = run.calls
+    assert len(calls) == 30
+    for before, after in pairwise(calls):
+        assert before.ready_ns == after.queued_ns <= after.ready_ns
+    ran = sum(one.ready_ns - max(one.started_ns, one.queued_ns) for one in calls)
+    assert ran <= calls[-1].ready_ns - calls[0].started_ns

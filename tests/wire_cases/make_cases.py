@@ -95,6 +95,7 @@ def call(number: int, **changes: Any) -> dict[str, Any]:
         "trace": 0.21,
         "lower": 0.04,
         "compile": 0.83,
+        "queued": 0.0,
         "dispatched": 1.6,
         "ready": 2.1,
         "drained": 2.15,

@@ -25,6 +25,10 @@ describe("the life of a call", () => {
     ]);
   });
 
+  it("has run only since the calls before it were over", () => {
+    expect(words({ queued: 2 })).toContain("ran [done] 0.10 s");
+  });
+
   it("shows how long effects are pending after the outputs", () => {
     expect(words({ drained: null }).at(-1)).toBe("effects [wait] pending 0.90 s");
     const two = words({ drained: null }, { pending: ["step", "step"] });

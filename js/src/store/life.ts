@@ -27,9 +27,9 @@ export function launched(call: CallMessage): boolean {
   return call.dispatched !== null || call.state === "dispatched";
 }
 
-/** When the program began to run: what is left of the call after its preparation, in seconds since the run started. */
+/** When the program began to run: it was prepared, and the calls before it were over. In seconds since the run started. */
 export function runStart(call: CallMessage): number {
-  return call.started + (call.trace ?? 0) + (call.lower ?? 0) + (call.compile ?? 0);
+  return Math.max(call.started + (call.trace ?? 0) + (call.lower ?? 0) + (call.compile ?? 0), call.queued);
 }
 
 function preparation(call: CallMessage): Stage[] {

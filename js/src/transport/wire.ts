@@ -74,6 +74,8 @@ export interface CallMessage {
   trace: number | null;
   lower: number | null;
   compile: number | null;
+  /** Until when it waited for the calls of its thread before it, in seconds since the run started. */
+  queued: number;
   dispatched: number | null;
   ready: number | null;
   drained: number | null;
