@@ -237,7 +237,16 @@ export class FakeKernel {
   }
 
   callMessages() {
-    const plain = { origin: "cell", trace: null, lower: null, compile: null, effects: true, ordered: true, error: "" };
+    const plain = {
+      origin: "cell",
+      trace: null,
+      lower: null,
+      compile: null,
+      queued: 0,
+      effects: true,
+      ordered: true,
+      error: "",
+    };
     const early = [
       { id: 1, name: "init", started: 0, trace: 0.0412, lower: 0.011, compile: 0.31, dispatched: 0.37, ready: 0.38 },
       { id: 2, name: "evaluate", started: 0.4, dispatched: 0.4, ready: 0.52, state: "failed", drained: null },
