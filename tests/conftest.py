@@ -16,6 +16,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jax_debug_widgets._jax import backlog
+from jax_debug_widgets.session import recording
 
 DEVICES = 4
 
@@ -36,6 +37,13 @@ def since(*version: int) -> pytest.MarkDecorator:
 
 CURRIED, LOG, UNPACKED_INT4 = since(0, 10), since(0, 9), since(0, 10, 2)
 """`jax.debug.print(ordered=True)(...)`; `jax.debug.log`; four-bit integers that a compiled program hands over as they are."""
+
+
+@pytest.fixture(autouse=True)
+def no_word_of_numba(monkeypatch):
+    """Whichever test needs Numba's functions first in a new environment would have a note that they are compiled."""
+    monkeypatch.setattr(recording, "numba_compiles", lambda: False)
+
 
 Body = Callable[[Any], Any]
 """A program under test: float32 of any shape to the same; it prints, or calls back, once."""

@@ -17,7 +17,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import native
-from jax_debug_widgets.session import Options, current_session
+from jax_debug_widgets.session import Options, current_session, recording
 from tests.waiting import until
 
 mpl.use("agg")
@@ -71,6 +71,7 @@ def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
     gate = SimpleNamespace(**{name: threading.Event() for name in ("reached", "open", "compiled", "end")})
     monkeypatch.setitem(sys.modules, "_gate", gate)
     monkeypatch.setattr(native, "_TOLD_AFTER_S", 0)
+    monkeypatch.setattr(recording, "numba_compiles", native.numba_compiles)
     with jdw.capture() as run:
         compiling = threading.Thread(target=native.importable, args=("compiles_long", "nothing"))
         compiling.start()
