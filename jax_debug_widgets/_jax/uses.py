@@ -234,7 +234,7 @@ def _derived(equation: Any, around: str) -> tuple[bool, ...]:
         return ()
     outer, inner = (tuple(one.startswith("transpose") for one in _DERIVED.findall(path)) for path in (around, own))
     # A transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more.
-    if equation.primitive.name in _REMATS and inner == (True, False):
+    if is_checkpointed(equation) and inner == (True, False):
         return outer + inner[:1]
     if len(inner) > 1 and not inner[-1] and is_pushed_by_rule(traceback_of(equation.source_info)):
         inner = inner[:-1]

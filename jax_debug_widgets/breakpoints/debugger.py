@@ -176,7 +176,7 @@ class Debugger:
     def _stood_for_condition(self, tap: Tap, arrays: Arrays) -> bool:
         stood = False
         for condition in self.policy.conditions:
-            if condition.text == "nonfinite" and tap.site.id in self.policy.watched:
+            if condition.text == "nonfinite" and tap.site.id in self.policy.printing_watched:
                 continue
             point = self.points.of_condition(condition)
             lanes = condition.holds(tap, arrays)

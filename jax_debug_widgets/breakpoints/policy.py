@@ -37,7 +37,7 @@ class Policy:
       timeout: seconds after which a stop goes on by itself; None for never.
       prompt: ask on stdin where no panel answers.
       context: of the cell that began the run: XLA's threads have none, and ipykernel 7.0 asks nothing without it.
-      watched: sites that print what is watched beside them: XLA may call these first, while those say where a NaN is born.
+      printing_watched: sites that print what is watched beside them. XLA may call these first; those say where a NaN is born.
       pausing: stop at the next event.
       passing: a site whose stops are passed until there is one at another site.
       ignoring: stop no more.
@@ -55,7 +55,7 @@ class Policy:
     timeout: float | None = None
     prompt: bool = False
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
-    watched: set[int] = field(default_factory=set[int])
+    printing_watched: set[int] = field(default_factory=set[int])
     pausing: bool = False
     passing: int | None = None
     ignoring: bool = False

@@ -302,7 +302,7 @@ class Run:
             self.dispatched.update((tap.site.id, tap.site) for tap in program.taps)
             watch = self.options.watch
             if watch is not None and watch.every == 1 and not watch.when:
-                self.policy.watched |= _printing_what_is_watched(program.taps)
+                self.policy.printing_watched |= _printing_what_is_watched(program.taps)
 
     def switched(self, site_id: int, *, plain: bool, every: int | None) -> None:
         """From now on not all firings of a site are recorded, but one of `every`; or all are again, from the next call on."""
