@@ -86,25 +86,21 @@ def run_stepwise(function: Callable[..., Any], args: Sequence[Any], kwargs: dict
     """
     flat, tree = jax.tree.flatten((args, kwargs))
     is_array = [isinstance(leaf, core.Tracer | jax.Array) or _is_numeric(leaf) for leaf in flat]
-    outputs: list[Any] = []
 
-    def on_arrays(*arrays: Any) -> list[Any]:
+    def on_arrays(*arrays: Any) -> Any:
         rest = iter(arrays)
         leaves = [next(rest) if array else leaf for array, leaf in zip(is_array, flat, strict=True)]
         filled_args, filled_kwargs = jax.tree.unflatten(tree, leaves)
-        result = function(*filled_args, **filled_kwargs)
-        leaves, out_tree = jax.tree.flatten(result)
-        outputs[:] = [out_tree]
-        return leaves
+        return function(*filled_args, **filled_kwargs)
 
     operands = [jnp.asarray(leaf) for array, leaf in zip(is_array, flat, strict=True) if array]
-    program = jax.make_jaxpr(on_arrays)(*operands)
+    program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
     about = api_util.debug_info("jit", function, args, kwargs)
     names = about.filter_arg_names(is_array) if len(about.arg_names or ()) == len(is_array) else None
-    about = about._replace(arg_names=names).set_result_paths(jax.tree.unflatten(outputs[0], program.jaxpr.outvars))
+    about = about._replace(arg_names=names, result_paths=program.jaxpr.debug_info.result_paths)
     whole = RunBody(program.jaxpr.replace(debug_info=about), None, getattr(function, "__name__", "f"))
     results = _Run(ask).program(whole, program.consts, operands)
-    return jax.tree.unflatten(outputs[0], results)
+    return jax.tree.unflatten(jax.tree.structure(result), results)
 
 
 def _is_numeric(leaf: Any) -> bool:
