@@ -62,6 +62,7 @@ class Session:
         self.observer = Observer(self)
         self.capture.prints.subscriber = self.observer.printed
         self.capture.threads.inherit = self._inherited
+        self.capture.is_heard = self._runs.are_hearing
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
@@ -282,22 +283,8 @@ class Session:
             )
             if not run.store.is_doubtful(site_id, last_call):
                 run.store.doubt(site_id, last_call)
-        self._note_uncalled(run, lot)
         run.store.ingest(lot, calls, run.call_log.executions(calls, lot))
         run.call_log.count(calls, lot)
-
-    def _note_uncalled(self, run: Run, lot: Lot) -> None:
-        """What fires in a program is in `run.dispatched`, unless nobody has called it in the capture."""
-        if not (run.is_captured and features.available(features.CALLS)):
-            return
-        for number, tap in enumerate(lot.taps):
-            site = tap.site
-            is_compiled = site.order >= 0 and site.kind not in ("watch", "sharding")
-            if is_compiled and site.id not in run.dispatched and len(lot.firings_of(number)):
-                run.note(
-                    f"{site.where} has fired in a program that was compiled in a capture (`.lower().compile()`) and is called "
-                    "outside captures: what it says then is told here, and is not printed. Compile it outside of them."
-                )
 
     def _interrupted(self) -> None:
         run = self.stoppable

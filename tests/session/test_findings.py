@@ -208,16 +208,6 @@ def test_a_program_compiled_before_the_capture_is_told():
     assert "was compiled before the capture" in note
 
 
-def test_a_program_compiled_in_a_capture_and_called_in_none_is_told():
-    with jdw.capture() as run:
-        compiled = jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()
-    compiled(1.0)
-    jax.effects_barrier()
-    assert [event.text for event in run.events] == ["x 1.0"]
-    [note] = run.notes
-    assert "is called outside captures" in note
-
-
 def test_a_program_compiled_in_the_capture_is_seen():
     with jdw.capture() as run:
         jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()(2.0)

@@ -1,0 +1,115 @@
+"""Programs that are compiled ahead of time inside a capture, and called inside it and outside of all."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+import jax_debug_widgets as jdw
+
+XS = jnp.arange(4.0)
+
+
+def plain(x):
+    jax.debug.print("x {}", x)
+    return x + 1
+
+
+def in_a_loop(x):
+    def step(carry, t):
+        jax.debug.print("carry {carry} t {t}", carry=carry, t=t, ordered=True)
+        return carry + t, None
+
+    return lax.scan(step, x, jnp.arange(3.0))[0]
+
+
+def jitted_inside(x):
+    return jax.jit(plain)(x) * 2
+
+
+def sharded(xs):
+    mesh = Mesh(np.array(jax.devices()[:2]), ("d",))
+    spec = PartitionSpec("d")
+    return jax.shard_map(plain, mesh=mesh, in_specs=spec, out_specs=spec)(xs)
+
+
+PROGRAMS = {
+    "plain": (plain, jnp.float32(2)),
+    "scan": (in_a_loop, jnp.float32(2)),
+    "nested": (jitted_inside, jnp.float32(2)),
+    "vmap": (jax.vmap(plain), XS),
+    "vmap of scan": (jax.vmap(in_a_loop), XS),
+    "grad": (jax.grad(plain), jnp.float32(2)),
+    "checkpoint": (jax.grad(jax.checkpoint(lambda x: jnp.sin(plain(x)))), jnp.float32(2)),
+    "shard_map": (sharded, XS),
+}
+
+
+def said(capsys, call, x):
+    """The lines that a call prints, sorted where devices and lanes may come in any order."""
+    capsys.readouterr()
+    call(x)
+    jax.effects_barrier()
+    return sorted(capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.behaviour("P12")
+@pytest.mark.parametrize("options", [{}, {"every": 2}, {"echo": True}, {"watch": True}], ids=str)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_outside_captures_it_prints_as_without_us(name, options, capsys):
+    function, x = PROGRAMS[name]
+    without = said(capsys, jax.jit(function).lower(x).compile(), x)
+    assert without
+    with jdw.capture(**options) as run:
+        compiled = jax.jit(function).lower(x).compile()
+        inside = said(capsys, compiled, x)
+    assert inside == (without if options.get("echo") else [])
+    events = len(run.events)
+    assert events > 0
+    assert said(capsys, compiled, x) == without
+    assert len(run.events) == events
+    with jdw.capture(**options) as later:
+        compiled(x)
+    assert len(later.events) == events
+    assert later.findings == run.findings
+
+
+def test_outside_captures_its_callbacks_run_and_are_nobodys():
+    seen = []
+
+    def f(x):
+        jax.debug.callback(seen.append, x)
+        y = jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), jnp.float32), x)
+        z = jax.pure_callback(lambda _: None, None, x)
+        assert z is None
+        return y
+
+    with jdw.capture() as run:
+        compiled = jax.jit(f).lower(1.0).compile()
+        compiled(1.0)
+    assert float(compiled(2.0)) == pytest.approx(np.sin(2.0))
+    jax.effects_barrier()
+    assert [float(x) for x in seen] == [1.0, 2.0]
+    assert type(seen[1]) is type(seen[0])
+    assert sorted(int(row.calls) for row in run.callbacks) == [0, 1, 1]  # JAX leaves out the one without a result.
+
+
+def test_what_is_late_is_still_its_captures():
+    with jdw.capture(barrier=False) as run:
+        compiled = jax.jit(jax.vmap(in_a_loop)).lower(XS).compile()
+        compiled(XS)
+    run.barrier(60)
+    assert len(run.events) == 12
+
+
+def test_a_program_that_is_called_is_not_compiled_apart():
+    """Only what is lowered ahead of time has another key."""
+    f = jax.jit(plain)
+    with jdw.capture():
+        f(1.0)
+        before = f._cache_size()
+        f.lower(1.0).compile()
+        f(1.0)
+        assert f._cache_size() == before
