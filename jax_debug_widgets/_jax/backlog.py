@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.arrays import read
@@ -31,18 +33,19 @@ class Handed:
     Attributes:
       program: whose call it is; its calls are over in the order in which they were made.
       lines: what it says.
+      thread: the ident of the thread that has made it.
       over_ns: when it was seen to be over, `perf_counter_ns()`; None until then.
       ended_ns: the same where it has been told; no event of it is later.
     """
 
-    __slots__ = ("_arrays", "_backlog", "_error", "_heard", "_thread", "ended_ns", "lines", "over_ns", "program")
+    __slots__ = ("_arrays", "_backlog", "_error", "_heard", "ended_ns", "lines", "over_ns", "program", "thread")
 
     def __init__(self, backlog: Backlog, program: object, lines: Sequence[Line], arrays: Sequence[Any]) -> None:
         self.program, self.lines = program, lines
         # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
         self.over_ns: int | None = time.perf_counter_ns() + len(lines) if arrays[-1].is_ready() else None
         self.ended_ns: int | None = None
-        self._backlog, self._thread = backlog, threading.get_ident()
+        self._backlog, self.thread = backlog, threading.get_ident()
         self._arrays: Sequence[Any] = arrays
         self._error: Exception | None = None
         self._heard: list[Heard] = []
@@ -82,28 +85,18 @@ class Handed:
         if self.ended_ns is not None:
             self._call_who_heard()
 
-    def tell(self, ended_ns: int) -> None:
-        """Tell what it says, with times that end then: in the order of the program."""
-        arrays, self._arrays = self._arrays, ()
+    def read(self) -> Sequence[np.ndarray] | None:
+        """What it says, when it is over; None if its program has failed: whoever waits for its outputs is told."""
         try:
-            self._tell(self._read(arrays), ended_ns - len(self.lines))
-        finally:
-            self.ended_ns = ended_ns
-            self._call_who_heard()
-
-    def _read(self, arrays: Sequence[Any]) -> Sequence[np.ndarray]:
-        try:
-            return read(arrays)
-        except Exception as error:  # noqa: BLE001 - the program has failed: whoever waits for its outputs is told.
+            return read(self._arrays)
+        except Exception as error:  # noqa: BLE001 - see above.
             self._error = error
-            return ()
+            return None
 
-    def _tell(self, values: Sequence[np.ndarray], time_ns: int) -> None:
-        first = 0
-        for line in () if self._error else self.lines:
-            time_ns += 1
-            line.tell(time_ns, self._thread, values[first : first + line.count])
-            first += line.count
+    def told(self, ended_ns: int) -> None:
+        """It has been told; no event of it is later than that."""
+        self._arrays, self.ended_ns = (), ended_ns
+        self._call_who_heard()
 
     def _call_who_heard(self) -> None:
         # Another thread may tell while this one asks to be called: who takes it off calls.
@@ -119,6 +112,8 @@ class Backlog:
         self._added: deque[Handed] = deque()
         """The program does not wait for who holds the lock."""
         self._waiting: list[Handed] = []
+        self._steps: deque[Callable[[], None]] = deque()
+        """What is left to do of those that are being told: an interrupt may come meanwhile."""
         self._told_ns = self._over = 0
 
     def add(self, handed: Handed) -> None:
@@ -140,16 +135,39 @@ class Backlog:
         with self._lock:
             self._over = 0
             self._take_in()
-            going_on: set[object] = set()
-            for handed in self._waiting.copy():
-                if handed.program in going_on or not handed.is_ready():
-                    going_on.add(handed.program)
-                else:
-                    self._waiting.remove(handed)  # Now: an interrupt may come while it is told.
-                    # Two calls have no time in common: by its time each event finds its call.
-                    over_ns = handed.over_ns or time.perf_counter_ns()
-                    self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.lines))
-                    handed.tell(self._told_ns)
+            for calls in _alike(self._all_over()):
+                self._steps += self._telling(calls)
+                self._waiting = [handed for handed in self._waiting if handed not in calls]
+            while self._steps:
+                self._steps.popleft()()
+
+    def _all_over(self) -> list[Handed]:
+        going_on: set[object] = set()
+        over: list[Handed] = []
+        for handed in self._waiting:
+            if handed.program in going_on or not handed.is_ready():
+                going_on.add(handed.program)
+            else:
+                over.append(handed)
+        return over
+
+    def _telling(self, calls: Collection[Handed]) -> Iterator[Callable[[], None]]:
+        """The steps in which calls of one program are told, which one thread has made one after the other."""
+        said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
+        lines, thread = next((handed.lines, handed.thread) for handed in calls)
+        spoken = [(values, end_ns - len(lines)) for values, end_ns in said.values() if values is not None]
+        columns = iter([*zip(*(values for values, _ in spoken), strict=True)])
+        for number, line in enumerate(lines if spoken else (), 1):
+            times = [start_ns + number for _, start_ns in spoken]
+            yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
+        for handed, (_, end_ns) in said.items():
+            yield partial(handed.told, end_ns)
+
+    def _end_of(self, handed: Handed) -> int:
+        """Until when it has said what it says. Two calls have no time in common: by its time each event finds its call."""
+        over_ns = handed.over_ns or time.perf_counter_ns()
+        self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.lines))
+        return self._told_ns
 
     def wait_for(self, last: Handed) -> None:
         """Wait until this call and those before it are over.
@@ -168,3 +186,9 @@ class Backlog:
     def _take_in(self) -> None:
         while self._added:
             self._waiting.append(self._added.popleft())
+
+
+def _alike(calls: Sequence[Handed]) -> Iterator[dict[Handed, None]]:
+    """Those of one program and thread that follow one another, together."""
+    for _, group in itertools.groupby(calls, key=lambda handed: (id(handed.program), handed.thread)):
+        yield dict.fromkeys(group)

@@ -40,8 +40,14 @@ MOST_ITERATIONS = 64
 class Teller(Protocol):
     """What is told of one print, or of the watched values of one body, of a call that is over. A recorder for `Recorders`."""
 
-    def __call__(self, time_ns: int, thread: int, *arrays: Any) -> None:
-        """Called with a time (`perf_counter_ns`), the ident of the thread that called, and the operands as NumPy arrays."""
+    def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
+        """Called with several calls that are over.
+
+        Args:
+          times_ns: one a call, as `perf_counter_ns` tells it.
+          thread: the ident of the thread that called.
+          columns: for each operand what it was, one NumPy array a call.
+        """
         ...
 
 
@@ -50,7 +56,7 @@ class Line:
     """One thing that a program says.
 
     Attributes:
-      teller: told of it.
+      teller: told of it; of several calls at once, since one by one takes ten times as long.
       constants: for each operand what it is in every call; None where it is a result of the program.
       count: how many are.
     """
@@ -59,13 +65,11 @@ class Line:
     constants: tuple[np.ndarray | None, ...]
     count: int
 
-    def tell(self, time_ns: int, thread: int, results: Sequence[np.ndarray]) -> None:
-        """Tell it; see `Teller`."""
-        if self.count == len(self.constants):
-            self.teller(time_ns, thread, *results)
-            return
-        rest = iter(results)
-        self.teller(time_ns, thread, *(next(rest) if constant is None else constant for constant in self.constants))
+    def tell(self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]) -> None:
+        """Tell it; see `Teller`. `results` are the columns of those operands that are no constants."""
+        rest, calls = iter(results), len(times_ns)
+        columns = [next(rest) if constant is None else [constant] * calls for constant in self.constants]
+        self.teller(times_ns, thread, columns)
 
 
 Offer = Callable[[Equation], Teller | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -67,6 +68,20 @@ class Inbox:
         """The function that puts in a firing of `tap`; safe from any thread."""
         flat = self._trays.setdefault(tap, [])
         return functools.partial(self._put_large, tap, flat) if _is_large(tap) else flat.extend
+
+    def putter_of_columns(self, tap: Tap | Bundle) -> Callable[[Sequence[int], Sequence[Sequence[np.ndarray]]], None]:
+        """The function that puts in several firings of `tap`: their stamps, and for each of its values a column of them."""
+        flat, put = self._trays.setdefault(tap, []), self.putter(tap)
+
+        def put_all(stamps: Sequence[int], columns: Sequence[Sequence[np.ndarray]]) -> None:
+            firings = zip(stamps, *columns, strict=True)
+            if _is_large(tap):
+                for firing in firings:
+                    put(firing)
+            else:
+                flat.extend([*itertools.chain.from_iterable(firings)])
+
+        return put_all
 
     def draw_from(self, tap: Tap | Bundle, source: Source) -> None:
         """Take firings of `tap`, of less than `COUNTED` bytes, out of this as well."""

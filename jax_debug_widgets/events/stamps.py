@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
@@ -36,9 +37,12 @@ class Stamps:
         self.tells = wanted
         self.now = self._with_thread if wanted else perf_counter_ns
 
-    def at(self, time_ns: int, thread: int) -> int:
-        """The stamp of another moment in the thread with this ident."""
-        return time_ns | self._bits_of(thread) if self.tells else time_ns
+    def at(self, times_ns: Sequence[int], thread: int) -> Sequence[int]:
+        """The stamps of other moments in the thread with this ident."""
+        if not self.tells:
+            return times_ns
+        bits = self._bits_of(thread)
+        return [time_ns | bits for time_ns in times_ns]
 
     def _with_thread(self) -> int:
         return perf_counter_ns() | self._bits_of(get_ident())

@@ -272,16 +272,22 @@ class CallLog:
         record.executed = True
         self._book.add(record)
         self._book.dispatching(record, function, False, taps)
-        self._dispatched(record, Execution(finished=False, effects=(handed,)), at_ns)
+        self._handed(record, handed, at_ns)
+
+    def _handed(self, record: Record, handed: Handed, at_ns: int) -> None:
+        """A program has been dispatched that says what it says when it is over."""
+        record.dispatched_ns = at_ns
+        record.hand(handed, self._origin_ns)
+        handed.then(lambda error: self._news.append(partial(self._told, record, error)))
+        self._book.touch(record)
 
     def _dispatched(self, record: Record, execution: Execution, at_ns: int) -> None:
+        if execution.handed is not None:
+            self._handed(record, execution.handed, at_ns)
+            return
         record.dispatched_ns = at_ns
         if not execution.finished:
-            if execution.handed is None:
-                self._wait_for(record, execution.outputs, execution.effects)
-            else:
-                record.hand(execution.handed, self._origin_ns)
-                execution.handed.then(lambda error: self._news.append(partial(self._told, record, error)))
+            self._wait_for(record, execution.outputs, execution.effects)
             self._book.touch(record)
             return
         record.over_ns = at_ns

@@ -146,6 +146,7 @@ class Session:
             if self._runs.reads(run.box) is None:
                 firings.stamps.tell_threads(False)
             self._runs.begin(run)
+            self.capture.gate.hear(run.box, is_heard=True)
             self._see()
         self.listing.begin(run)
         self.interrupts.start()
@@ -207,6 +208,7 @@ class Session:
         with self._runs.lock:
             self._open = [one for one in self._open if one.run is not run]
             self._runs.end(run)
+            self.capture.gate.hear(run.box, is_heard=self._runs.reads(run.box) is not None)
         self._see_no_more()
         self.interrupts.stop()
 

@@ -211,7 +211,7 @@ class Capture:
         return self._where_heard(made, settings, lambda *_arrays: ()) if settings and settings.ahead else made
 
     def _where_heard(self, made: Any, settings: Settings, plain: Recorder) -> Any:
-        return where_heard(made, lambda: self.is_heard(settings.box), plain)
+        return where_heard(made, lambda: self.is_heard(settings.box), plain, self.gate.ahead(settings.box))
 
     def _wants_lanes(self) -> bool:
         settings: Settings | None = captured_settings()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from jax_debug_widgets._jax.arrays import on_cpu
@@ -38,7 +39,7 @@ class BundleTeller(Protocol):
 
     taps: tuple[Tap, ...]
 
-    def __call__(self, time_ns: int, thread: int, *arrays: np.ndarray) -> None:
+    def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
         """See `_jax.straight.Teller`."""
         ...
 
@@ -57,9 +58,11 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
             gate.may_pass(bundle, arrays)
         return ()
 
-    def tell(time_ns: int, thread: int, *arrays: np.ndarray) -> None:
+    put_all = inbox.putter_of_columns(bundle)
+
+    def tell(times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
         if not all(switch.off for switch in switches):
-            put((stamps.at(time_ns, thread), *arrays))
+            put_all(stamps.at(times_ns, thread), columns)
 
     chosen, teller = cast("BundleRecorder", record), cast("BundleTeller", tell)
     chosen.taps = teller.taps = bundle.taps
@@ -69,17 +72,19 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
 
 
 class TapTeller:
-    """Puts in what a print said in a call that is over."""
+    """Puts in what a print said in calls that are over."""
 
     def __init__(self, tap: Tap, switch: Switch, inbox: Inbox, every: int) -> None:
         self.tap = tap
         self._switch, self._every = switch, every
-        self._put, self._stamps = inbox.putter(tap), inbox.stamps
+        self._put, self._stamps = inbox.putter_of_columns(tap), inbox.stamps
 
-    def __call__(self, time_ns: int, thread: int, *arrays: np.ndarray) -> None:
+    def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
         """See `_jax.straight.Teller`. One firing of `every`, and nothing of a muted site."""
-        if self._switch.takes(self._every):
-            self._put((self._stamps.at(time_ns, thread), *arrays))
+        if not (self._every == 1 and self._switch.is_plain):
+            taken = [self._switch.takes(self._every) for _ in times_ns]
+            times_ns, columns = [*compress(times_ns, taken)], [[*compress(column, taken)] for column in columns]
+        self._put(self._stamps.at(times_ns, thread), columns)
 
 
 class TapRecorder(Protocol):
@@ -107,14 +112,19 @@ def plainly(tap: Tap, run: Callable[..., Any]) -> Callable[..., Any]:
     return run_lanes
 
 
-def where_heard(record: Any, is_heard: Callable[[], bool], plain: Callable[..., Any]) -> Any:
-    """`record` while somebody hears what is said, else `plain`: for a program that may be called outside captures."""
+def where_heard(record: Any, is_heard: Callable[[], bool], plain: Callable[..., Any], word: np.ndarray) -> Any:
+    """`record` while somebody hears what is said, else `plain`: for a program that may be called outside captures.
+
+    Args:
+      word: see `Gate.ahead`.
+    """
 
     def record_if_heard(*arrays: np.ndarray) -> Any:
         return (record if is_heard() else plain)(*arrays)
 
-    chosen = cast("TapRecorder", wraps(record)(record_if_heard))
-    chosen.writer = None
+    chosen = wraps(record)(record_if_heard)
+    if (writer := getattr(record, "writer", None)) is not None:
+        writer.gate = word
     return chosen
 
 

@@ -17,9 +17,9 @@ def plain(x):
     return x + 1
 
 
-def in_a_loop(x):
+def in_a_loop(x, ordered=True):
     def step(carry, t):
-        jax.debug.print("carry {carry} t {t}", carry=carry, t=t, ordered=True)
+        jax.debug.print("carry {carry} t {t}", carry=carry, t=t, ordered=ordered)
         return carry + t, None
 
     return lax.scan(step, x, jnp.arange(3.0))[0]
@@ -38,6 +38,7 @@ def sharded(xs):
 PROGRAMS = {
     "plain": (plain, jnp.float32(2)),
     "scan": (in_a_loop, jnp.float32(2)),
+    "written into rings": (lambda x: in_a_loop(x, ordered=False), jnp.float32(2)),
     "nested": (jitted_inside, jnp.float32(2)),
     "vmap": (jax.vmap(plain), XS),
     "vmap of scan": (jax.vmap(in_a_loop), XS),

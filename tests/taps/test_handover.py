@@ -227,8 +227,8 @@ def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
     kept = backlog.Backlog()
     heard, one = [], jnp.float32(1)
 
-    def tell(_time, _thread, value):
-        heard.append(value)
+    def tell(_times, _thread, columns):
+        heard.extend(columns[0])
 
     for _ in range(backlog.MANY + 1):
         kept.add(backlog.Handed(kept, None, [Line(tell, (None,), 1)], [one]))
@@ -488,13 +488,13 @@ def test_a_program_in_a_capture_that_stops_calls_the_host(handed):
 def test_an_interrupt_while_something_is_told_loses_no_later_call():
     kept, heard, one = backlog.Backlog(), [], jnp.float32(1)
 
-    def interrupted(_time, _thread, _value):
+    def interrupted(_times, _thread, _columns):
         raise KeyboardInterrupt
 
-    def tell(_time, _thread, value):
-        heard.append(value)
+    def tell(_times, _thread, columns):
+        heard.extend(columns[0])
 
-    calls = [backlog.Handed(kept, None, [Line(teller, (None,), 1)], [one]) for teller in (interrupted, tell)]
+    calls = [backlog.Handed(kept, teller, [Line(teller, (None,), 1)], [one]) for teller in (interrupted, tell)]
     ended = []
     for call in calls:
         kept.add(call)
