@@ -41,7 +41,8 @@ class Seen:
       unasked: what is in conditions of loops that cannot be watched.
       failures: programs that could not be watched, and why.
       laneless: what was asked for by lane and has none that are known.
-      sites: by the identity of a value its site, None where JAX runs one body several times, see `watch.names.Named`.
+      sites: by the identity of a value, see `watch.names.Named`, with its file, range and name its site; None where JAX runs
+        one body several times.
       works: by the number of a site what its program computes, and what watching adds.
     """
 

@@ -245,7 +245,9 @@ class ProgramWatcher:
         meant: tuple[str, ...],
     ) -> CallSite:
         aval = one.variable.aval
-        value = self._seen.sites.get(one.identity) if one.role == "gradient" else None
+        # What a function returns has a name in its caller, too, and a gradient there.
+        identity = one.identity and (one.identity, one.file, one.span, one.name)
+        value = self._seen.sites.get(identity) if one.role == "gradient" else None
         watched = Watched(
             one.name,
             one.role,
@@ -266,9 +268,9 @@ class ProgramWatcher:
         )
         site = replace(site, watch=watched)
         # What is recomputed the forward pass has computed before: the gradient is told there.
-        if one.role == "value" and one.identity is not None and site.phase != "recompute":
-            known = self._seen.sites.setdefault(one.identity, site.id)
-            self._seen.sites[one.identity] = site.id if known == site.id else None
+        if one.role == "value" and identity is not None and site.phase != "recompute":
+            known = self._seen.sites.setdefault(identity, site.id)
+            self._seen.sites[identity] = site.id if known == site.id else None
         return site
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:

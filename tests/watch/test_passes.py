@@ -33,6 +33,20 @@ def f_of_loop(x):
     return lax.scan(body, 0.0, jnp.arange(2.0))[0]
 
 
+def layer_of(x):
+    h = x**2 + 1.0
+    return h
+
+
+def model_of(x):
+    return layer_of(x)
+
+
+def f_of_calls(x):
+    """What `h` is has a name in the caller of its function, too."""
+    return jnp.sin(model_of(x)).sum()
+
+
 def each_round(f, x):
     for _ in range(3):
         x = x - 0.1 * jax.grad(f)(x)
@@ -87,7 +101,7 @@ def batched(f, x):
     return jax.vmap(lambda x: each_round(f, x))(jnp.stack([x, x * 2]))
 
 
-@pytest.mark.parametrize("function", [f, f_of_layers, f_of_loop])
+@pytest.mark.parametrize("function", [f, f_of_layers, f_of_loop, f_of_calls])
 @pytest.mark.parametrize(
     "program",
     [
@@ -112,7 +126,7 @@ def test_each_execution_has_the_gradient_of_its_own_backward_pass(program, funct
         for one in cotangents:
             assert any(np.allclose(one, np.cos(value), rtol=1e-5, atol=1e-6) for value in values)
             gradients += 1
-    assert gradients >= {f: 3, f_of_layers: 6, f_of_loop: 6}[function]
+    assert gradients >= {f: 3, f_of_layers: 6, f_of_loop: 6, f_of_calls: 3}[function]
 
 
 def layer(p, x, is_last):
