@@ -24,6 +24,7 @@ from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
+from jax_debug_widgets.watch.stored import is_stored
 
 _PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
 """Primitives that give what a function of the user's returns."""
@@ -43,6 +44,7 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         for one in body.escaping(members, call.depth)
         if is_array(one[0])
         and (body.is_taken(one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
+        and not is_stored(body, one[1], call.depth)
     ]
     escaping = without_changed_state(body, call, statement, escaping, members)
     if not escaping:

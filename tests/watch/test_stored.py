@@ -1,0 +1,137 @@
+"""What a called function keeps beside what it returns has not the name that its result is given."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+X = jnp.float32(0.7)
+SUMS = np.cumsum([np.sin(0.7 * k) for k in range(3)])
+
+
+class Mean:
+    def __init__(self):
+        self.total, self.count, self.last = jnp.float32(0), 0, None
+
+    def update(self, v):
+        self.total = self.total + v
+        self.count += 1
+        return self.total / self.count
+
+    def add(self, v):
+        self.total = self.total + v
+        return self.total
+
+    def added(self, v):
+        self.total = self.total + v
+        return self
+
+    def value(self):
+        return self.total
+
+    def by_method(self, v):
+        self.total = self.total + v
+        return self.value()
+
+    def by_another_name(self, v):
+        self.total = self.total + v
+        total = jnp.asarray(self.total)
+        return total
+
+
+def kept(x):
+    m = Mean()
+    for k in range(3):
+        h = m.update(jnp.sin(x * k))
+    return h * 2
+
+
+def kept_nonlocally(x):
+    total = jnp.float32(0)
+
+    def update(v):
+        nonlocal total
+        total = total + v
+        return total * 3
+
+    for k in range(3):
+        h = update(jnp.sin(x * k))
+    return h * 2
+
+
+def kept_in_what_is_given(x):
+    def update(cache, v):
+        cache["total"] = cache["total"] + v
+        return cache["total"] * 3
+
+    cache = {"total": jnp.float32(0)}
+    for k in range(3):
+        h = update(cache, jnp.sin(x * k))
+    return h * 2
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize(("program", "scale"), [(kept, 1 / 3), (kept_nonlocally, 3), (kept_in_what_is_given, 3)])
+def test_it_is_not_what_is_assigned(program, scale, watched):
+    """JAX leaves out what is returned in the first rounds: nothing uses it."""
+    run = watched(jax.jit(program), X, values=True, watch="h")
+    assert list(run.values) == ["h"]
+    np.testing.assert_allclose(run["h"]["value"], [SUMS[2] * scale], rtol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["add", "by_method", "by_another_name"])
+def test_it_is_where_it_is_returned_as_well(how, watched):
+    def program(x):
+        m = Mean()
+        for k in range(3):
+            h = getattr(m, how)(jnp.sin(x * k))
+        return h * 2
+
+    run = watched(jax.jit(program), X, values=True, watch="h")
+    found = [float(value["value"][0]) for value in run.values.values()]
+    np.testing.assert_allclose(found, SUMS, rtol=1e-5, atol=1e-6)
+
+
+def test_it_is_where_the_object_is_returned(watched):
+    def program(x):
+        m = Mean()
+        h = m.added(jnp.sin(x))
+        return h.total * 2
+
+    run = watched(jax.jit(program), X, values=True, watch="h*")
+    [value] = [float(one["value"][0]) for one in run.values.values()]
+    assert value == pytest.approx(np.sin(0.7))
+
+
+def test_an_optimiser_that_keeps_its_momentum_gives_the_parameters(watched):
+    class Momentum:
+        def __init__(self):
+            self.velocity = None
+
+        def apply(self, p, g):
+            if self.velocity is None:
+                self.velocity = jax.tree.map(jnp.zeros_like, p)
+            self.velocity = jax.tree.map(lambda v, d: 0.9 * v + d, self.velocity, g)
+            return {k: p[k] - 0.1 * self.velocity[k] for k in p}
+
+    def program(p):
+        optimiser = Momentum()
+        for _ in range(3):
+            g = jax.grad(lambda p: jnp.sum(jnp.tanh(p["a"]) ** 2) + jnp.sum(p["b"] ** 2))(p)
+            p = optimiser.apply(p, g)
+        return p
+
+    p = {"a": jnp.arange(3.0), "b": jnp.ones(3)}
+    run = watched(jax.jit(program), p, values=True, watch="p")
+    told = [value["value"][0] for label, value in run.values.items() if value.site.watch.role == "value"]
+    assert len(told) == 8
+    optimiser = Momentum()
+    expected = [*p.values()]
+    for _ in range(3):
+        g = jax.grad(lambda p: jnp.sum(jnp.tanh(p["a"]) ** 2) + jnp.sum(p["b"] ** 2))(p)
+        p = optimiser.apply(p, g)
+        expected += [*p.values()]
+    for one in told:
+        assert any(np.allclose(one, other, rtol=1e-5, atol=1e-6) for other in expected)
