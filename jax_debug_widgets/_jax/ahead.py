@@ -1,13 +1,20 @@
-"""Programs that are compiled ahead of time are told apart: they may outlive the capture, and then be called outside all."""
+"""Programs that are compiled ahead of time in a capture, and called in another one, in another thread, or outside of all.
+
+To JAX such a program is one executable, whoever calls it. Ours has the taps of one capture: for each other capture, and
+outside of all, it is compiled once more when it is first called there, as jitted functions are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from functools import partial
 from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.context import captured_settings, capturing
+from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.context import captured_settings
 from jax_debug_widgets._jax.replacements import Replacements, Replacing, as_method
 
 
@@ -15,10 +22,39 @@ class AheadHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap."""
 
     def _put_in(self, replace: Replacements) -> None:
-        replace.attribute(jax.stages.Traced, "lower", _lower, wrap=as_method)
+        if features.available(features.AHEAD):
+            replace.attribute(jax.stages.Traced, "lower", _lower, wrap=as_method)
 
 
 def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
+    lowered = theirs(traced, **options)
     settings = captured_settings()
-    with capturing(None if settings is None else settings.ahead_of_time):
-        return theirs(traced, **options)
+    if settings is not None:
+        lowered.compile = partial(_compile, lowered.compile, partial(theirs, traced, **options), settings)
+    return lowered
+
+
+def _compile(
+    theirs: Callable[..., Any], lower_again: Callable[[], Any], settings: Any, *args: Any, **options: Any
+) -> Any:
+    compiled = theirs(*args, **options)
+    again = partial(_lower_and_compile, lower_again, *args, **options)
+    compiled._call = _CallByCapture({settings: copy(compiled)}, again)
+    return compiled
+
+
+def _lower_and_compile(lower: Callable[[], Any], *args: Any, **options: Any) -> Any:
+    return lower().compile(*args, **options)
+
+
+class _CallByCapture:
+    """What a `jax.stages.Compiled` calls: the executable of the capture that the current thread is in."""
+
+    def __init__(self, executables: dict[Any, Any], compile_again: Callable[[], Any]) -> None:
+        self._executables, self._compile_again = executables, compile_again
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        settings = captured_settings()
+        if settings not in self._executables:
+            self._executables[settings] = self._compile_again()
+        return self._executables[settings](*args, **kwargs)

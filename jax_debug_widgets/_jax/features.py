@@ -142,6 +142,10 @@ _NEEDED = {
         "jax._src.sharding_impls.UnspecifiedValue",
         "jax._src.util.weakref_lru_cache",
     ),
+    "what a program says that was compiled ahead of time in a capture, where another or none calls it": (
+        "jax._src.stages.Traced.lower",
+        "jax._src.stages.Compiled.__call__:_call",
+    ),
     "leaving what says nothing as it was compiled before": (
         "jax._src.pjit._infer_params_cached",
         "jax._src.pjit.PjitParams",
@@ -169,7 +173,7 @@ _NEEDED = {
         "jax._src.callback._OrderedIOEffect",
     ),
 }
-"""Feature -> the private names without which it cannot work; `function:name` is a local variable."""
+"""Feature -> the private names without which it cannot work; `function:name` is a variable of it, or an attribute it takes."""
 
 
 def _exists(needed: str) -> bool:
@@ -184,13 +188,13 @@ def _exists(needed: str) -> bool:
             if not hasattr(target, part):
                 return False
             target = getattr(target, part)
-        return not variable or _has_local(target, variable)
+        return not variable or _has_name(target, variable)
     return False
 
 
-def _has_local(function: Any, variable: str) -> bool:
+def _has_name(function: Any, name: str) -> bool:
     code = getattr(function, "__code__", None)
-    return code is not None and variable in (*code.co_varnames, *code.co_cellvars)
+    return code is not None and name in (*code.co_varnames, *code.co_cellvars, *code.co_names)
 
 
 @functools.cache
@@ -235,5 +239,6 @@ CALLS = "the life of calls and the effects barrier"
 WAITS = "showing where the program waits"
 COST = "saying what debugging calls cost"
 HANDOVER = "captured prints without a call of the host"
+AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
 RINGS = "what loops say without a call of Python"

@@ -120,13 +120,6 @@ class Runs:
         """The innermost active run that reads this box."""
         return next((run for run in reversed(self.going_on) if run.box == box), None)
 
-    def are_hearing(self, box: int) -> bool:
-        """Whether what fires now for this box is a run's: one goes on, or what one has called is not over."""
-        if self.reads(box) is not None or any(run.box == box for run in self._joined.copy()):
-            return True
-        latest = self.latest_of(box)
-        return latest is not None and bool(latest.call_log.pending())
-
     def latest_of(self, box: int) -> Run | None:
         """The run that ended last of those that read this box."""
         return self._latest_of.get(box)

@@ -62,7 +62,6 @@ class Session:
         self.observer = Observer(self)
         self.capture.prints.subscriber = self.observer.printed
         self.capture.threads.inherit = self._inherited
-        self.capture.is_heard = self._runs.are_hearing
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
@@ -146,7 +145,6 @@ class Session:
             if self._runs.reads(run.box) is None:
                 firings.stamps.tell_threads(False)
             self._runs.begin(run)
-            self.capture.gate.hear(run.box, is_heard=True)
             self._see()
         self.listing.begin(run)
         self.interrupts.start()
@@ -208,7 +206,6 @@ class Session:
         with self._runs.lock:
             self._open = [one for one in self._open if one.run is not run]
             self._runs.end(run)
-            self.capture.gate.hear(run.box, is_heard=self._runs.reads(run.box) is not None)
         self._see_no_more()
         self.interrupts.stop()
 

@@ -26,15 +26,7 @@ from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
-from jax_debug_widgets.taps.recorders import (
-    BundleRecorder,
-    TapTeller,
-    bundle_recorder,
-    plainly,
-    recorder,
-    unless_muted,
-    where_heard,
-)
+from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder, unless_muted
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener, why_unformattable
 from jax_debug_widgets.taps.threads import ThreadWatch
@@ -57,7 +49,6 @@ class Settings:
       every: of how many firings of a site one is recorded.
       box: which box is filled; captures in several threads at once have one each.
       hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
-      ahead: whether programs are compiled ahead of time. Outside captures they say what they say as without us.
     """
 
     echo: bool = False
@@ -66,17 +57,11 @@ class Settings:
     every: int = 1
     box: int = 0
     hands_over: bool = False
-    ahead: bool = False
 
     @cached_property
     def handing(self) -> Settings | None:
         """The same for programs that do; None where they must not: what is echoed is written when it happens."""
         return replace(self, hands_over=True) if self.debug and not self.echo else None
-
-    @cached_property
-    def ahead_of_time(self) -> Settings:
-        """The same for programs that are compiled ahead of time."""
-        return replace(self, ahead=True)
 
 
 class Box:
@@ -98,7 +83,6 @@ class Capture:
       lanes: which axes of the values that are traced are lanes, where what is watched asks for it.
       tells_lanes: set by the room that watches: whether what it calls `Settings.watch` asks for them.
       breakpoint_recorder: set by whoever can open a debugger.
-      is_heard: set by whoever reads the boxes: whether what fires now is for a capture, by the number of its box.
     """
 
     def __init__(self, sites: SiteBook | None = None) -> None:
@@ -106,7 +90,6 @@ class Capture:
         self.gate = Gate()
         self.boxes: dict[int, Box] = {0: Box(self.gate)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
-        self.is_heard: Callable[[int], bool] = lambda _box: True
         self._hooks = Hooks(self._make_recorder, self._untapped)
         listener = CallbackListener(
             self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
@@ -206,12 +189,7 @@ class Capture:
     def bundle_recorder(self, taps: Sequence[Tap]) -> BundleRecorder:
         """The function that a compiled program calls with the watched values of one body."""
         switches = [self.sites.switch_of(tap.site.id) for tap in taps]
-        made = bundle_recorder(Bundle(tuple(taps)), switches, self._box_here().firings, self.gate)
-        settings: Settings | None = captured_settings()
-        return self._where_heard(made, settings, lambda *_arrays: ()) if settings and settings.ahead else made
-
-    def _where_heard(self, made: Any, settings: Settings, plain: Recorder) -> Any:
-        return where_heard(made, lambda: self.is_heard(settings.box), plain, self.gate.ahead(settings.box))
+        return bundle_recorder(Bundle(tuple(taps)), switches, self._box_here().firings, self.gate)
 
     def _wants_lanes(self) -> bool:
         settings: Settings | None = captured_settings()
@@ -232,7 +210,7 @@ class Capture:
         silent = equation.kind == "print" and not (settings.echo or unformattable)
         # In a loop that counts, the program itself leaves out what nobody records; what calls the user's code fires as ever.
         counted = equation.countable and settings.every > 1
-        on_device = settings.every if counted and silent and not settings.ahead else 1
+        on_device = settings.every if counted and silent else 1
         tap = self._tap_of(equation, counted=counted, on_device=on_device, every=settings.every)
         if unformattable:
             self.box(settings.box).outcomes.notes.append(
@@ -251,8 +229,6 @@ class Capture:
             is_echo = equation.kind == "print" and not unformattable
             run = unless_muted(switch, equation.run) if is_echo else equation.run
             made = recorder(tap, switch, box.firings, None if silent else run, self.gate, every)
-        if settings.ahead and not equation.stop:
-            made = self._where_heard(made, settings, plainly(tap, equation.run))
         if counted:
             made.every = on_device
         return made

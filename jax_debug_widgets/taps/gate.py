@@ -26,12 +26,12 @@ class Gate:
 
     Attributes:
       closed: whether firings must ask `may_pass`; see `close`.
-      word: uint64[1], the same for who reads it without Python; for programs that may outlive their capture see `ahead`.
+      word: uint64[1], the same for who reads it without Python.
       when_closed: called when it is no longer open.
       may_pass: returns when the program may go on.
     """
 
-    __slots__ = ("_ahead", "_counting", "_heard", "_passed", "_reached", "closed", "may_pass", "when_closed", "word")
+    __slots__ = ("_counting", "_passed", "_reached", "closed", "may_pass", "when_closed", "word")
 
     def __init__(self) -> None:
         self.closed = False
@@ -42,32 +42,13 @@ class Gate:
         """Coordinates of what has passed and has not been counted, one array an axis."""
         self._reached: dict[Tap | Bundle, Counter[tuple[int, ...]]] = {}
         self._counting = threading.Lock()
-        self._ahead: dict[int, np.ndarray] = {}
-        self._heard: set[int] = set()
 
     def close(self, is_wanted: bool) -> None:
         """Close it, or open it."""
         was_open, self.closed = not self.closed, is_wanted
-        self._tell()
+        self.word[0] = is_wanted
         if is_wanted and was_open:
             self.when_closed()
-
-    def hear(self, box: int, *, is_heard: bool) -> None:
-        """Whether a run goes on that reads this box."""
-        (self._heard.add if is_heard else self._heard.discard)(box)
-        self._tell()
-
-    def ahead(self, box: int) -> np.ndarray:
-        """uint64[1], as `word`, but not 0 either while nobody is known to hear what fires for this box."""
-        if box not in self._ahead:
-            self._ahead[box] = np.ones(1, np.uint64)
-            self._tell()
-        return self._ahead[box]
-
-    def _tell(self) -> None:
-        self.word[0] = self.closed
-        for box, word in list(self._ahead.items()):
-            word[0] = self.closed or box not in self._heard
 
     def passage(self, tap: Tap | Bundle) -> Callable[[Iterable[np.ndarray]], None]:
         """What a firing of this tap calls with its mesh coordinates, before it asks `may_pass`."""

@@ -7,7 +7,6 @@ return. Everything else is done by whoever empties the inbox.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -99,35 +98,6 @@ class TapRecorder(Protocol):
         ...
 
 
-def plainly(tap: Tap, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that does what JAX does when `tap` fires: `run`, for each lane in JAX's order."""
-
-    def run_lanes(*arrays: np.ndarray) -> Any:
-        result: Any = ()
-        for lane in tap.lane_order:
-            result = run(*map(on_cpu, tap.values_of(arrays, lane)))
-        # Only callbacks without results have lanes: with several, or with none, there is nothing to return.
-        return () if tap.lanes or result is None else tuple(result)
-
-    return run_lanes
-
-
-def where_heard(record: Any, is_heard: Callable[[], bool], plain: Callable[..., Any], word: np.ndarray) -> Any:
-    """`record` while somebody hears what is said, else `plain`: for a program that may be called outside captures.
-
-    Args:
-      word: see `Gate.ahead`.
-    """
-
-    def record_if_heard(*arrays: np.ndarray) -> Any:
-        return (record if is_heard() else plain)(*arrays)
-
-    chosen = wraps(record)(record_if_heard)
-    if (writer := getattr(record, "writer", None)) is not None:
-        writer.gate = word
-    return chosen
-
-
 def recorder(
     tap: Tap, switch: Switch, inbox: Inbox, run: Callable[..., object] | None, gate: Gate, every: int = 1
 ) -> TapRecorder:
@@ -136,12 +106,13 @@ def recorder(
     It records one firing of `every`, and nothing of a muted site; the user's own function still runs.
     """
     record = _recorder(tap, switch, inbox, gate, every)
-    run_lanes = None if run is None else plainly(tap, run)
 
     def record_and_run(*arrays: np.ndarray) -> tuple[()]:
-        assert run_lanes is not None
+        assert run is not None
         record(*arrays)
-        return run_lanes(*arrays)
+        for lane in tap.lane_order:
+            run(*(on_cpu(value) for value in tap.values_of(arrays, lane)))
+        return ()
 
     chosen = cast("TapRecorder", record if run is None else record_and_run)
     chosen.tap = tap

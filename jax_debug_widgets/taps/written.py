@@ -21,7 +21,7 @@ class TapWriter:
     """What is written of a tap, or several together. A `Writer`.
 
     Attributes:
-      gate: see `Gate.word`, and `Gate.ahead`.
+      gate: see `Gate.word`.
     """
 
     def __init__(self, tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None) -> None:

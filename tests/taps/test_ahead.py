@@ -1,5 +1,8 @@
 """Programs that are compiled ahead of time inside a capture, and called inside it and outside of all."""
 
+import contextvars
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -105,12 +108,60 @@ def test_what_is_late_is_still_its_captures():
     assert len(run.events) == 12
 
 
-def test_a_program_that_is_called_is_not_compiled_apart():
-    """Only what is lowered ahead of time has another key."""
-    f = jax.jit(plain)
+def test_another_capture_has_its_own_options(capsys):
+    with jdw.capture() as run:
+        compiled = jax.jit(plain).lower(1.0).compile()
+        compiled(1.0)
+    with jdw.capture(debug=False) as silent:
+        assert said(capsys, compiled, 2.0) == []
+    with jdw.capture(echo=True) as loud:
+        assert said(capsys, compiled, 3.0) == ["x 3.0"]
+    assert [event.text for event in run.events] == ["x 1.0"]
+    assert not silent.events
+    assert [event.text for event in loud.events] == ["x 3.0"]
+    assert said(capsys, compiled, 4.0) == ["x 4.0"]
+
+
+def test_a_capture_of_another_thread_has_what_it_calls():
+    with jdw.capture() as run:
+        compiled = jax.jit(plain).lower(1.0).compile()
+        ours, theirs = [], []
+
+        def capturing():
+            with jdw.capture() as own:
+                compiled(2.0)
+            ours.append(own)
+
+        for target in (capturing, lambda: theirs.append(compiled(3.0))):
+            thread = threading.Thread(target=contextvars.Context().run, args=(target,))
+            thread.start()
+            thread.join()
+        compiled(1.0)
+    assert {event.text for event in run.events} >= {"x 1.0"}
+    assert "x 2.0" not in {event.text for event in run.events}
+    assert [event.text for event in ours[0].events] == ["x 2.0"]
+
+
+def test_what_is_lowered_in_a_capture_may_be_compiled_after_it(capsys):
+    with jdw.capture() as run:
+        lowered = jax.jit(plain).lower(1.0)
+    compiled = lowered.compile()
+    assert said(capsys, compiled, 2.0) == ["x 2.0"]
+    assert not run.events
+    with jdw.capture() as later:
+        compiled(3.0)
+    assert [event.text for event in later.events] == ["x 3.0"]
+
+
+def test_it_says_of_wrong_arguments_what_jax_says():
+    def error_of(compiled, *args: object):
+        with pytest.raises(TypeError) as caught:
+            compiled(*args)
+        return str(caught.value)
+
+    plainly = jax.jit(plain).lower(1.0).compile()
     with jdw.capture():
-        f(1.0)
-        before = f._cache_size()
-        f.lower(1.0).compile()
-        f(1.0)
-        assert f._cache_size() == before
+        compiled = jax.jit(plain).lower(1.0).compile()
+        inside = error_of(compiled, XS)
+    assert error_of(compiled, XS) == inside == error_of(plainly, XS)
+    assert error_of(compiled, 1.0, 2.0) == error_of(plainly, 1.0, 2.0)
