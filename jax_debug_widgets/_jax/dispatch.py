@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol
+from weakref import WeakSet
 
 import jax
 from jax._src import dispatch
@@ -61,6 +62,10 @@ class Execution:
         return not (self.finished or self.outputs or self.handed)
 
 
+_CALLBACK = "CpuCallback error"
+"""What XLA says when a callback has raised, in a `ValueError` where JAX's C++ has dispatched the program."""
+
+
 class Observer(Protocol):
     """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
 
@@ -91,6 +96,8 @@ class Watch:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._is_on = False
+        self._called: WeakSet[Any] = WeakSet()
+        """Programs without effects that have been called and have not failed."""
 
     def start(self) -> None:
         """Begin to report."""
@@ -101,7 +108,10 @@ class Watch:
             if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
                 return original(program, *args)
             ordered, recorders = bool(program.ordered_effects), _recorders_of(program)
-            return self.observe(program.name, ordered, recorders, partial(original, program, *args))
+            run = partial(original, program, *args)
+            if not (program.has_unordered_effects or ordered):
+                run = partial(self._as_by_cpp, program, run)
+            return self.observe(program.name, ordered, recorders, run)
 
         self._replacement = execute
         pxla.ExecuteReplicated.__call__ = execute  # pyright: ignore[reportAttributeAccessIssue]
@@ -135,6 +145,17 @@ class Watch:
             executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
         else:
             executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
+        return outputs
+
+    def _as_by_cpp(self, program: Any, run: Callable[[], Any]) -> Any:
+        """Run a program without effects: from its second call on JAX's C++ dispatches it, which raises another error."""
+        try:
+            outputs = run()
+        except jax.errors.JaxRuntimeError as error:
+            if program in self._called:
+                raise ValueError(*error.args) from None
+            raise
+        self._called.add(program)
         return outputs
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
@@ -207,7 +228,7 @@ def wait(values: Sequence[Any]) -> Exception | None:
 
 def is_of_effects(error: BaseException | None) -> bool:
     """Whether it was raised by a program that ran: not by JAX, of an argument before that or of a NaN in its outputs."""
-    return isinstance(error, jax.errors.JaxRuntimeError)
+    return isinstance(error, jax.errors.JaxRuntimeError) or (isinstance(error, ValueError) and _CALLBACK in str(error))
 
 
 def is_compiled_function(function: object) -> bool:

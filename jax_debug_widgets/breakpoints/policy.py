@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import jax
-
+from jax_debug_widgets._jax.dispatch import is_of_effects
 from jax_debug_widgets.breakpoints.conditions import Condition
 from jax_debug_widgets.breakpoints.points import Point
 
@@ -75,7 +74,7 @@ class Policy:
 
     def ends(self, error: BaseException) -> bool:
         """Whether `error` is there because the user has ended the program, as opposed to a failure."""
-        told_by_xla = self.ended is not None and isinstance(error, jax.errors.JaxRuntimeError)
+        told_by_xla = self.ended is not None and is_of_effects(error)
         return told_by_xla or isinstance(error, KeyboardInterrupt)
 
     def noted_lines(self) -> list[str]:

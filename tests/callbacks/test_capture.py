@@ -198,3 +198,31 @@ def test_the_compiled_program_is_that_of_plain_jax(body, loop):
     plain = compiled()
     with jdw.capture():
         assert compiled() == plain
+
+
+@pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("values", [(2.0, 2.0), (0.0, 2.0, 0.0, 2.0)], ids=["at once", "later"])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, lambda f: jax.jit(jax.grad(f))], ids=["eager", "jit", "grad"])
+def test_what_a_host_function_raises_is_of_the_type_that_jax_raises(wrap, values):
+    """JAX's C++ dispatches what has been called well before, and raises another type than its Python does."""
+
+    def load(x):
+        if x > 1:
+            raise KeyError("no such sample")
+        return x
+
+    @jax.custom_jvp
+    def loaded(x):
+        return jax.pure_callback(load, like(x), x)
+
+    loaded.defjvp(lambda xs, ts: (loaded(*xs), ts[0] * jax.pure_callback(load, like(xs[0]), xs[0])))
+
+    def types():
+        program = wrap(lambda x: loaded(x) * 2)
+        errors = [outcome(lambda value=value: program(jnp.float32(value)))[1] for value in values]
+        return [error and error[0] for error in errors]
+
+    plain = types()
+    assert any(plain)
+    with jdw.capture():
+        assert types() == plain
