@@ -15,6 +15,16 @@ from jax_debug_widgets.watch.classes import Fields
 STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
 """Of an array; known while a program is traced."""
 
+_MAY_DO_NOTHING = frozenset(
+    {
+        *("astype", "reshape", "ravel", "flatten", "squeeze", "transpose", "asarray", "array", "broadcast_to"),
+        *("atleast_1d", "atleast_2d", "atleast_3d", "convert_element_type", "stop_gradient"),
+    }
+)
+"""Methods and functions that give an array as it is where it has the type already: JAX traces no operation then."""
+
+_MODULE = re.compile(r"(jax|jnp|lax|np|numpy)(\.\w+)*")
+
 _MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
 """What is called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
 
@@ -26,8 +36,24 @@ class Part(NamedTuple):
     value: ast.expr
 
 
-def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two."""
+class Inner(NamedTuple):
+    """`f(x)` of `f(x)[0]`, of `f(x).mean`, and of `f(x).astype(dtype)`.
+
+    Attributes:
+      outside: what is around it, outermost first.
+      is_array: whether it must be an array.
+    """
+
+    value: ast.expr
+    outside: tuple[ast.expr, ...]
+    is_array: bool
+
+
+def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[ast.expr, ast.expr, Inner | None]]:
+    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two.
+
+    Each with what it may be as well, see `inner_of`.
+    """
     if isinstance(value, ast.IfExp):
         yield from pairs(target, value.body, fields)
         yield from pairs(target, value.orelse, fields)
@@ -39,10 +65,9 @@ def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[a
         return
     parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value, fields)
     if not parts or isinstance(value, ast.Call):  # What is called may compute something itself.
-        yield target, value
-        made = _taken_from(value)
-        if made is not None:
-            yield target, made
+        yield target, value, None
+        for inner in inner_of(value):
+            yield target, inner.value, inner
     for path, own in parts:
         yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own, fields)
 
@@ -108,12 +133,32 @@ def replaced_in(value: ast.expr, name: str) -> tuple[str, ...]:
     return tuple(f".{one.arg}" for one in value.keywords) if is_it else ()
 
 
-def _taken_from(value: ast.expr) -> ast.Call | None:
-    """The call of which an expression takes a part: `f(x)` of `f(x)[0]`, `f(x).mean`."""
-    node = value
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        is_part = isinstance(node.slice, ast.Constant) if isinstance(node, ast.Subscript) else True
-        if not is_part or (isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES):
-            return None
-        node = node.value
-    return node if isinstance(node, ast.Call) and node is not value else None
+def inner_of(value: ast.expr) -> Iterator[Inner]:
+    """What an expression gives as it is where it takes a part of it, or where what is around it does nothing."""
+    node, outside, is_array = value, (), False
+    while (inside := _inside(node)) is not None:
+        outside, (node, is_of_array) = (*outside, node), inside
+        is_array |= is_of_array
+        if isinstance(node, ast.Call) or (is_array and isinstance(node, ast.BinOp | ast.UnaryOp)):
+            yield Inner(node, outside, is_array)
+
+
+def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
+    """What is inside of it, and whether that must be an array."""
+    match node:
+        case ast.Subscript(value=value, slice=ast.Constant()):
+            return value, False
+        case ast.Subscript(value=value, slice=taken) if _is_slice(taken):
+            return value, True
+        case ast.Attribute(value=value, attr=name) if name not in STATIC_ATTRIBUTES:
+            return value, False
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in _MAY_DO_NOTHING:
+            is_function = bool(_MODULE.fullmatch(ast.unparse(owner)))
+            inside = args[:1] if is_function else [owner]
+            return (inside[0], True) if inside and not isinstance(inside[0], ast.Starred) else None
+    return None
+
+
+def _is_slice(taken: ast.expr) -> bool:
+    parts = taken.elts if isinstance(taken, ast.Tuple) else [taken]
+    return all(isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value is ...) for one in parts)

@@ -145,7 +145,8 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
     executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
     for call, members, forward in _calls(body, wanted):
         for statement in body.source(call.file).statements_at(call.span):
-            if statement.whole and Call(call.outer, call.file, statement.whole) in body.calls:
+            around = (*([statement.whole] if statement.whole else ()), *statement.outside)
+            if any(Call(call.outer, call.file, span) in body.calls for span in around):
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)

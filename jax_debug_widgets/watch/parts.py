@@ -47,7 +47,7 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         and not is_stored(body, one[1], call.depth)
     ]
     escaping = without_changed_state(body, call, statement, escaping, members)
-    if not escaping:
+    if not escaping or (statement.is_array and len(escaping) > 1):
         return
     if statement.is_return and len(escaping) == 1:
         yield body.source(call.file).text(call.span), escaping[0]

@@ -59,6 +59,8 @@ class Statement:
       repeats: whether it is in a loop or comprehension of its function.
       whole: the range of the right side that the expression is a part of, where it is one: `f(x)` of `f(x)[0]`, a branch of
         `a if c else b`, an element of `[a, b]`.
+      outside: the ranges of what is around it and may do nothing, or take a part of it: `f(x)[:n]`, `f(x).astype(dtype)`.
+      is_array: whether it must be an array, by what is around it.
     """
 
     span: Span
@@ -67,6 +69,8 @@ class Statement:
     function: Function | None
     repeats: bool
     whole: Span | None = None
+    outside: tuple[Span, ...] = ()
+    is_array: bool = False
 
     @property
     def is_return(self) -> bool:
@@ -228,20 +232,28 @@ def _statements(node: ast.AST, function: Function | None, fields: Fields, *, rep
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                for part, own in pairs(target, value, fields):
-                    whole = None if own is value else span_of(value)
-                    taken = part if isinstance(part, ast.Tuple | ast.List) and is_lazy(own) else own
-                    yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole)
+                yield from _assigned(target, value, function, fields, repeats=repeats)
         case ast.AugAssign(target=target, value=value):
             # The interpreter gives an augmented operation the range of its statement.
             combined = ast.BinOp(_loaded(target), node.op, value)
             yield Statement(span_of(node), combined, (_target(target),), function, repeats)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield Statement(span_of(value), value, (_target(target),), function, repeats)
+            yield from _assigned(target, value, function, fields, repeats=repeats)
         case ast.NamedExpr(target=target, value=value):
-            yield Statement(span_of(value), value, (_target(target),), function, repeats)
+            yield from _assigned(target, value, function, fields, repeats=repeats)
         case ast.Return(value=ast.expr() as value):
             yield from _returned(value, function, repeats=repeats)
+
+
+def _assigned(
+    target: ast.expr, value: ast.expr, function: Function | None, fields: Fields, *, repeats: bool
+) -> Iterator[Statement]:
+    for part, own, inner in pairs(target, value, fields):
+        whole = None if own is value else span_of(value)
+        taken = part if isinstance(part, ast.Tuple | ast.List) and is_lazy(own) else own
+        outside = tuple(map(span_of, inner.outside)) if inner else ()
+        is_array = inner is not None and inner.is_array
+        yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole, outside, is_array)
 
 
 def is_lazy(value: ast.expr) -> bool:

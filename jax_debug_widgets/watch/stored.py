@@ -1,4 +1,4 @@
-"""What a called function keeps, `self.total = self.total + v`, is not what its call gives: of several values which it gives."""
+"""What a called function keeps, `self.total = self.total + v`, `log.append(h.mean())`, is not what its call gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from jax_debug_widgets.watch.body import Body
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Function, Span, Statement
+from jax_debug_widgets.watch.source import Function, Span, Statement, span_of
 
 _OF_ARRAYS = frozenset({"jax", "jnp", "lax", "np", "numpy"})
 """Modules whose functions give new arrays,"""
@@ -28,6 +28,8 @@ def is_stored(body: Body, number: int, depth: int) -> bool:
         statements = [one for one in function.statements if one.targets and (one.whole or one.span).contains(span)]
         if statements and all(_is_kept(function, one) for one in statements):
             return True
+        if any(own.contains(span) for own in _added_to_others(function)):
+            return True
     return False
 
 
@@ -41,6 +43,19 @@ def _is_kept(function: Function, statement: Statement) -> bool:
         (not text.isidentifier() or text in elsewhere) and not any(_overlap(text, one) for one in given)
         for text in texts
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _added_to_others(function: Function) -> tuple[Span, ...]:
+    """The calls of methods of what the function does not return, of which it takes nothing: `log.append(h.mean())`."""
+    given = _given(function)
+    calls = [
+        one.value
+        for one in ast.walk(function.node)
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) and isinstance(one.value.func, ast.Attribute)
+    ]
+    owners = [(span_of(one), ast.unparse(one.func.value)) for one in calls if isinstance(one.func, ast.Attribute)]
+    return tuple(span for span, owner in owners if given is not None and not any(_overlap(owner, one) for one in given))
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -129,7 +129,13 @@ class Trees:
         for target in statement.targets:
             for name, part in _plain(target):
                 own = [one for one in values if is_part(one[0], name)]
-                if _is_numbered([(full.removeprefix(name), made) for full, made in own]):
+                if [full for full, _ in own] == [name] and isinstance(statement.value, ast.Call):
+                    # Of what it returns nothing else may be used: then this one is `y['h']`, not `y`.
+                    is_rule = any(level.runs_rule for level in self._body.levels[members[0]][call.depth :])
+                    for path, _ in [] if is_rule else self._returned(call, part, members, [own[0][1]]):
+                        values = [(f"{name}{path}", one[1]) if one == own[0] else one for one in values]
+                        own = [(f"{name}{path}", own[0][1])]
+                elif _is_numbered([(full.removeprefix(name), made) for full, made in own]):
                     by = {made[0]: made for _, made in own}
                     paths = (
                         [(path, by[one]) for one, path in self._handed_on.paths(by).items()]

@@ -81,6 +81,68 @@ def test_it_is_not_what_is_assigned(program, scale, watched):
     np.testing.assert_allclose(run["h"]["value"], [SUMS[2] * scale], rtol=1e-5)
 
 
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_what_is_logged_is_not_what_is_returned(is_tree, watched):
+    def program(x):
+        log = []
+
+        def layer(x):
+            h = jnp.tanh(x)
+            log.append(h * 100)
+            return h
+
+        def layer_of_tree(x):
+            h = jnp.tanh(x)
+            log.append(h * 100)
+            return {"h": h, "r": h + 1}
+
+        for _ in range(2):
+            if is_tree:
+                y = layer_of_tree(x)
+                x = y["h"]
+            else:
+                y = layer(x)
+                x = y
+        return x * 2, log
+
+    run = watched(jax.jit(program), X, values=True, watch="y*")
+    found = [float(value["value"][0]) for value in run.values.values()]
+    np.testing.assert_allclose(found, [np.tanh(0.7), np.tanh(np.tanh(0.7))], rtol=1e-5)
+    assert {label.split("@")[0] for label in run.values} == {"y['h']" if is_tree else "y"}
+
+
+def test_what_gives_only_what_it_is_given_is_not_what_it_logs(watched):
+    def program(x):
+        log = []
+
+        def layer(x):
+            log.append(jnp.sin(x))
+            return x
+
+        y = layer(x)
+        return y * 2, log
+
+    run = watched(jax.jit(program), X, values=True, watch="y*")
+    assert not list(run.values)
+
+
+def test_what_is_added_to_what_is_returned_is_told(watched):
+    def program(x):
+        def layers(x):
+            hs = []
+            for _ in range(2):
+                x = jnp.tanh(x)
+                hs.append(x * 100)
+            return hs
+
+        hs = layers(x)
+        return hs[0] + hs[1]
+
+    run = watched(jax.jit(program), X, values=True, watch="hs*")
+    values = [float(value["value"][0]) for value in run.values.values()]
+    np.testing.assert_allclose(values, [100 * np.tanh(0.7), 100 * np.tanh(np.tanh(0.7))], rtol=1e-5)
+
+
 @pytest.mark.parametrize("how", ["add", "by_method", "by_another_name"])
 def test_it_is_where_it_is_returned_as_well(how, watched):
     def program(x):

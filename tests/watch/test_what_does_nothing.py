@@ -1,0 +1,119 @@
+"""Where the outermost call does nothing, `f(x).astype(float32)` of a float32, the name is that of what is inside."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+X = jnp.arange(4.0).reshape(2, 2) + 1
+
+
+def cast(x):
+    y = jnp.sin(x).astype(jnp.float32)
+    return y * 3
+
+
+def annotated(x):
+    y: jax.Array = jnp.sin(x).reshape(2, 2)
+    return y * 3
+
+
+def walrus(x):
+    z = (y := jnp.asarray(jnp.sin(x), jnp.float32)) * 2
+    return z + y
+
+
+def sliced(x):
+    y = jnp.sin(x)[:2]
+    return y * 3
+
+
+def of_an_operator(x):
+    y = (x * 2 + 1)[..., :].astype(x.dtype)
+    return y * 3
+
+
+def several(x):
+    y = jnp.asarray(jnp.sin(x).squeeze()).reshape(2, 2)
+    return y * 3
+
+
+def around_one_that_does_something(x):
+    """The cast does nothing, the transposition something: `y` is that of the latter."""
+    y = jnp.sin(x).reshape(4).astype(jnp.float32)
+    return y * 3
+
+
+def between(x):
+    """What is outermost does something, what is in the middle nothing."""
+    y = jnp.sin(x).astype(jnp.float32).reshape(4)
+    return y * 3
+
+
+def stopped(x):
+    y = lax.stop_gradient(jnp.sin(x))
+    return y * 3
+
+
+def in_a_tuple(x):
+    z, y = x + 1, jnp.sin(x)[:]
+    return y * 3 * z
+
+
+def in_a_loop(x):
+    total = x
+    for k in range(3):
+        y = jnp.sin(total * k).astype(jnp.float32)
+        total = total + y
+    return y * 3
+
+
+PROGRAMS = [
+    cast,
+    annotated,
+    walrus,
+    sliced,
+    of_an_operator,
+    several,
+    around_one_that_does_something,
+    between,
+    stopped,
+    in_a_tuple,
+]
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jax.value_and_grad(lambda x: f(x).sum())], ids=["jit", "grad"])
+def test_the_name_is_that_of_what_is_inside(program, wrap, watched, agrees):
+    run = watched(jax.jit(wrap(program)), X, watch="y")
+    agrees(run["y"], program(X) / 3 if program is not in_a_tuple else jnp.sin(X))
+
+
+def test_so_it_is_of_each_execution(watched, agrees):
+    run = watched(jax.jit(in_a_loop), X, watch="y")
+    total = X
+    assert len(run.values) == 3
+    for number, value in enumerate(run.values.values()):
+        y = jnp.sin(total * number)
+        agrees(value, y)
+        total = total + y
+
+
+def test_a_slice_of_several_is_none_of_them(watched):
+    def both(x):
+        return [jnp.sin(x), jnp.cos(x), jnp.tanh(x)]
+
+    def program(x):
+        y = both(x)[1:]
+        return y[0] * y[1]
+
+    run = watched(jax.jit(program), X, watch="y*")
+    assert not list(run.values)
+
+
+def test_it_has_its_gradient(watched):
+    run = watched(jax.jit(jax.value_and_grad(lambda x: cast(x).sum())), X, watch="y", values=True)
+    assert (run["y"].gradient["value"] == 3).all()
