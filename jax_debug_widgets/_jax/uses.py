@@ -44,6 +44,7 @@ class Around:
       given: of a whole program what a library that has jitted it was called with.
       meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
+      turn: of a transposed `jax.checkpoint`, of which the forward pass has no body, the how manieth call of it that was.
     """
 
     equation: Any = None
@@ -60,6 +61,7 @@ class Around:
     given: Given | None = None
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
     forward: tuple[core.Jaxpr, Place, Around] | None = None
+    turn: int | None = None
 
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
@@ -135,6 +137,7 @@ class Uses:
             pushed=self._around.pushed or is_pushed_forward(traceback_of(equation.source_info)),
             moved=self._around.moved or self._is_moved(equation),
             forward=self._forward(number, key) if self.transposed[number] else None,
+            turn=self._turn(number) if self.transposed[number] and is_checkpointed(equation) else None,
         )
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
@@ -164,6 +167,16 @@ class Uses:
                 place = uses._place.inside(uses._equations[at], key, program)
                 return program, place, uses.around(at, uses._equations[at], key)
         return None
+
+    def _turn(self, number: int) -> int:
+        """Which call of those of its function the transposed equation of a `jax.checkpoint` is of, in their order."""
+        function = _place_of(self._equations[number].params["jaxpr"])
+        alike = [
+            one
+            for one, equation in enumerate(self._equations)
+            if self.transposed[one] and is_checkpointed(equation) and _place_of(equation.params["jaxpr"]) == function
+        ]
+        return sorted(alike, key=self.forward_order.__getitem__).index(number)
 
     @cached_property
     def forward_order(self) -> dict[int, tuple[int, int]]:

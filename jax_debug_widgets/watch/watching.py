@@ -141,7 +141,7 @@ class ProgramWatcher:
         if not chosen:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
-        orders = _orders(chosen, next(self._bodies), is_transposed=around.forward is not None)
+        orders = _orders(chosen, next(self._bodies), around)
         taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
@@ -300,13 +300,17 @@ class ProgramWatcher:
         )
 
 
-def _orders(chosen: Sequence[Named], body: int, *, is_transposed: bool) -> list[int]:
+def _orders(chosen: Sequence[Named], body: int, around: Around) -> list[int]:
     """The order of the sites of body number `body`: that of its values, what is recomputed, and then its gradients.
 
     Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
     so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
     """
-    gradients = _LATE + body * _MOST if is_transposed else _LATE - body * _MOST
+    gradients = _LATE - body * _MOST
+    if around.forward is not None:
+        gradients = _LATE + body * _MOST
+    elif around.turn is not None:
+        gradients = 2 * _LATE - around.turn * _MOST
     first = {"value": body * _MOST, "gradient": gradients}
     again = [_AGAIN * (one.role == "value" and phase_of(one.stack) == "recompute") for one in chosen]
     return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]

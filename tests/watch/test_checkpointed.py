@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -125,3 +126,60 @@ def test_no_text_of_the_program_says_it():
     plain = program.lower(W, X).compile().as_text()
     with jdw.capture():
         assert program.lower(W, X).compile().as_text() == plain
+
+
+def _layer_of_loop(w, x):
+    h = jnp.tanh(x @ w)
+    return h
+
+
+def _loss_of_layers(ws, x):
+    for w in ws:
+        x = jax.checkpoint(_layer_of_loop)(w, x)
+    return jnp.sum(x**2)
+
+
+def _loss_of_layers_made_once(ws, x):
+    layer = jax.checkpoint(_layer_of_loop)
+    for w in ws:
+        x = layer(w, x)
+    return jnp.sum(x**2)
+
+
+@pytest.mark.behaviour("W2")
+@pytest.mark.parametrize("loss", [_loss_of_layers, _loss_of_layers_made_once])
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_numbers_of_the_gradients_of_layers_are_those_of_their_values(loss, rounds, watched):
+    ws = [jax.random.normal(jax.random.key(number), (3, 3)) * 0.7 for number in range(3)]
+    x = jax.random.normal(jax.random.key(9), (2, 3))
+
+    def train(ws, x):
+        for _ in range(rounds):
+            ws = jax.tree.map(lambda w, g: w - 0.1 * g, ws, jax.grad(loss)(ws, x))
+        return ws
+
+    run = watched(jax.jit(train), ws, x, watch="h", values=True)
+    expected = []
+    for _ in range(rounds):
+        h, hs = x, []
+        for w in ws:
+            h = jnp.tanh(h @ w)
+            hs.append(h)
+        for number, h in enumerate(hs):
+
+            def rest(h, after=ws[number + 1 :]):
+                for w in after:
+                    h = jnp.tanh(h @ w)
+                return jnp.sum(h**2)
+
+            expected.append((h, jax.grad(rest)(h)))
+        ws = jax.tree.map(lambda w, g: w - 0.1 * g, ws, jax.grad(loss)(ws, x))
+    numbered = {label.partition("#")[::2]: value for label, value in run.values.items()}
+    for number, (h, gradient) in enumerate(expected, 1):
+        value = next(
+            one for (label, own), one in numbered.items() if own == str(number) and not label.startswith("grad")
+        )
+        np.testing.assert_allclose(value["value"][0], h, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(value.gradient["value"][0], gradient, rtol=1e-3, atol=1e-5)
+        own = next(one for (label, own), one in numbered.items() if own == str(number) and label.startswith("grad"))
+        np.testing.assert_allclose(own["value"][0], gradient, rtol=1e-3, atol=1e-5)
