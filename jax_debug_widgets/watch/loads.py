@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from jax_debug_widgets.watch.body import Body, Call
 from jax_debug_widgets.watch.mentions import Load, is_part, loads_of, texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 from jax_debug_widgets.watch.takers import Taken, takers_of
+
+_ITEM = re.compile(r"\[(\d+)\]")
 
 
 def parts_by_use(
@@ -114,6 +117,41 @@ def _both(some: set[str], others: set[str]) -> set[str]:
     """What both say of a variable: of `state.params` and `state.params['w']` the latter, which is a part of the former."""
     pairs = [sorted(pair, key=len) for pair in itertools.product(some, others)]
     return {part for whole, part in pairs if is_part(part, whole)}
+
+
+def items_taken(statement: Statement, name: str) -> list[str]:
+    """The items that its function takes of a list or tuple, `[0]`, `[2]` and `[-1]`, where it takes nothing else of it."""
+    if statement.function is None or not (
+        isinstance(statement.value, ast.ListComp | ast.Tuple) or _is_map(statement.value)
+    ):
+        return []
+    negative = _negative_items(statement.function)
+    loads = loads_of(statement.function, statement, name)
+    taken = {negative.get(one.span) if one.text == name else _number(one.text.removeprefix(name)) for one in loads}
+    numbers = sorted((one for one in taken if one is not None), key=lambda one: (one < 0, one))
+    return [f"[{one}]" for one in numbers] if len(numbers) == len(taken) else []
+
+
+def _is_map(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func).endswith(("tree.map", "tree_map"))
+
+
+def _number(path: str) -> int | None:
+    index = _ITEM.match(path)
+    return int(index[1]) if index else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _negative_items(function: Function) -> dict[Span, int]:
+    """By the range of a name which of its last items is taken of it: `xs[-1]`."""
+    return {
+        span_of(node.value): -node.slice.operand.value
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.UnaryOp)
+        and isinstance(node.slice.op, ast.USub)
+        if isinstance(node.slice.operand, ast.Constant) and isinstance(node.slice.operand.value, int)
+    }
 
 
 def is_called(statement: Statement, name: str) -> bool:

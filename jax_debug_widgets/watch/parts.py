@@ -21,7 +21,7 @@ from jax_debug_widgets.watch.derivatives import (
 )
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, parts_by_use
+from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 from jax_debug_widgets.watch.stored import is_stored
@@ -236,11 +236,14 @@ def _leaves(
     fields = _told_fields(body, call, statement, target, made, within) or fields_of(
         body, call, statement, target.text, variables, inside
     )
-    for index, (one, field) in enumerate(zip(made, fields, strict=True)):
+    items = items_taken(statement, target.text)
+    # What is not taken of them JAX leaves out.
+    places = items if len(items) == len(made) else [f"[{number}]" for number in range(len(made))]
+    for one, field, place in zip(made, fields, places, strict=True):
         if field is not None and fields.count(field) == 1:
             yield field, one
         else:
-            yield target.text if len(made) == 1 else f"{target.text}[{index}]", one
+            yield target.text if len(made) == 1 and not items else f"{target.text}{place}", one
 
 
 def _told_fields(

@@ -588,3 +588,35 @@ def test_what_a_module_keeps_has_not_the_name_of_what_it_gives_and_nothing_uses(
     assert "z" not in {name.partition("[")[0] for name in run.values}
     run = watched(jax.jit(lambda weights: net.apply(weights, x, mutable=["batch_stats"])), weights)
     agrees(run["z"], run.result[0])
+
+
+def _comprehension(x):
+    parts = [jnp.sin(k * x) for k in range(1, 4)]
+    return parts[0] * parts[2]
+
+
+def _last(x):
+    parts = [jnp.sin(k * x) for k in range(1, 4)]
+    return parts[-1] * parts[1]
+
+
+def _mapped(x):
+    parts = jax.tree.map(jnp.sin, (x, x * 2, x * 3))
+    return parts[1] * parts[2]
+
+
+def _all_of_them(x):
+    parts = [jnp.sin(k * x) for k in range(1, 4)]
+    return sum(parts) + parts[0]
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize(
+    ("program", "items"), [(_comprehension, (0, 2)), (_last, (1, -1)), (_mapped, (1, 2)), (_all_of_them, (0, 1, 2))]
+)
+def test_an_item_has_its_own_number_where_another_is_not_used(watched, agrees, program, items):
+    """JAX leaves out what nothing uses."""
+    run = watched(jax.jit(program), X, watch="parts*")
+    assert set(run.values) == {f"parts[{item}]" for item in items}
+    for item in items:
+        agrees(run[f"parts[{item}]"], jnp.sin((item % 3 + 1) * X))
