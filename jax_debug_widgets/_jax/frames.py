@@ -262,9 +262,9 @@ def _derivatives(asked: Sequence[str]) -> int:
 
 
 def is_pushed_forward(traceback: Any) -> bool:
-    """Whether `jax.jvp` or `jacfwd` has asked for an equation: then tangents are computed beside the values."""
+    """Whether `jax.jvp`, `jacfwd` or `jax.linearize` has asked for an equation: then tangents are computed, too."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    return any(code.co_name == PUSHING and code.co_filename.endswith("api.py") for code in codes)
+    return any(code.co_name in (PUSHING, "linearize") and code.co_filename.endswith("api.py") for code in codes)
 
 
 def is_pushed_by_rule(traceback: Any) -> bool:

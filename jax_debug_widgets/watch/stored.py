@@ -74,6 +74,8 @@ def _given(function: Function) -> frozenset[str] | None:
     if any(isinstance(one, ast.Yield | ast.YieldFrom | ast.Await) for one in ast.walk(function.node)):
         return None
     found = {text for one in function.returns for text in _passed_on(one.value)}
+    if function.name.rpartition(".")[2] in ("__init__", "__post_init__"):
+        found |= {*function.arguments[:1]}  # The call of its class gives that.
     rest = [one for one in function.statements if one.targets]
     while True:
         reached = [

@@ -190,7 +190,7 @@ class Trees:
         is_alike = differentiating(self._body, members[0], call.depth) or (inner and _OPTAX.search(inner[0].file))
         for one in node.args if is_alike or own.maps else ():
             tree = ast.unparse(one)
-            leaves = self._of(call.outer, members[0], tree)
+            leaves = [] if (call.outer, tree) in self._numbered else self._of(call.outer, members[0], tree)
             if len(leaves) > len(made):
                 leaves = [leaf for leaf in leaves if f"{tree}{leaf[0]}" in self._parameters]
             paths = (

@@ -539,3 +539,19 @@ def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, 
     assert {name for name in given if name.startswith("grads")} == {"grads['w']", "grads['b']"}
     agrees(given["grads['w']"], expected["w"])
     agrees(given["grads['b']"], expected["b"])
+
+
+def test_of_a_tree_of_which_one_leaf_is_known_no_other_has_its_path(watched):
+    """What optax gives of such a tree has the paths of another argument; the one that is known is not the first's."""
+
+    def program(p, old):
+        params = optax.apply_updates(p, p)
+        params["gamma"] = jnp.clip(params["gamma"], 0.0, 3.5)
+        mean = optax.incremental_update(params, old, 0.1)
+        return sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(mean))
+
+    p = {"w": jnp.full((2, 3), 2.0), "gamma": jnp.full(4, 3.0), "beta": jnp.full(4, 5.0)}
+    old = {"w": jnp.ones((2, 3)), "gamma": jnp.ones(4), "beta": jnp.zeros(4)}
+    run = watched(jax.jit(program), p, old, watch="mean*", values=True)
+    told = {label: float(value["value"].mean()) for label, value in run.values.items()}
+    assert told == pytest.approx({"mean['w']": 1.3, "mean['gamma']": 1.25, "mean['beta']": 1.0})
