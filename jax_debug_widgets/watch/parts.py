@@ -166,6 +166,7 @@ def _taken_apart(
     if count == len(escaping) and _is_of_one_expression(body, statement, escaping):
         return [[one] for one in escaping]
     is_loop, by = False, ""
+    in_rule = any(level.runs_rule == "backward" for level in body.levels[members[0]][: call.depth])
     if len({number for _, number, _ in escaping}) == 1:
         is_loop = _kind(body.equations[escaping[0][1]]) in LOOPS
         found = _results_of(body, escaping, target)
@@ -185,11 +186,12 @@ def _taken_apart(
         )
         if by == VALUE_AND_GRADIENT and not backward:
             forward = taken_or_returned(body, call, statement, forward, members)
-        derived = parts_of_derivative(by, statement, target, forward, backward)
+        derived = parts_of_derivative(by, statement, target, forward, backward) if by or not in_rule else []
         if derived:
             return derived
     used = parts_by_use(body, call, statement, target, [one[0] for one in escaping], inside)
-    is_in_order = not is_loop and by != GRADIENT  # Gradients come in that of the backward pass.
+    # Gradients come in the order of the backward pass, and to that a rule's are all alike.
+    is_in_order = not is_loop and by != GRADIENT and not in_rule
     if count == len(escaping) and is_in_order and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
         return [[one] for one in escaping]
     parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []

@@ -173,3 +173,28 @@ def test_a_rule_that_is_run_several_times_has_a_number_for_each(watched, agrees)
         assert len(numbered) == len(seen[name]) == 2
         for label, array in zip(numbered, seen[name], strict=True):
             agrees(run[label], array)
+
+
+def test_what_a_pulled_back_function_gives_in_a_backward_rule_has_its_own_name(watched, agrees):
+    """The adjoint method: the rule differentiates once more, and to JAX all that it computes is backward."""
+
+    def field(theta, z):
+        return jnp.tanh(z @ theta)
+
+    @jax.custom_vjp
+    def step(theta, z):
+        return z + field(theta, z)
+
+    def backward(kept, ct):
+        theta, z = kept
+        _, pull = jax.vjp(field, theta, z)
+        of_theta, of_z = pull(ct)
+        return of_theta * 2, of_z + ct
+
+    step.defvjp(lambda theta, z: (step(theta, z), (theta, z)), backward)
+    theta, z = jnp.eye(2) * 0.5 + 0.1, jnp.arange(6.0).reshape(3, 2) / 5
+    program = jax.jit(jax.grad(lambda theta, z: jnp.sum(step(theta, z) ** 2), (0, 1)))
+    run = watched(program, theta, z, watch="of_theta,of_z")
+    of_theta, of_z = jax.vjp(field, theta, z)[1](2 * step(theta, z))
+    agrees(run["of_theta"], of_theta)
+    agrees(run["of_z"], of_z)
