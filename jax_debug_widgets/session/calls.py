@@ -128,7 +128,7 @@ class CallLog:
             self.abandon(record, error)
 
     def executing(
-        self, name: str, ordered: bool, taps: Sequence[Tap], in_turn: bool = False
+        self, name: str, ordered: bool, taps: Sequence[Tap], in_turn: bool = False, alone: bool = False
     ) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library.
 
@@ -136,7 +136,8 @@ class CallLog:
           name: of the program.
           ordered: whether it has ordered effects.
           taps: what it says, the same sequence for each call of it.
-          in_turn: whether to wait first until the calls of it that other threads have made are over, see `Turns`.
+          in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
+            this one, see `Turns`.
         """
         function = function_of(name)
         opened = self._opened()
@@ -145,7 +146,7 @@ class CallLog:
             record = self._new(function, function, "library")
         record.executed = True
         if in_turn:
-            self._turns.take(id(taps))
+            self._turns.take(id(taps), alone=alone)
             record.at_end = partial(self._turns.give_back, id(taps))
         record.launched_ns = self._now()
         self._news.append(partial(self._book.dispatching, record, function, ordered, taps))

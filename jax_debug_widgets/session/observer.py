@@ -49,7 +49,9 @@ class Observer:
             )
             return _ignore
         run.dispatching(recorders)
-        executed = run.call_log.executing(name, ordered, recorders.taps, in_turn=recorders.fire_elsewhere)
+        executed = run.call_log.executing(
+            name, ordered, recorders.taps, in_turn=recorders.fire_elsewhere, alone=not recorders.are_counted
+        )
         many = recorders.on_many_devices
         self.in_many_devices += many
         run.is_on_many_devices |= many

@@ -1,8 +1,8 @@
-"""Have the threads that call one program do so one after the other, where nothing else says whose call an event is of.
+"""Have the calls of one program come one after the other, where nothing else says which of them an event is of.
 
 A program that runs on several devices, or on a GPU, calls the host from threads of XLA's, and XLA says of no such call which
 execution it is of. On a device its executions come one after the other in any case; what is lost is that a thread could prepare
-the next one meanwhile.
+the next one meanwhile. Of the calls of one thread it is known by how often each fires; where that hangs on values it is not.
 """
 
 from __future__ import annotations
@@ -28,12 +28,17 @@ class Turns:
         self._together: set[Hashable] = set()
         """Programs whose calls do not end while others wait."""
 
-    def take(self, program: Hashable) -> None:
-        """Wait until all calls of the program that other threads have begun are over; but see `PATIENCE_S`."""
+    def take(self, program: Hashable, *, alone: bool) -> None:
+        """Wait until all calls of the program that other threads have begun are over; but see `PATIENCE_S`.
+
+        Args:
+          alone: wait for those of this thread as well: nobody knows how often a call of it fires.
+        """
         thread = threading.get_ident()
         with self._changed:
             waiting = self._waiting[program]
-            if program not in self._together and (waiting or self._holders.get(program, thread) != thread):
+            is_taken = program in self._holders and (alone or self._holders[program] != thread)
+            if program not in self._together and (waiting or is_taken):
                 self._wait(program, waiting, thread)
             self._holders[program] = thread
             self._calls[program] += 1

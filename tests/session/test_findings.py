@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import checkify
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import CallSite, Nesting, Tap
@@ -206,6 +207,14 @@ def test_a_program_compiled_before_the_capture_is_told():
         compiled(1.0)
     [note] = run.status().notes
     assert "was compiled before the capture" in note
+
+
+def test_what_was_called_before_and_says_nothing_needs_no_note():
+    program = jax.jit(lambda x: (checkify.debug_check(x > 0, "is positive"), x * 2)[1])
+    program(1.0)
+    with jdw.capture() as run:
+        program(1.0)
+    assert run.status().notes == ()
 
 
 def test_a_program_compiled_in_the_capture_is_seen():
