@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.loads import is_called
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_library, source_of
 
@@ -26,6 +27,7 @@ NOT_NEEDED = (
     "no operation is known to compute it: it is no array, nothing uses it, or JAX says that it is computed elsewhere"
 )
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
+CALLED = "it is called, and so taken for a function: what an object holds is told where its own functions assign it"
 SEVERAL = "several values: each is told where it is computed"
 RETURNED = "told where it is assigned"
 RULE = (
@@ -177,6 +179,8 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return SEVERAL
     if statement.is_return and _is_alias(statement.value):
         return RETURNED
+    if any(is_called(statement, target.text) for target in statement.targets):
+        return CALLED
     is_mingled = (file, statement.span) in seen.mingled
     return (
         MINGLED

@@ -641,3 +641,25 @@ def test_a_leaf_is_asked_for_with_either_quotes_and_by_its_key(watched, asked):
     run = watched(jax.jit(lambda p: p["w"] * p["b"]), {"w": X, "b": X}, watch=asked)
     assert list(run.values) == ["p['w']"]
     assert not run.status().notes
+
+
+def test_what_is_called_is_said_to_be(watched):
+    class Scaled(NamedTuple):
+        by: jax.Array
+
+        def twice(self, x):
+            by = self.by * jnp.sin(x)
+            return Scaled(by)
+
+        def __call__(self, x):
+            return x * self.by
+
+    @jax.jit
+    def f(x):
+        scaled = Scaled(x).twice(x)
+        y = scaled(x)
+        return y * 2
+
+    run = watched(f, jnp.arange(3.0))
+    with pytest.raises(KeyError, match="it is called, and so taken for a function"):
+        run["scaled"]
