@@ -179,14 +179,16 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return SEVERAL
     if statement.is_return and _is_alias(statement.value):
         return RETURNED
+    return _why_unknown(file, statement, seen)
+
+
+def _why_unknown(file: str, statement: Statement, seen: Seen) -> str:
+    """Why nothing is known to be the value of a name in a function that was traced."""
+    if (file, statement.span) in seen.mingled:
+        return MINGLED
     if any(is_called(statement, target.text) for target in statement.targets):
         return CALLED
-    is_mingled = (file, statement.span) in seen.mingled
-    return (
-        MINGLED
-        if is_mingled
-        else _why_not_computed(statement.value, seen, is_tuple=any(target.parts for target in statement.targets))
-    )
+    return _why_not_computed(statement.value, seen, is_tuple=any(target.parts for target in statement.targets))
 
 
 def _why_not_taken(statement: Statement) -> str:
