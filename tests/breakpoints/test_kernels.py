@@ -153,7 +153,7 @@ def test_a_program_that_no_capture_has_compiled_stops_and_ends_likewise(kernel, 
 
 def test_an_interrupt_of_any_other_cell_is_as_without_us(kernel):
     cell = kernel.start("import time; print('began'); time.sleep(30)")
-    kernel.wait_for(lambda message: message["content"].get("text") == "began\n")
+    kernel.wait_for(lambda message: "began" in message["content"].get("text", ""))
     kernel.interrupt()
     kernel.wait_for_end(cell)
     assert "KeyboardInterrupt" in kernel.printed(cell)
