@@ -15,6 +15,7 @@ import jax
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.context import captured_settings
+from jax_debug_widgets._jax.dispatch import recorders_of
 from jax_debug_widgets._jax.replacements import Replacements, Replacing, as_method
 
 
@@ -30,16 +31,25 @@ def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
     lowered = theirs(traced, **options)
     settings = captured_settings()
     if settings is not None:
-        lowered.compile = partial(_compile, lowered.compile, partial(theirs, traced, **options), settings)
+        device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+        again = partial(_lower_for, device, theirs, traced, **options)
+        lowered.compile = partial(_compile, lowered.compile, again, settings)
     return lowered
+
+
+def _lower_for(device: Any, theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
+    """Lower it for what was the default device then."""
+    with jax.default_device(device):
+        return theirs(traced, **options)
 
 
 def _compile(
     theirs: Callable[..., Any], lower_again: Callable[[], Any], settings: Any, *args: Any, **options: Any
 ) -> Any:
     compiled = theirs(*args, **options)
-    again = partial(_lower_and_compile, lower_again, *args, **options)
-    compiled._call = _CallByCapture({settings: copy(compiled)}, again)
+    if recorders_of(compiled._executable.unsafe_call) is not None:  # Else it is as without us.
+        again = partial(_lower_and_compile, lower_again, *args, **options)
+        compiled._call = _CallByCapture({settings: copy(compiled)}, again)
     return compiled
 
 

@@ -62,6 +62,9 @@ class Execution:
         return not (self.finished or self.outputs or self.handed)
 
 
+dispatched_by_cpp: WeakSet[Any] = WeakSet()
+"""Programs that JAX's C++ would dispatch from their next call on, if we need not see them."""
+
 _CALLBACK = "CpuCallback error"
 """What XLA says when a callback has raised, in a `ValueError` where JAX's C++ has dispatched the program."""
 
@@ -96,8 +99,6 @@ class Watch:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._is_on = False
-        self._called: WeakSet[Any] = WeakSet()
-        """Programs without effects that have been called and have not failed."""
 
     def start(self) -> None:
         """Begin to report."""
@@ -107,12 +108,12 @@ class Watch:
             # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
             if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
                 return original(program, *args)
-            ordered, recorders = bool(program.ordered_effects), _recorders_of(program)
+            ordered, recorders = bool(program.ordered_effects), recorders_of(program)
             if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
                 return original(program, *args)
             run = partial(original, program, *args)
-            if not (program.has_unordered_effects or ordered):
-                run = partial(self._as_by_cpp, program, run)
+            if program in dispatched_by_cpp:
+                run = partial(_as_by_cpp, run)
             return self.observe(program.name, ordered, recorders, run)
 
         self._replacement = execute
@@ -149,17 +150,6 @@ class Watch:
             executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
         return outputs
 
-    def _as_by_cpp(self, program: Any, run: Callable[[], Any]) -> Any:
-        """Run a program without effects: from its second call on JAX's C++ dispatches it, which raises another error."""
-        try:
-            outputs = run()
-        except jax.errors.JaxRuntimeError as error:
-            if program in self._called:
-                raise ValueError(*error.args) from None
-            raise
-        self._called.add(program)
-        return outputs
-
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
         """Report a program that C++ has dispatched, and that hands over what it says."""
         if self._is_on:
@@ -180,6 +170,14 @@ class Watch:
             self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
 
 
+def _as_by_cpp(run: Callable[[], Any]) -> Any:
+    """Run a program that fails as where JAX's C++ dispatches it, which raises errors of another type."""
+    try:
+        return run()
+    except jax.errors.JaxRuntimeError as error:
+        raise ValueError(*error.args) from None
+
+
 def execution_of(outputs: Sequence[Any]) -> Execution:
     """That of a program without effects, or of several, which gave these arrays; no other thread is asked if all are there."""
     try:
@@ -194,8 +192,9 @@ def _is_ready(output: Any) -> bool:
     return getattr(output, "_base_array", output).is_ready()
 
 
-def _recorders_of(program: Any) -> Recorders | None:
-    return next((kept for kept in program.keepalive or () if isinstance(kept, Recorders)), None)
+def recorders_of(program: Any) -> Recorders | None:
+    """Those of a compiled program, an `ExecuteReplicated`; None where it has none of ours."""
+    return next((kept for kept in getattr(program, "keepalive", None) or () if isinstance(kept, Recorders)), None)
 
 
 def pending_tokens() -> tuple[Any, ...]:

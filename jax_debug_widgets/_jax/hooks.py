@@ -23,6 +23,7 @@ from jax._src.interpreters import partial_eval as pe
 from jax_debug_widgets._jax import features, rules, versions
 from jax_debug_widgets._jax.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
 from jax_debug_widgets._jax.context import captured_settings, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.dispatch import dispatched_by_cpp
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
 from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
@@ -198,8 +199,12 @@ class Hooks(Replacing):
 
 def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
     """What JAX's C++ needs to dispatch a program from its second call on; nothing if it calls Python: we would not see it."""
-    calls = getattr(getattr(executable, "unsafe_call", None), "has_host_callbacks", False)
-    return None if calls and is_capturing() else theirs(executable, *args, **options)
+    program, data = getattr(executable, "unsafe_call", None), theirs(executable, *args, **options)
+    if not (getattr(program, "has_host_callbacks", False) and is_capturing()):
+        return data
+    if data is not None:
+        dispatched_by_cpp.add(program)
+    return None
 
 
 def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:

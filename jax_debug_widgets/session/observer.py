@@ -49,9 +49,9 @@ class Observer:
             )
             return _ignore
         run.dispatching(recorders)
-        executed = run.call_log.executing(
-            name, ordered, recorders.taps, in_turn=recorders.fire_elsewhere, alone=not recorders.are_counted
-        )
+        alone = not recorders.are_counted
+        in_turn = recorders.fire_elsewhere or alone
+        executed = run.call_log.executing(name, ordered, recorders.taps, in_turn=in_turn, alone=alone)
         many = recorders.on_many_devices
         self.in_many_devices += many
         run.is_on_many_devices |= many

@@ -125,3 +125,24 @@ def test_the_steps_of_loops_of_any_length_on_several_devices_are_their_calls_own
     assert seen == Counter(
         (call, device, step, step) for call in range(5) for device in (0, 1) for step in range(2 * device + 1)
     )
+
+
+@pytest.mark.parametrize("echo", [False, True])
+def test_so_they_are_on_one_device_while_another_program_is_at_work(echo, capsys):
+    def saying(x):
+        def step(state):
+            jax.debug.print("{} {}", x[0], state[0])
+            return state[0] + 1, state[1] * 1.0
+
+        return jax.lax.while_loop(lambda state: state[0] < x[0] + 1, step, (0, x))[1]
+
+    program, busy = jax.jit(saying), jax.jit(lambda z: z @ z / 300)
+    z = jnp.ones((300, 300))
+    with jdw.capture(echo=echo) as run:
+        for number in range(5):
+            program(jnp.full(2, number))
+            z = busy(z)
+    capsys.readouterr()
+    own = [call.id for call in run.calls if call.name == "saying"]
+    seen = Counter((own.index(event.call), int(event.text.split()[1]), *event.step) for event in run.events)
+    assert seen == Counter((call, step, step) for call in range(5) for step in range(call + 1))

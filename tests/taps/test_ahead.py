@@ -11,6 +11,7 @@ from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.ahead import _CallByCapture
 
 XS = jnp.arange(4.0)
 
@@ -165,3 +166,37 @@ def test_it_says_of_wrong_arguments_what_jax_says():
         inside = error_of(compiled, XS)
     assert error_of(compiled, XS) == inside == error_of(plainly, XS)
     assert error_of(compiled, 1.0, 2.0) == error_of(plainly, 1.0, 2.0)
+
+
+def test_a_program_that_says_nothing_is_jaxs_own():
+    with jdw.capture():
+        compiled = jax.jit(lambda x: x + 1).lower(1.0).compile()
+        assert float(compiled(1.0)) == 2
+    assert not isinstance(compiled._call, _CallByCapture)
+
+
+def test_it_is_compiled_once_more_for_the_same_device():
+    device = jax.devices()[1]
+    with jdw.capture() as run, jax.default_device(device):
+        compiled = jax.jit(plain).lower(1.0).compile()
+    assert compiled(1.0).devices() == {device}
+    with jdw.capture(every=2):
+        assert compiled(jax.device_put(jnp.float32(1), device)).devices() == {device}
+    assert not run.events
+
+
+def test_what_a_host_function_raises_is_of_the_type_that_jax_raises():
+    """JAX's C++ dispatches no program that is compiled ahead of time and calls the host."""
+
+    def load(x):
+        if x > 1:
+            raise KeyError("no such sample")
+        return x
+
+    like = jax.ShapeDtypeStruct((), jnp.float32)
+    with jdw.capture():
+        compiled = jax.jit(lambda x: jax.pure_callback(load, like, x)).lower(1.0).compile()
+        compiled(1.0)
+        for _ in range(2):
+            with pytest.raises(jax.errors.JaxRuntimeError, match="no such sample"):
+                compiled(2.0)
