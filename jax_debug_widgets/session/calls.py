@@ -45,6 +45,8 @@ class CallLog:
         self._backlog = backlog
         self._book = CallBook(policy)
         self._turns = Turns()
+        self._dispatching: list[tuple[int, int]] = []
+        """Thread and program of each call that is being dispatched."""
         self._news: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         """Guards the book; told when nothing is pending any more."""
@@ -145,13 +147,17 @@ class CallLog:
         if record is None or record.executed or record.function not in ("", function):
             record = self._new(function, function, "library")
         record.executed = True
+        own = threading.get_ident(), id(taps)
         if in_turn:
-            self._turns.take(id(taps), alone=alone)
+            # What a call calls on the host may call the program again: that one is over first.
+            self._turns.take(id(taps), alone=alone and own not in self._dispatching)
             record.at_end = partial(self._turns.give_back, id(taps))
         record.launched_ns = self._now()
+        self._dispatching.append(own)
         self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
 
         def executed(execution: Execution) -> None:
+            self._dispatching.remove(own)
             self._news.append(partial(self._dispatched, record, execution, self._now()))
             if execution.handed is not None:  # The program waits for no lock.
                 self._waiter.when_ready((), partial(self._over, execution.handed))

@@ -22,6 +22,7 @@ from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.cost import cost
 from jax_debug_widgets.session.cost_report import CostReport
+from jax_debug_widgets.session.interrupts import uninterrupted
 from jax_debug_widgets.session.inventory import Inventory, inventory
 from jax_debug_widgets.session.listing import Listing
 from jax_debug_widgets.session.observer import Observer
@@ -231,7 +232,7 @@ class Session:
         """Move what has fired from the boxes to the runs that read them."""
         self.capture.gate.count()
         self.capture.handover.backlog.tell()
-        with self._runs.lock:
+        with self._runs.lock, uninterrupted():
             for number, box in list(self.capture.boxes.items()):
                 run = self._runs.reads(number) or self._runs.latest_of(number)
                 if run is None:

@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable
 
 PATIENCE_S = 2.0
-"""How long a thread waits for its turn: what a call calls on the host may wait until another one is dispatched."""
+"""How long a thread waits for another: what a call calls on the host may wait until that one has dispatched its own."""
 
 
 class Turns:
@@ -32,14 +32,15 @@ class Turns:
         """Wait until all calls of the program that other threads have begun are over; but see `PATIENCE_S`.
 
         Args:
-          alone: wait for those of this thread as well: nobody knows how often a call of it fires.
+          alone: wait for those of this thread as well, as long as they take: nobody knows how often a call of it fires.
         """
         thread = threading.get_ident()
         with self._changed:
             waiting = self._waiting[program]
-            is_taken = program in self._holders and (alone or self._holders[program] != thread)
+            is_own = self._holders.get(program, thread) == thread
+            is_taken = program in self._holders and (alone or not is_own)
             if program not in self._together and (waiting or is_taken):
-                self._wait(program, waiting, thread)
+                self._wait(program, waiting, thread, None if is_own else PATIENCE_S)
             self._holders[program] = thread
             self._calls[program] += 1
 
@@ -51,11 +52,11 @@ class Turns:
                 self._holders.pop(program, None)
                 self._changed.notify_all()
 
-    def _wait(self, program: Hashable, waiting: deque[int], thread: int) -> None:
+    def _wait(self, program: Hashable, waiting: deque[int], thread: int, patience_s: float | None) -> None:
         waiting.append(thread)
         try:
             if not self._changed.wait_for(
-                lambda: program in self._together or (program not in self._holders and waiting[0] == thread), PATIENCE_S
+                lambda: program in self._together or (program not in self._holders and waiting[0] == thread), patience_s
             ):
                 self._together.add(program)
         finally:

@@ -9,6 +9,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
@@ -146,3 +147,23 @@ def test_so_they_are_on_one_device_while_another_program_is_at_work(echo, capsys
     own = [call.id for call in run.calls if call.name == "saying"]
     seen = Counter((own.index(event.call), int(event.text.split()[1]), *event.step) for event in run.events)
     assert seen == Counter((call, step, step) for call in range(5) for step in range(call + 1))
+
+
+def test_a_program_may_call_itself_on_the_host():
+    def again(depth):
+        return np.int32(compiled(jnp.int32(int(depth) - 1))) if depth else np.int32(0)
+
+    @jax.jit
+    def program(depth):
+        def step(state):
+            jax.debug.print("{} {}", depth, state)
+            return state + 1
+
+        count = jax.lax.while_loop(lambda state: state < depth, step, 0)
+        return jax.pure_callback(again, jax.ShapeDtypeStruct((), jnp.int32), depth) + count
+
+    with jdw.capture() as run:
+        compiled = program.lower(jnp.int32(3)).compile()
+        assert int(compiled(jnp.int32(3))) == 6
+    said = Counter(event.text for event in run.events if event.kind == "print")
+    assert said == Counter(f"{k} {s}" for k in range(1, 4) for s in range(k))
