@@ -35,7 +35,8 @@ class Ending:
         Raises:
           Stopped: it ends.
         """
-        if self._stage.policy.halted is None:
+        policy = self._stage.policy
+        if policy.halted is None or policy.told:
             return
         if collectives.runs_on_several(tap):
             if not tap.nesting.on_each_device:
@@ -46,13 +47,18 @@ class Ending:
         raise self.stopped(f"at {(stood_at or tap.site).where}")
 
     def before_call(self) -> None:
-        """A program is about to be dispatched.
+        """A program is about to be dispatched. If an interrupt was raised before, it was handled: the run goes on.
 
         Raises:
           Stopped: the run is to end.
         """
-        if self._stage.policy.halted is not None:
-            raise self.stopped("before the next call")
+        policy = self._stage.policy
+        if policy.told:
+            with self._stage.lock:
+                policy.halted, policy.ended, policy.told = None, None, False
+                self._stage.look()
+        elif policy.halted is not None:
+            raise self._told("before the next call")
 
     def stopped(self, where: str) -> Stopped:
         """What to raise at this place."""
@@ -64,8 +70,16 @@ class Ending:
         """What the caller of a program is to see of its error: `Stopped`, if it was raised because the run was ended."""
         policy = self._stage.policy
         if isinstance(error, Stopped) or policy.halted is None:
+            policy.told = policy.halted == "interrupted"
             return error
         if policy.ended is None and "KeyboardInterrupt" in str(error):
             # Python's own handler came before us, in a callback on the main thread.
-            return self.stopped("in the program")
-        return Stopped(policy.ended) if policy.ended is not None and policy.ends(error) else error
+            return self._told("in the program")
+        if policy.ended is None or not policy.ends(error):
+            return error
+        policy.told = policy.halted == "interrupted"
+        return Stopped(policy.ended)
+
+    def _told(self, where: str) -> Stopped:
+        self._stage.policy.told = self._stage.policy.halted == "interrupted"
+        return self.stopped(where)

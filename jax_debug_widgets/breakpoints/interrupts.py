@@ -24,12 +24,18 @@ class InterruptWatch:
       interrupted: called from a thread of ours, and again from the handler.
       is_in_program: whether the main thread runs a program that must not be interrupted at a place of its own choice: one
         on several devices. Then the handler is not called, and the program ends as `interrupted` makes it.
+      told: called before the handler is.
     """
 
-    def __init__(self, interrupted: Callable[[], None], is_in_program: Callable[[], bool]) -> None:
+    def __init__(
+        self, interrupted: Callable[[], None], is_in_program: Callable[[], bool], told: Callable[[], None]
+    ) -> None:
         self._interrupted = interrupted
         self._is_in_program = is_in_program
+        self._told = told
         self._users = self._handling = 0
+        self._heard = self._raised = 0
+        """How many interrupts the thread has heard of, and how many Python has raised."""
         self._is_waiting = False
         self._ends: tuple[socket.socket, socket.socket] | None = None
         self._outer = -1
@@ -47,6 +53,8 @@ class InterruptWatch:
         self._users += 1
         self._handling += handles
         self._is_waiting = False
+        if self._users == 1:
+            self._heard = self._raised = 0
         if handles and self._handling == 1:
             self._handler = signal.getsignal(signal.SIGINT)
             if callable(self._handler):
@@ -81,12 +89,22 @@ class InterruptWatch:
         self._ends = self._thread = None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if not self._raises():
+            self._handler(number, frame)
+            return
         self._interrupted()  # The thread may not have come to it yet.
         # Asked a second time, do not wait for the program's next event: there may be none.
         is_left_to_program = self._is_in_program() and not self._is_waiting
         self._is_waiting = is_left_to_program
         if not is_left_to_program:
+            self._raised += 1
+            self._told()
             self._handler(number, frame)
+
+    def _raises(self) -> bool:
+        """Whether an interrupt is one to the main thread's code: a handler of its own may only take a note of it."""
+        handler = signal.getsignal(signal.SIGINT)
+        return (self._handler if handler == self._on_signal else handler) == signal.default_int_handler
 
     def _listen(self, reading: socket.socket) -> None:
         while data := reading.recv(64):
@@ -95,5 +113,8 @@ class InterruptWatch:
                     os.write(self._outer, data)
                 except OSError:
                     self._outer = -1
-            if signal.SIGINT in data:
+            self._heard += data.count(signal.SIGINT)
+            if self._heard > self._raised and self._raises():
                 self._interrupted()
+                if self._raised >= self._heard:  # Meanwhile.
+                    self._told()

@@ -41,6 +41,7 @@ class Policy:
       passing: a site whose stops are passed until there is one at another site.
       ignoring: stop no more.
       halted: how the program is ended; None if it is not to be.
+      told: whether an interrupt has been raised where Python runs. What handles it there goes on as it wants.
       ended: where a device was ended, a sentence; None while none was.
       over: nothing of the run is left to stop.
       skipped: breakpoint -> how often nobody was there.
@@ -59,6 +60,7 @@ class Policy:
     passing: int | None = None
     ignoring: bool = False
     halted: Halt | None = None
+    told: bool = False
     ended: str | None = None
     over: bool = False
     skipped: Counter[str] = field(default_factory=Counter)

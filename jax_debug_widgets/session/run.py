@@ -316,8 +316,10 @@ class Run:
 
     def returned(self, error: BaseException | None) -> None:
         """The code that is captured has returned, or raised this."""
-        if isinstance(error, KeyboardInterrupt) and self.policy.ended is None:  # It came where no program was running.
-            self.policy.halted = self.policy.ended = "interrupted"
+        if isinstance(error, KeyboardInterrupt):
+            self.policy.told = False  # Nobody has handled it: what is still running ends.
+            if self.policy.ended is None:  # It came where no program was running.
+                self.policy.halted = self.policy.ended = "interrupted"
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
         self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
 

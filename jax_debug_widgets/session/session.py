@@ -68,7 +68,7 @@ class Session:
         self.added = AddedNames()
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
-        self.interrupts = InterruptWatch(self._interrupted, self._ends_by_itself)
+        self.interrupts = InterruptWatch(self._interrupted, self._ends_by_itself, self._told)
         self.waiter = Waiter()
         self.contexts = Contexts()
         self._watch = dispatch.Watch(self.observer)
@@ -291,6 +291,12 @@ class Session:
         # When the code of a cell is over, an interrupt ends the wait for its effects, and nothing else.
         if run is not None and not run.life.has_returned:
             self.debugger.halt("interrupted")
+
+    def _told(self) -> None:
+        """Python tells the code that runs in the main thread of an interrupt."""
+        run = self.stoppable
+        if run is not None and not run.life.has_returned:
+            run.policy.told = run.policy.halted == "interrupted"
 
     def _ends_by_itself(self) -> bool:
         """Whether an interrupt is told to the program alone: it runs on several devices, or has been ended already.

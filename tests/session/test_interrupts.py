@@ -44,3 +44,48 @@ def test_the_handler_is_there_again():
         interrupted()
     assert reached
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.behaviour("B4")
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_program_that_handles_it_goes_on(ordered):
+    """`except KeyboardInterrupt:` around a training loop, and then evaluate and save."""
+    step = jax.jit(lambda w: (jax.debug.print("step {}", w, ordered=ordered), w * 0.5)[1])
+    with jdw.capture() as run:
+        w = step(jnp.float32(8))
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        w = step(w)
+        assert float(step(w)) == 1
+    assert [event.text for event in run.events] == ["step 8.0", "step 4.0", "step 2.0"]
+    assert run.status().state == "done"
+
+
+def test_a_handler_of_the_programs_own_only_takes_a_note():
+    step, came = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), []
+    handler = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    try:
+        with jdw.capture() as run:
+            w = step(jnp.float32(8))
+            os.kill(os.getpid(), signal.SIGINT)
+            assert float(step(w)) == 2
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert came
+    assert len(run.events) == 2
+    assert run.status().state == "done"
+
+
+def test_a_handler_that_is_set_in_the_capture_too():
+    step, came = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), []
+    with jdw.capture() as run:
+        w = step(jnp.float32(8))
+        handler = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(20):
+                w = step(w)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+    assert came
+    assert len(run.events) == 21
