@@ -76,7 +76,7 @@ class Handed:
         """The same, whatever becomes of it."""
         try:  # noqa: SIM105 - it would be three functions more.
             self.wait()
-        except Exception:  # noqa: BLE001, S110 - who waits for its outputs is told.
+        except RuntimeError:  # JAX's; who waits for its outputs is told. What a handler of signals raises goes on.
             pass
 
     def then(self, heard: Heard) -> None:

@@ -71,6 +71,11 @@ class Runs:
         """The runs of the current thread, innermost last."""
         return self._thread.__dict__.setdefault("runs", [])
 
+    @property
+    def _inherited(self) -> list[Run]:
+        """Those of the current thread that another one has begun: what it does meanwhile fires for them, too."""
+        return self._thread.__dict__.setdefault("inherited", [])
+
     def recording(self) -> set[Run]:
         """The runs that go on, and the one that ended last: what is late goes to it."""
         return {*self.going_on, *(run for run in (self.uncaptured, self._latest) if run)}
@@ -107,6 +112,7 @@ class Runs:
     def joined(self, run: Run) -> Iterator[None]:
         """What this thread does in the body is that run's, which another has begun."""
         self.own.append(run)
+        self._inherited.append(run)
         with self.lock:
             self._joined.append(run)
         try:
@@ -114,6 +120,7 @@ class Runs:
         finally:
             with self.lock:
                 self._joined.remove(run)
+            self._inherited.remove(run)
             self._leave(run)
 
     def reads(self, box: int) -> Run | None:
@@ -129,7 +136,7 @@ class Runs:
 
         The number is part of the keys of JAX's caches: one that is free is given again, so that nothing is compiled anew.
         """
-        if self.own:
+        if self.own and self.own[-1] not in self._inherited:
             return self.own[-1].box
         taken = {run.box for run in (*self.going_on, *(heir.run for heir in list(self._heirs)))}
         return next(number for number in itertools.count() if number not in taken)

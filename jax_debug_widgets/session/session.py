@@ -126,8 +126,8 @@ class Session:
           goes_on: whether firings and calls are counted on where the run before has ended, of which one of several is taken.
         """
         box = self._runs.box_of_this_thread()
-        previous = self._runs.latest_of(box)
-        if previous is not None and not self._runs.reads(box) and previous.call_log.pending():
+        previous = self._runs.reads(box) or self._runs.latest_of(box)
+        if previous is not None and previous.call_log.pending():
             # Its late events must not land in the new run.
             previous.barrier(previous.options.timeout)
         self.collect()

@@ -16,14 +16,14 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import dispatch, watching
+from jax_debug_widgets._jax import watching
 from jax_debug_widgets._jax.backlog import Backlog
 from jax_debug_widgets._jax.dispatch import Execution
 from jax_debug_widgets.breakpoints import Policy
-from jax_debug_widgets.session import current_session, waiter
+from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.calls import CallLog
 from jax_debug_widgets.session.waiter import Waiter
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 
 def calls_of(shell, cell, *, error="None"):
@@ -406,11 +406,7 @@ def test_a_nan_that_jax_refuses_is_told_as_what_it_raises_and_no_effect_has_fail
     assert run.status().barrier.state == "drained"
 
 
-def test_what_a_program_without_results_says_in_a_branch_is_of_its_own_call(monkeypatch):
-    looked = threading.Event()
-    late = types.SimpleNamespace(wait=lambda values: looked.wait(PATIENCE) and dispatch.wait(values))
-    monkeypatch.setattr(waiter, "dispatch", late)
-
+def test_what_a_program_without_results_says_in_a_branch_is_of_its_own_call():
     @jax.jit
     def every_third(x):
         jax.lax.cond(x % 3 == 0, lambda: jax.debug.callback(lambda _: None, x), lambda: None)
@@ -418,8 +414,7 @@ def test_what_a_program_without_results_says_in_a_branch_is_of_its_own_call(monk
     with jdw.capture() as run:
         for number in range(20):
             every_third(number)
-        events = [(event.call, int(event.values[0])) for event in run.events]
-        looked.set()
+    events = [(event.call, int(event.values[0])) for event in run.events]
     assert events == [(number, number) for number in range(0, 20, 3)]
 
 

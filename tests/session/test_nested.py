@@ -1,0 +1,56 @@
+"""A capture that begins while calls of one around it are in flight."""
+
+from __future__ import annotations
+
+import threading
+
+import jax
+import jax.numpy as jnp
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones((400, 400))
+
+
+def make():
+    program = jax.jit(lambda x, k: (jax.debug.print("{}", k), x @ x * 1e-3)[1])
+    with jdw.capture():
+        jax.block_until_ready(program(X, -1))
+    return program
+
+
+def said(run):
+    return [(int(event.text), event.call) for event in run.events]
+
+
+def test_each_has_its_own_events_and_calls():
+    program, x = make(), X
+    with jdw.capture() as outer:
+        for k in range(5):
+            x = program(x, k)
+        with jdw.capture() as inner:
+            for k in range(5):
+                x = program(x, 10 + k)
+    assert said(outer) == [(k, k) for k in range(5)]
+    assert said(inner) == [(10 + k, k) for k in range(5)]
+    assert not outer.findings
+
+
+def test_so_it_is_of_a_thread_that_captures_for_itself():
+    program, runs = make(), []
+
+    def work():
+        x = X
+        with jdw.capture() as run:
+            for k in range(5):
+                x = program(x, 10 + k)
+        runs.append(run)
+
+    with jdw.capture() as main:
+        x, thread = X, threading.Thread(target=work)
+        thread.start()
+        for k in range(10):
+            x = program(x, k)
+        thread.join()
+    assert said(main) == [(k, k) for k in range(10)]
+    assert said(runs[0]) == [(10 + k, k) for k in range(5)]
