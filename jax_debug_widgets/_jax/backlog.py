@@ -89,7 +89,7 @@ class Handed:
         """What it says, when it is over; None if its program has failed: whoever waits for its outputs is told."""
         try:
             return read(self._arrays)
-        except Exception as error:  # noqa: BLE001 - see above.
+        except RuntimeError as error:  # JAX's, see `settle`.
             self._error = error
             return None
 

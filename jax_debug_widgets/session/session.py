@@ -22,7 +22,6 @@ from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.cost import cost
 from jax_debug_widgets.session.cost_report import CostReport
-from jax_debug_widgets.session.interrupts import uninterrupted
 from jax_debug_widgets.session.inventory import Inventory, inventory
 from jax_debug_widgets.session.listing import Listing
 from jax_debug_widgets.session.observer import Observer
@@ -33,6 +32,7 @@ from jax_debug_widgets.session.run import UNCAPTURED, Run
 from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.stops import debugging_status
 from jax_debug_widgets.session.switches import Switches
+from jax_debug_widgets.session.uninterrupted import uninterrupted
 from jax_debug_widgets.session.verification import Verification, verify
 from jax_debug_widgets.session.waiter import Waiter
 from jax_debug_widgets.taps import Capture

@@ -15,7 +15,7 @@ from jax_debug_widgets.watch.classes import Fields
 STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
 """Of an array; known while a program is traced."""
 
-_MAY_DO_NOTHING = frozenset(
+MAY_DO_NOTHING = frozenset(
     {
         *("astype", "reshape", "ravel", "flatten", "squeeze", "transpose", "asarray", "array", "broadcast_to"),
         *("atleast_1d", "atleast_2d", "atleast_3d", "convert_element_type", "stop_gradient"),
@@ -152,11 +152,15 @@ def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
             return value, True
         case ast.Attribute(value=value, attr=name) if name not in STATIC_ATTRIBUTES:
             return value, False
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in _MAY_DO_NOTHING:
-            is_function = bool(_MODULE.fullmatch(ast.unparse(owner)))
-            inside = args[:1] if is_function else [owner]
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in MAY_DO_NOTHING:
+            inside = args[:1] if is_of_arrays(owner) else [owner]
             return (inside[0], True) if inside and not isinstance(inside[0], ast.Starred) else None
     return None
+
+
+def is_of_arrays(owner: ast.expr) -> bool:
+    """Whether it is a module, `jnp` or `jax.nn`, whose functions compute arrays."""
+    return bool(_MODULE.fullmatch(ast.unparse(owner)))
 
 
 def _is_slice(taken: ast.expr) -> bool:

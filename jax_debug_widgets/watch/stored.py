@@ -7,14 +7,12 @@ import functools
 from collections.abc import Iterator
 
 from jax_debug_widgets.watch.body import Body
+from jax_debug_widgets.watch.literals import MAY_DO_NOTHING, is_of_arrays
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, span_of
 
-_OF_ARRAYS = frozenset({"jax", "jnp", "lax", "np", "numpy"})
-"""Modules whose functions give new arrays,"""
-
-_GIVING_BACK = frozenset({"asarray", "array", "stop_gradient", "device_put", "with_sharding_constraint"})
-"""but for those that may give what they are given."""
+_GIVING_BACK = MAY_DO_NOTHING | {"device_put", "with_sharding_constraint"}
+"""Functions of arrays that may give what they are given."""
 
 
 def is_stored(body: Body, number: int, depth: int) -> bool:
@@ -90,7 +88,7 @@ def _given(function: Function) -> frozenset[str] | None:
 
 
 def _gives_new_arrays(function: ast.Attribute) -> bool:
-    return ast.unparse(function).partition(".")[0] in _OF_ARRAYS and function.attr not in _GIVING_BACK
+    return is_of_arrays(function.value) and function.attr not in _GIVING_BACK
 
 
 def _passed_on(node: ast.AST) -> Iterator[str]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.interrupts import uninterrupted
+from jax_debug_widgets.session.uninterrupted import uninterrupted
 
 
 def test_it_comes_when_the_events_are_in(monkeypatch):
