@@ -177,6 +177,13 @@ class Level:
 _DIRECTLY = hash(())
 
 
+def may_run_rule(level: Level) -> bool:
+    """Whether the next frame may be that of a rule: JAX 0.8 does not say what calls it."""
+    return level.runs_rule is not None or (
+        versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and level.through not in (0, _DIRECTLY)
+    )
+
+
 def levels_around_program() -> tuple[Level, ...]:
     """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""
     return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from jax_debug_widgets._jax.frames import may_run_rule
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
@@ -131,8 +132,8 @@ class Trees:
                 own = [one for one in values if is_part(one[0], name)]
                 if [full for full, _ in own] == [name] and isinstance(statement.value, ast.Call):
                     # Of what it returns nothing else may be used: then this one is `y['h']`, not `y`.
-                    is_rule = any(level.runs_rule for level in self._body.levels[members[0]][call.depth :])
-                    for path, _ in [] if is_rule else self._returned(call, part, members, [own[0][1]]):
+                    may_be_rule = any(may_run_rule(level) for level in self._body.levels[members[0]][call.depth :])
+                    for path, _ in [] if may_be_rule else self._returned(call, part, members, [own[0][1]]):
                         values = [(f"{name}{path}", one[1]) if one == own[0] else one for one in values]
                         own = [(f"{name}{path}", own[0][1])]
                 elif _is_numbered([(full.removeprefix(name), made) for full, made in own]):
