@@ -103,7 +103,8 @@ _ARRAY: Any = ArrayImpl
 
 
 def _apart(leaf: Any) -> Any:
-    if not isinstance(leaf, _ARRAY) or len(leaf.devices()) > 1 or not leaf.is_ready():
+    # An array that is deleted ends the process when it is asked whether it is ready.
+    if not isinstance(leaf, _ARRAY) or leaf.is_deleted() or len(leaf.devices()) > 1 or not leaf.is_ready():
         return leaf  # Gathering it, and waiting for it, is done by the threads that stand.
     if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) or any(d.platform != "cpu" for d in leaf.devices()):
         return leaf

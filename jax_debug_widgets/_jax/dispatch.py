@@ -170,6 +170,10 @@ class Watch:
             self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
 
 
+_REFUSED = (AttributeError, RuntimeError, ValueError)
+"""What arrays and tracers raise that have not come to be there: no error of a signal's handler, a time limit's."""
+
+
 def _as_by_cpp(run: Callable[[], Any]) -> Any:
     """Run a program that fails as where JAX's C++ dispatches it, which raises errors of another type."""
     try:
@@ -182,7 +186,7 @@ def execution_of(outputs: Sequence[Any]) -> Execution:
     """That of a program without effects, or of several, which gave these arrays; no other thread is asked if all are there."""
     try:
         finished = all(map(_is_ready, outputs))
-    except Exception:  # noqa: BLE001 - tracers, and arrays that were given away since, cannot be asked; `wait` takes them.
+    except _REFUSED:  # By tracers, and arrays that were given away since; `wait` takes them.
         finished = False
     return Execution(finished, error=wait(outputs)) if finished else Execution(finished, tuple(outputs))
 
@@ -221,7 +225,7 @@ def wait(values: Sequence[Any]) -> Exception | None:
     for value in values:
         try:
             value.block_until_ready()
-        except Exception as error:  # noqa: BLE001 - whatever XLA raises is the program's, and is told, not handled.
+        except _REFUSED as error:  # What XLA raises is the program's, and is told, not handled.
             if "deleted" not in str(error) and "donated" not in str(error):
                 failed = error
     return failed

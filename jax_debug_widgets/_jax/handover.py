@@ -24,6 +24,7 @@ from jax_debug_widgets._jax.context import captured_settings, capturing
 from jax_debug_widgets._jax.equation import Equation, Recorders
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.straight import Teller, Told, is_quick, is_straight, with_results, without_unused
+from jax_debug_widgets._jax.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.watching import WatchHooks
 
 _LOWERED: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
@@ -178,20 +179,22 @@ class HandoverHooks(Replacing):
             return as_ever()
         shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
         layouts = (*out_layouts, *[None] * told.count)
-        try:
-            with self._watch_hooks.tapped_before():
-                lowered = theirs(
-                    told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
-                )
-            # Watched values are read by functions for one device.
-            is_whole = told.watches is None or len(lowered._device_list) == 1
-        except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
-            return as_ever()
+        with uninterrupted():
+            try:
+                with self._watch_hooks.tapped_before():
+                    lowered = theirs(
+                        told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
+                    )
+                # Watched values are read by functions for one device.
+                is_whole = told.watches is None or len(lowered._device_list) == 1
+            except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
+                is_whole = False
         if not is_whole:
             return as_ever()
         lowered.compile = partial(self._compile, lowered.compile, told)
         return lowered
 
+    @uninterrupted()
     def _told(self, program: Any, name: str, options: Any) -> Told | None:
         settings: HandingSettings | None = captured_settings()
         if settings is None or not settings.hands_over or not _may_hand_over(program, settings):

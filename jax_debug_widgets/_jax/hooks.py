@@ -34,6 +34,7 @@ from jax_debug_widgets._jax.python_loops import count_iterations, loops_now
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.tap import bind_batched, debug_tap_p
+from jax_debug_widgets._jax.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.watch_tap import recorders_in
 
 _ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callback")
@@ -89,14 +90,15 @@ class Hooks(Replacing):
             return own[-1]
 
         devices = getattr(options["axis_context"], "num_devices", 1)
-        try:
-            program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
-            program = with_recorders(program, module_name, devices, make_recorder)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
-            program = jaxpr
-            self.failed(module_name, error)
-        else:
-            recorders += own
+        with uninterrupted():
+            try:
+                program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
+                program = with_recorders(program, module_name, devices, make_recorder)
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+                program = jaxpr
+                self.failed(module_name, error)
+            else:
+                recorders += own
         lowered = theirs(module_name, program, **options)
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX exports and serializes only what keeps nothing alive.

@@ -31,6 +31,7 @@ from jax_debug_widgets._jax.operands import (
     with_programs,
 )
 from jax_debug_widgets._jax.tap import DEBUGGING, as_tap, debug_tap_p, has_debugging
+from jax_debug_widgets._jax.uninterrupted import uninterrupted
 
 
 def batch_cond(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
@@ -76,6 +77,7 @@ def _with_guarded_body(
     return operands, [*dims[:consts], *dims[:split], *dims[consts:]], params
 
 
+@uninterrupted()
 def _predicate_is_batched(
     axis: Any, dims: Sequence[Any], cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
 ) -> bool:

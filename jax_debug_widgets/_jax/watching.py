@@ -34,6 +34,7 @@ from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import outermost
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
+from jax_debug_widgets._jax.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.uses import Around, Uses, around_program, function_of
 from jax_debug_widgets._jax.watch_tap import Sampled, Taken, tap_equations
 
@@ -119,15 +120,17 @@ class WatchHooks(Replacing):
         tapped = None if getattr(self._here, "leaves", False) else self.tapped(program, name, replicas)
         if tapped is None:
             return theirs(program, name, *args, **options)
-        try:
-            return theirs(tapped, name, *args, **options)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
-            settings = self._settings()
-            self._watched[program][settings, replicas] = None
-            if watcher := self._make_watcher(name, settings):
-                watcher.failed(name, error)
+        with uninterrupted():
+            try:
+                return theirs(tapped, name, *args, **options)
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+                settings = self._settings()
+                self._watched[program][settings, replicas] = None
+                if watcher := self._make_watcher(name, settings):
+                    watcher.failed(name, error)
         return theirs(program, name, *args, **options)
 
+    @uninterrupted()
     def tapped(self, program: Any, name: str, replicas: int) -> Any | None:
         """A program that so many devices run, with its taps; None where nothing in it is watched."""
         settings = self._settings()

@@ -10,9 +10,12 @@ import os
 import signal
 import socket
 import threading
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+_watches: weakref.WeakSet[InterruptWatch] = weakref.WeakSet()
 
 
 class InterruptWatch:
@@ -41,6 +44,7 @@ class InterruptWatch:
         self._outer = -1
         self._handler: Any = None
         self._thread: threading.Thread | None = None
+        _watches.add(self)
 
     def start(self, *, handles: bool = True) -> None:
         """Begin to listen; in other threads than the main one nothing happens.
@@ -88,6 +92,18 @@ class InterruptWatch:
         reading.close()
         self._ends = self._thread = None
 
+    def forked(self) -> None:
+        """In a forked process, which shares the descriptor: its signals are no longer the first one's."""
+        if self._ends is None:
+            return
+        signal.set_wakeup_fd(self._outer)
+        if signal.getsignal(signal.SIGINT) == self._on_signal:
+            signal.signal(signal.SIGINT, self._handler)
+        for end in self._ends:
+            end.close()
+        self._ends = self._thread = None
+        self._users = self._handling = 0
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if not self._raises():
             self._handler(number, frame)
@@ -118,3 +134,12 @@ class InterruptWatch:
                 self._interrupted()
                 if self._raised >= self._heard:  # Meanwhile.
                     self._told()
+
+
+def _forked() -> None:
+    for watch in _watches:
+        watch.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

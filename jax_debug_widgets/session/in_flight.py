@@ -64,9 +64,13 @@ class InFlight:
         records = [record for record in records if tap in record.taps]
         spans, quota, position = _Spans(records), tap.nesting.firings, 0
         calls = spans.ids_of(spans.oldest_at(times))
-        if (unknown := _of_several_threads(records, times)).any():
-            self.mixed[tap.site.id] = max(record.id for record in records)
-            return np.where(unknown, -1, calls)
+        _note_meetings(records)
+        if any(record.has_met for record in records):
+            unknown = np.isin(calls, [record.id for record in records if record.has_met]) & (spans.count_at(times) > 1)
+            calls[unknown] = -1
+            if unknown.any():
+                self.mixed[tap.site.id] = max(record.id for record in records)
+            records = [record for record in records if not record.has_met]
         if quota is None:
             return calls
         for record in records:
@@ -85,7 +89,7 @@ class _Spans:
     def __init__(self, records: Sequence[Record]) -> None:
         self._ids = np.array([*(record.id for record in records), -1], np.int64)
         self._starts = np.array([*(record.launched_ns for record in records), _NEVER], np.int64)
-        ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
+        self._own_ends = ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
         # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
         self._ends = np.maximum.accumulate(ends)
 
@@ -93,6 +97,11 @@ class _Spans:
         """At each time, int64[n], the index of the oldest that was executing; -1 for none."""
         first = np.searchsorted(self._ends[:-1], times, side="left")
         return np.where(self._starts[first] <= times, first, -1)
+
+    def count_at(self, times: np.ndarray) -> np.ndarray:
+        """How many were executing at each time, int64[n]."""
+        started = np.searchsorted(np.sort(self._starts), times, side="right")
+        return started - np.searchsorted(np.sort(self._own_ends), times, side="left")
 
     def ids_of(self, indices: np.ndarray) -> np.ndarray:
         """Those of the calls at these indices; -1 for -1."""
@@ -112,7 +121,7 @@ def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[T
       executing: int64[n], for each firing the index of its call; -1 for none.
       tap: int64[n], the index of what has fired, in `taps`.
     """
-    if len({record.ident for record in records}) > 1:
+    if len({record.ident for record in records}) > 1 or any(record.has_met for record in records):
         return False
     known = executing >= 0
     counts = np.bincount(executing[known] * len(taps) + tap[known], minlength=len(records) * len(taps))
@@ -183,12 +192,21 @@ def _by_thread(
     yield records, elsewhere
 
 
-def _of_several_threads(records: Sequence[Record], times: np.ndarray) -> np.ndarray:
-    """bool[n]: at which times calls of several threads were executing: nothing says which of them has fired."""
-    if len({record.ident for record in records}) == 1:  # A loop may have thousands of calls in flight.
-        return np.zeros(len(times), bool)
-    executing: dict[int, np.ndarray] = {}
-    for record in records:
-        during = (record.launched_ns <= times) & (times <= (record.over_ns or _NEVER))
-        executing[record.ident] = executing.get(record.ident, False) | during
-    return np.sum([np.zeros(len(times), bool), *executing.values()], axis=0) > 1
+def _note_meetings(records: Sequence[Record]) -> None:
+    """Note of which calls nobody knows what they fire: another thread's is executing, too, or an older one of these."""
+    idents = np.array([record.ident for record in records])
+    if not ((idents != idents[:1]).any() or any(record.has_met for record in records)):
+        return  # A loop may have thousands of calls in flight.
+    starts = np.array([record.launched_ns for record in records])
+    ends = np.array([record.over_ns or _NEVER for record in records])
+    met = np.array([record.has_met for record in records])
+    for ident in set(idents.tolist()) if (idents != idents[:1]).any() else ():
+        own, others = idents == ident, idents != ident
+        in_order = np.argsort(starts[others])
+        began, latest_end = starts[others][in_order], np.maximum.accumulate(ends[others][in_order])
+        before_end = np.searchsorted(began, ends[own], side="right") - 1
+        met[own] |= (before_end >= 0) & (latest_end[before_end] >= starts[own])
+    end = -1
+    for number in np.argsort(starts, kind="stable"):
+        records[number].has_met = bool(met[number] or starts[number] <= end)
+        end = max(end, ends[number]) if records[number].has_met else end

@@ -58,6 +58,8 @@ class Observer:
 
         def left(execution: Execution) -> None:
             self.in_many_devices -= many
+            # On one CPU device the thread that calls a program runs it, but for one that has to wait for its arguments.
+            recorders.fire_elsewhere |= not execution.finished and execution.handed is None
             if execution.is_silent and not recorders.are_counted:  # The thread says of which call an event is.
                 self._session.tell_threads(run)
             executed(execution)

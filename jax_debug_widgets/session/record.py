@@ -35,6 +35,8 @@ class Record:
         """Called when its last event has fired."""
         self._handed: tuple[Handed, int] | None = None
         self.effects = self.ordered = self.executed = self.is_handed = False
+        self.has_met = False
+        """Whether what it has fired may be another thread's call's, see `InFlight`."""
         self.events = 0
         self.prints: list[str] = []
         self.error = ""

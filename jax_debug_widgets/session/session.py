@@ -16,6 +16,7 @@ from jax_debug_widgets._jax.context import is_capturing
 from jax_debug_widgets._jax.silence import without_prints
 from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.tracing import tracing_now
+from jax_debug_widgets._jax.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.waits import Waits
 from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper, Stopped
 from jax_debug_widgets.session.added import AddedNames
@@ -32,7 +33,6 @@ from jax_debug_widgets.session.run import UNCAPTURED, Run
 from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.stops import debugging_status
 from jax_debug_widgets.session.switches import Switches
-from jax_debug_widgets.session.uninterrupted import uninterrupted
 from jax_debug_widgets.session.verification import Verification, verify
 from jax_debug_widgets.session.waiter import Waiter
 from jax_debug_widgets.taps import Capture

@@ -87,6 +87,33 @@ def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
     assert in_flight.mixed == {0: 1, 1: 1}
 
 
+def test_what_calls_fire_that_have_met_another_threads_is_not_told_later_either(in_flight):
+    three = tap_of(0, loops=(3,))
+    for number, over in ((0, None), (1, None)):
+        in_flight.add(call(number, number, over, three, ident=2 - number))
+    assert attributed(in_flight, three=(three, [5, 6])) == [[-1, -1]]
+    first, second = in_flight._records
+    first.over_ns = 7  # Of thread 2, and noted in time.
+    in_flight.add(call(2, 8, None, three, ident=1))
+    assert attributed(in_flight, three=(three, range(10, 17))) == [[-1] * 7], "the first two of them are the second's"
+    second.over_ns = 20
+    in_flight.add(call(3, 30, None, three, ident=1))
+    assert attributed(in_flight, three=(three, [31, 32, 33])) == [[-1] * 3], "nobody has noted that the third is over"
+    in_flight._records[-2].over_ns = 35
+    in_flight._records[-1].over_ns = 36
+    in_flight.add(call(4, 40, None, three, ident=1))
+    assert attributed(in_flight, three=(three, [41, 42, 43])) == [[4] * 3]
+
+
+def test_a_call_that_is_over_before_that_of_another_thread_begins_has_what_it_fires(in_flight):
+    three = tap_of(0, loops=(3,))
+    for number, ident in enumerate((1, 1, 2, 2)):
+        in_flight.add(call(number, [0, 5, 30, 35][number], [20, 20, 50, 50][number], three, ident=ident))
+    calls = attributed(in_flight, three=(three, [*range(10, 16), *range(40, 46)]))
+    assert calls == [[0] * 3 + [1] * 3 + [2] * 3 + [3] * 3], "the ends of the first of each two were noted late"
+    assert in_flight.mixed == {}
+
+
 def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     for number in range(2):

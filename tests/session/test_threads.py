@@ -100,6 +100,42 @@ def test_where_nothing_says_which_thread_fired_calls_at_once_are_not_told_apart(
     assert not run.findings
 
 
+@pytest.mark.behaviour("P9")
+def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
+    """XLA runs these in threads of its own."""
+    silent = jax.jit(lambda z: z @ z * 0.001)
+    begin = jax.block_until_ready(silent(jnp.ones((300, 300))))
+
+    @jax.jit
+    def loop(x):
+        return lax.scan(lambda s, i: (jax.debug.print("call {} at {}", x, i), (s + 1, None))[1], x, jnp.arange(3))[0]
+
+    start = threading.Barrier(2)
+
+    def call(number):
+        start.wait(PATIENCE)
+        z, wrong = begin, 0
+        for i in range(40):
+            wrong += int(loop(100.0 * number + i)) != 100 * number + i + 3
+            z = silent(z)
+        return wrong
+
+    with jdw.capture() as run, ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(call, range(2))) == [0, 0]
+    assert len(run.events) == 2 * 40 * 3
+    by_call = collections.defaultdict(list)
+    for event in run.events:
+        by_call[event.call].append((float(event.values[0]), event.step))
+    doubtful = by_call.pop(-1, [])
+    assert all(len(own) == 3 and len({value for value, _ in own}) == 1 for own in by_call.values())
+    told = [sorted(step for _, step in own) for own in by_call.values()]
+    assert all(steps in ([(0,), (1,), (2,)], [()] * 3) for steps in told)
+    assert any("calls that several threads made at once" in note for note in run.notes) or (
+        not doubtful and [()] * 3 not in told
+    )
+    assert len(by_call) > 40, "calls come one after the other where they are seen to run elsewhere"
+
+
 def on_all_devices(function):
     """It, jitted, of a number, and once on each device."""
     mesh = jax.make_mesh((len(jax.devices()),), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
