@@ -44,6 +44,8 @@ class Around:
       given: of a whole program what a library that has jitted it was called with.
       meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
+      outer: of what a backward rule runs whether it is transposed, for each derivative around it but that which runs the rule;
+        None: the name stack tells.
       turn: of a transposed `jax.checkpoint`, of which the forward pass has no body, the how manieth call of it that was.
     """
 
@@ -61,6 +63,7 @@ class Around:
     given: Given | None = None
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
     forward: tuple[core.Jaxpr, Place, Around] | None = None
+    outer: tuple[bool, ...] | None = None
     turn: int | None = None
 
 
@@ -97,7 +100,7 @@ class Uses:
             for atom in equation.invars:
                 if not isinstance(atom, core.Literal):
                     self.consumers.setdefault(atom, []).append(number)
-            self.derived.append(_derived(equation, stack))
+            self.derived.append(_derived(equation, stack, around.outer))
             count = sum(self.derived[-1])
             self.transposed.append(count)
             variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
@@ -137,8 +140,17 @@ class Uses:
             pushed=self._around.pushed or is_pushed_forward(traceback_of(equation.source_info)),
             moved=self._around.moved or self._is_moved(equation),
             forward=self._forward(number, key) if self.transposed[number] else None,
+            outer=self._outer(number, equation),
             turn=self._turn(number) if self.transposed[number] and is_checkpointed(equation) else None,
         )
+
+    def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
+        """`Around.outer` of what an equation runs."""
+        levels = self._frames_of(equation)
+        is_of_rule = any(level.runs_rule == "backward" for level in levels)
+        if self._around.outer is None and not is_of_rule:
+            return None
+        return seen_from_rules(self.derived[number], levels)
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
         """Whether what a loop of this body runs is, or calls, a jitted function that is run here: it was moved out of there."""
@@ -240,12 +252,23 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     return Around(primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
 
 
-def _derived(equation: Any, around: str) -> tuple[bool, ...]:
-    """See `Uses.derived`, of an equation in a body with that name stack."""
+def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:
+    """Which derivatives have transposed an equation, but for those that run the rules around frame `depth`; None: its own."""
+    for at, level in enumerate(levels[:depth]):
+        if level.runs_rule == "backward":
+            asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])
+            own = [place for place in range(len(derived) - asked_in_rule) if derived[place]][-1:]
+            derived = tuple(one for place, one in enumerate(derived) if place not in own)
+    return derived
+
+
+def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tuple[bool, ...]:
+    """See `Uses.derived`, of an equation in a body with that name stack, and `Around.outer`."""
     own = str(equation.source_info.name_stack)
     if "rematted_computation" in f"{around}/{own}":
         return ()
-    outer, inner = (tuple(one.startswith("transpose") for one in _DERIVED.findall(path)) for path in (around, own))
+    told, inner = (tuple(one.startswith("transpose") for one in _DERIVED.findall(path)) for path in (around, own))
+    outer = told if outer is None else outer
     # A transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more.
     if is_checkpointed(equation) and inner == (True, False):
         return outer + inner[:1]

@@ -16,7 +16,7 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import INLINED, Level, is_pushed_forward, levels_around_program, levels_of
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh
+from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
 Made = tuple[Any, int, int]
@@ -169,7 +169,7 @@ class Body:
         """Of an equation whether it is transposed, for each derivative that a frame is inside of, the outermost first."""
         derived, levels = self.uses.derived[number], self.levels[number]
         if number in self._of_backward_rules:
-            derived = _seen_from_rules(derived, levels, depth)
+            derived = seen_from_rules(derived, levels, depth)
         asked_from_here = sum(level.derivatives for level in levels[depth:])
         return derived[: max(len(derived) - asked_from_here, 0)]
 
@@ -217,7 +217,8 @@ class Body:
             (variable, number, position)
             for number in members
             for position, variable in enumerate(self.equations[number].outvars)
-            if variable in results or not inside.issuperset(self.uses.consumers.get(variable, ()))
+            if (variable in results or not inside.issuperset(self.uses.consumers.get(variable, ())))
+            and not self._is_beside(number, position, inside)
         ]
 
     def _only_guards(self, number: int) -> bool:
@@ -290,6 +291,14 @@ class Body:
             for one in beside
         )
 
+    def _is_beside(self, number: int, position: int, inside: set[int]) -> bool:
+        """Whether a result is one that JAX computes beside an operation's own, the first, for its derivative."""
+        equation = self.equations[number]
+        if equation.primitive.name in ("jit", "pjit"):
+            told = equation.params["jaxpr"].jaxpr.debug_info.result_paths
+            return position > 0 and len(told or ()) != len(equation.outvars)
+        return any(one < number for one in self._of_one_operation(equation) if one in inside)
+
     def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
         return not equations.isdisjoint(self.uses.consumers.get(variable, ()))
 
@@ -353,16 +362,6 @@ class Body:
         return any(
             places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
         )
-
-
-def _seen_from_rules(derived: tuple[bool, ...], levels: tuple[Level, ...], depth: int) -> tuple[bool, ...]:
-    """Which derivatives have transposed an equation, but for those that run the rules around a frame."""
-    for at, level in enumerate(levels[:depth]):
-        if level.runs_rule == "backward":
-            asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])
-            own = [place for place in range(len(derived) - asked_in_rule) if derived[place]][-1:]
-            derived = tuple(one for place, one in enumerate(derived) if place not in own)
-    return derived
 
 
 def outer_of(levels: Iterable[Level]) -> Outer:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets.watch.aliases import aliases, of_argument
 from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
@@ -209,8 +210,14 @@ _Called = tuple[Call, list[int], list[int]]
 
 def _calls(body: Body, wanted: Callable[[str], bool]) -> Iterator[_Called]:
     for call, members in body.calls.items():
-        if wanted(call.file):
+        if wanted(call.file) and not _takes_next(body.levels[members[0]][: call.depth + 1]):
             yield call, members, [one for one in members if not body.is_backward(one, call.depth)]
+
+
+def _takes_next(levels: Sequence[Level]) -> bool:
+    """Whether the last frame is a comprehension's where it takes its next item: that has the range of the comprehension."""
+    *_, caller, own = (None, *levels)
+    return caller is not None and (caller.file, caller.span) == (own.file, own.span) and caller.function != own.function
 
 
 def _end(execution: tuple[list[int], Assignment, Any]) -> tuple[int, int]:

@@ -86,6 +86,8 @@ class ProgramWatcher:
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._count: dict[object, int] = {}
+        self._sites: dict[Any, int | None] = {}
+        """`Seen.sites` of this program alone: several may run the same body."""
         self._work = Work()
 
     def prepared(self, program: str, seconds: float) -> None:
@@ -247,7 +249,8 @@ class ProgramWatcher:
         aval = one.variable.aval
         # What a function returns has a name in its caller, too, and a gradient there.
         identity = one.identity and (one.identity, one.file, one.span, one.name)
-        value = self._seen.sites.get(identity) if one.role == "gradient" else None
+        known = self._sites if identity in self._sites else self._seen.sites
+        value = known.get(identity) if one.role == "gradient" else None
         watched = Watched(
             one.name,
             one.role,
@@ -269,8 +272,8 @@ class ProgramWatcher:
         site = replace(site, watch=watched)
         # What is recomputed the forward pass has computed before: the gradient is told there.
         if one.role == "value" and identity is not None and site.phase != "recompute":
-            known = self._seen.sites.setdefault(identity, site.id)
-            self._seen.sites[identity] = site.id if known == site.id else None
+            for sites in (self._sites, self._seen.sites):
+                sites[identity] = site.id if sites.setdefault(identity, site.id) == site.id else None
         return site
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:

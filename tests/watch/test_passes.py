@@ -170,3 +170,34 @@ def test_layers_of_a_python_loop_of_which_the_last_has_no_activation(watched, ag
     assert len(told) == len(expected)
     for name, gradient in zip(told, expected, strict=True):
         agrees(run[name], gradient)
+
+
+@pytest.mark.behaviour("W2")
+def test_a_jitted_function_of_several_programs_has_its_own_gradients_in_each(watched, agrees):
+    @jax.jit
+    def layer(x):
+        h = jnp.sin(x)
+        return h
+
+    def once(x, factor):
+        return (layer(x) * factor).sum()
+
+    def beside(x, factor):
+        return (layer(lax.stop_gradient(x) + 5.0)).sum() + (layer(x + 1.0) * factor).sum()
+
+    def both(x):
+        first, second, third = (jax.jit(jax.value_and_grad(one)) for one in (once, beside, once))
+        return first(x, 2.0), second(x, 3.0), third(x + 2.0, 4.0)
+
+    for _ in range(2):  # The second time JAX has all of it in its caches.
+        run = watched(both, X)
+        values = {label.partition("#")[2]: value for label, value in run.values.items() if label.startswith("h@")}
+        gradients = {label.partition("#")[2]: one for label, one in run.values.items() if label.startswith("grad/h@")}
+        assert gradients.keys() <= values.keys()
+        factors = {float(np.sin(X + by).mean()): factor for by, factor in ((0.0, 2.0), (1.0, 3.0), (2.0, 4.0))}
+        for number, gradient in gradients.items():
+            assert len(values[number].steps) == len(gradient.steps)
+            for step, told in enumerate(values[number]["mean"]):
+                factor = next(factor for known, factor in factors.items() if abs(known - told) < 1e-5)
+                agrees(gradient, jnp.full(2, factor), step)
+        assert sum(len(one.steps) for one in gradients.values()) == len(factors)

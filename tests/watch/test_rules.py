@@ -198,3 +198,114 @@ def test_what_a_pulled_back_function_gives_in_a_backward_rule_has_its_own_name(w
     of_theta, of_z = jax.vjp(field, theta, z)[1](2 * step(theta, z))
     agrees(run["of_theta"], of_theta)
     agrees(run["of_z"], of_z)
+
+
+def field(theta, z):
+    hid = jnp.tanh(z @ theta)
+    return hid
+
+
+def adjoint_step(theta, state):
+    z, a, gth = state
+    dz, pull = jax.vjp(field, theta, z)
+    dth, da = pull(a)
+    z = z - 0.25 * dz
+    a = a + 0.25 * da
+    gth = gth + 0.25 * dth
+    return z, a, gth
+
+
+ADJOINT_LOOPS = {
+    "fori": lambda theta, state: lax.fori_loop(0, 4, lambda _, s: adjoint_step(theta, s), state),
+    "scan": lambda theta, state: lax.scan(lambda s, _: (adjoint_step(theta, s), None), state, None, length=4)[0],
+    "while": lambda theta, state: lax.while_loop(
+        lambda s: s[0] < 4, lambda s: (s[0] + 1, adjoint_step(theta, s[1])), (0, state)
+    )[1],
+    "jit": jax.jit(lambda theta, state: lax.fori_loop(0, 4, lambda _, s: adjoint_step(theta, s), state)),
+    "once": adjoint_step,
+}
+
+
+def solver(loop):
+    """`z + field(z) / 4`, four times, differentiated by the adjoint method, whose rule goes back through time in `loop`."""
+
+    @jax.custom_vjp
+    def solve(theta, z):
+        return lax.fori_loop(0, 4, lambda _, z: z + 0.25 * field(theta, z), z)
+
+    def forward(theta, z):
+        z = solve(theta, z)
+        return z, (theta, z)
+
+    def backward(kept, ct):
+        theta, z = kept
+        z0, a0, total = loop(theta, (z, ct, jnp.zeros_like(theta)))
+        return total, a0 + 0 * z0
+
+    solve.defvjp(forward, backward)
+    return solve
+
+
+@pytest.mark.behaviour("W2")
+@pytest.mark.parametrize("name", ADJOINT_LOOPS)
+@pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)", "scan"])
+def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names(name, outside, watched, agrees):
+    solve = solver(ADJOINT_LOOPS[name])
+
+    def loss(theta, z):
+        return jnp.sum(solve(theta, z) ** 2)
+
+    def unmoved(at):
+        return jax.tree.map(lambda one, its: one - 0 * its, at, jax.grad(loss, (0, 1))(*at))
+
+    theta, start = jnp.eye(2) * 0.5 + 0.1, jnp.arange(6.0).reshape(3, 2) / 5
+    programs = {
+        "jit(grad)": jax.jit(jax.grad(loss, (0, 1))),
+        "grad(jit)": jax.grad(jax.jit(loss), (0, 1)),
+        "scan": jax.jit(lambda *at: lax.scan(lambda at, _: (unmoved(at), None), at, None, length=2)[0]),
+    }
+    run = watched(programs[outside], theta, start, watch=True)
+    z = solve(theta, start)
+    state, steps = (z, 2 * z, jnp.zeros_like(theta)), 1 if name == "once" else 4
+    for step in range(steps):
+        z, a, gth = state
+        hid, pull = jax.vjp(field, theta, z)
+        dth, da = pull(a)
+        state = z - 0.25 * hid, a + 0.25 * da, gth + 0.25 * dth
+        wanted = {"dth": dth, "da": da, "a": state[1], "gth": state[2]}
+        if name != "once":
+            wanted |= {"dz": hid, "z": state[0]}
+        line = adjoint_step.__code__.co_firstlineno
+        for each, array in wanted.items():
+            own = [
+                one for one in run.values.values() if one.site.watch.name == each and line < one.site.line < line + 8
+            ]
+            assert len(own) == 1
+            for round_of in range(2 if outside == "scan" else 1):
+                agrees(own[0], array, step + steps * round_of)
+        second = [label for label in run.values if label.startswith("hid@") and label.endswith("#2")]
+        agrees(run[second[0]], hid, step)
+        agrees(run[f"grad/{second[0]}"], a, step)
+    assert not [label for label in run.values if label.startswith(("hid[", "grad/hid["))]
+
+
+def test_what_jax_computes_beside_a_value_of_a_rule_is_no_part_of_it(watched, agrees):
+    @jax.custom_jvp
+    def clip(x):
+        return jnp.maximum(x, 0.1)
+
+    @clip.defjvp
+    def rule(primals, tangents):
+        (x,), (tangent,) = primals, tangents
+        slope = jax.nn.sigmoid(5 * (x - 0.1))
+        return clip(x), slope * tangent
+
+    def loss(x):
+        return jnp.sum(clip(x) ** 2)
+
+    x = jnp.array([0.3, -0.2])
+    run = watched(jax.jit(jax.grad(lambda x: jnp.sum(jax.grad(loss)(x) ** 2))), x, watch="slope")
+    values = [one for label, one in run.values.items() if not label.startswith("grad/")]
+    assert {one.site.watch.name for one in values} == {"slope"}
+    for one in values:
+        agrees(one, jax.nn.sigmoid(5 * (x - 0.1)))
