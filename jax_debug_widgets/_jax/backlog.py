@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.arrays import read
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.straight import Line
+    from jax_debug_widgets._jax.straight import Told
 
 MANY = 256
 """Calls; with more in the backlog the next one looks which of them are over."""
@@ -32,18 +32,18 @@ class Handed:
 
     Attributes:
       program: whose call it is; its calls are over in the order in which they were made.
-      lines: what it says.
+      says: what it says, as results.
       thread: the ident of the thread that has made it.
       over_ns: when it was seen to be over, `perf_counter_ns()`; None until then.
       ended_ns: the same where it has been told; no event of it is later.
     """
 
-    __slots__ = ("_arrays", "_backlog", "_error", "_heard", "ended_ns", "lines", "over_ns", "program", "thread")
+    __slots__ = ("_arrays", "_backlog", "_error", "_heard", "ended_ns", "over_ns", "program", "says", "thread")
 
-    def __init__(self, backlog: Backlog, program: object, lines: Sequence[Line], arrays: Sequence[Any]) -> None:
-        self.program, self.lines = program, lines
+    def __init__(self, backlog: Backlog, program: object, says: Told, arrays: Sequence[Any]) -> None:
+        self.program, self.says = program, says
         # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
-        self.over_ns: int | None = time.perf_counter_ns() + len(lines) if arrays[-1].is_ready() else None
+        self.over_ns: int | None = time.perf_counter_ns() + len(says.lines) if arrays[-1].is_ready() else None
         self.ended_ns: int | None = None
         self._backlog, self.thread = backlog, threading.get_ident()
         self._arrays: Sequence[Any] = arrays
@@ -154,19 +154,18 @@ class Backlog:
     def _telling(self, calls: Collection[Handed]) -> Iterator[Callable[[], None]]:
         """The steps in which calls of one program are told, which one thread has made one after the other."""
         said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
-        lines, thread = next((handed.lines, handed.thread) for handed in calls)
-        spoken = [(values, end_ns - len(lines)) for values, end_ns in said.values() if values is not None]
-        columns = iter([*zip(*(values for values, _ in spoken), strict=True)])
-        for number, line in enumerate(lines if spoken else (), 1):
-            times = [start_ns + number for _, start_ns in spoken]
-            yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
+        says, thread = next((handed.says, handed.thread) for handed in calls)
+        spoken = [(values, end_ns + 1 - len(says.lines)) for values, end_ns in said.values() if values is not None]
+        if spoken:
+            results = [*zip(*(values for values, _ in spoken), strict=True)]
+            yield from says.tellings([time_ns for _, time_ns in spoken], thread, results)
         for handed, (_, end_ns) in said.items():
             yield partial(handed.told, end_ns)
 
     def _end_of(self, handed: Handed) -> int:
         """Until when it has said what it says. Two calls have no time in common: by its time each event finds its call."""
         over_ns = handed.over_ns or time.perf_counter_ns()
-        self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.lines))
+        self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.says.lines))
         return self._told_ns
 
     def wait_for(self, last: Handed) -> None:

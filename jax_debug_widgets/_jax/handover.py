@@ -233,7 +233,7 @@ class HandingOver:
     def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
         self.program, self.hooks = program, hooks
         self.recorders = Recorders((line.teller for line in told.lines), fire_elsewhere=False)
-        self._lines, self._count = told.lines, told.count
+        self._says, self._count = told, told.count
         self._devices = program._local_devices
         self._latest: Sequence[Any] | None = None
 
@@ -261,7 +261,7 @@ class HandingOver:
         if self._devices[0].platform != "cpu":
             for one in said:
                 one.copy_to_host_async()
-        handed = Handed(self.hooks.backlog, self, self._lines, said)
+        handed = Handed(self.hooks.backlog, self, self._says, said)
         self.hooks.backlog.add(handed)
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]

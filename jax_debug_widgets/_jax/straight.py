@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
@@ -22,6 +23,7 @@ from jax._src.interpreters import partial_eval as pe
 from jax_debug_widgets._jax.callbacks import has_callbacks
 from jax_debug_widgets._jax.equation import Equation
 from jax_debug_widgets._jax.kernel_prints import has_printing_kernels
+from jax_debug_widgets._jax.packing import Packing, packed
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import describe, outermost, without_guard
 from jax_debug_widgets._jax.tap import as_tap, debug_tap_p, has_debugging, is_ordered
@@ -83,17 +85,28 @@ class Told:
     Attributes:
       program: with `count` results more.
       lines: what it says, in the order of the program.
+      packing: which of these results have what it says.
       watches: where it is given more than prints, the program without that, which must live as long; else None.
     """
 
     program: ClosedJaxpr
     lines: tuple[Line, ...]
+    packing: Packing
     watches: Any = None
 
     @property
     def count(self) -> int:
         """How many of its results are what it says."""
-        return sum(line.count for line in self.lines)
+        return self.packing.count
+
+    def tellings(
+        self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]
+    ) -> Iterator[Callable[[], None]]:
+        """What is left to call for several calls that are over, from these times on, one a line; see `Teller`."""
+        columns = iter(self.packing.columns(results))
+        for number, line in enumerate(self.lines):
+            times = [time_ns + number for time_ns in times_ns]
+            yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
 
 
 @jax_util.weakref_lru_cache
@@ -140,10 +153,13 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
     except _RefusedError:
         return None
     # The names of its arguments stay: they are in what JAX says of arguments that do not fit.
+    also, results, packing = packed(said)
     changed = changed.replace(
-        outvars=[*changed.outvars, *said], debug_info=program.jaxpr.debug_info._replace(result_paths=None)
+        eqns=[*changed.eqns, *also],
+        outvars=[*changed.outvars, *results],
+        debug_info=program.jaxpr.debug_info._replace(result_paths=None),
     )
-    return Told(program.replace(jaxpr=changed), tuple(lines))
+    return Told(program.replace(jaxpr=changed), tuple(lines), packing)
 
 
 class _RefusedError(Exception):

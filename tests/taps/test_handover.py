@@ -18,7 +18,8 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import backlog, handover
-from jax_debug_widgets._jax.straight import Line
+from jax_debug_widgets._jax.packing import Packing
+from jax_debug_widgets._jax.straight import Line, Told
 from jax_debug_widgets.session import current_session
 from tests.conftest import mesh
 from tests.waiting import PATIENCE, until
@@ -33,6 +34,17 @@ def said(x, name="x"):
 
 def branch(x):
     return lax.cond(x.sum() > 1, lambda x: said(x, "taken"), lambda x: said(x, "not taken"), x)
+
+
+def numbers(x):
+    """Of several types, some of them twice, in another function, and among arrays."""
+    total, count = x.sum(), jnp.int32(x.size) + 0 * x.argmax()
+    jax.debug.print("{} {} {} {}", total, x, count, x.max() > 0.5)
+    for dtype in (jnp.float16, jnp.bfloat16, jnp.uint8, jnp.complex64, jnp.float8_e5m2):
+        jax.debug.print("{}", (total * 3).astype(dtype))
+    jax.jit(lambda y: jax.debug.print("inside {} {}", y, -count))(total * 2)
+    jax.debug.print("{} {} {} {}", total, 7, count, jnp.isnan(total))
+    return total
 
 
 def of_other_types(x):
@@ -85,6 +97,10 @@ STRAIGHT = {
     "linearize": lambda x: jax.linearize(said, x)[1](x),
     "no result": only_says,
     "other types": of_other_types,
+    "single numbers": numbers,
+    "single numbers of arrays on several devices": lambda x: numbers(
+        jax.device_put(jnp.outer(jnp.arange(8.0), x[0]), NamedSharding(mesh(), P("d")))
+    ),
     "a few layers": lambda x: layers(x, 4),
     "split over devices": lambda x: said(
         jax.device_put(jnp.outer(jnp.arange(8.0), x[0]), NamedSharding(mesh(), P("d")))
@@ -223,6 +239,25 @@ def test_calls_that_threads_make_at_once_have_their_own_events(handed):
     assert not run.notes
 
 
+def test_single_numbers_of_one_type_are_one_result(handed):
+    def program(x):
+        for number in range(20):
+            jax.debug.print("{} {}", x.sum() * number, x.argmax() + number)
+        jax.debug.print("{}", x)
+        return x
+
+    with jdw.capture() as run:
+        for call in range(3):
+            jax.jit(program)(X + call)
+    assert [one.says.count for one in handed] == [3] * 3, "float32, int32, and the array"
+    assert len(run.events) == 3 * 21
+
+
+def saying(teller):
+    """What a program says that says one array."""
+    return Told(None, (Line(teller, (None,), 1),), Packing(1, ((0, None),)))
+
+
 def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
     kept = backlog.Backlog()
     heard, one = [], jnp.float32(1)
@@ -231,7 +266,7 @@ def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
         heard.extend(columns[0])
 
     for _ in range(backlog.MANY + 1):
-        kept.add(backlog.Handed(kept, None, [Line(tell, (None,), 1)], [one]))
+        kept.add(backlog.Handed(kept, None, saying(tell), [one]))
     assert len(heard) == backlog.MANY + 1
 
 
@@ -494,7 +529,7 @@ def test_an_interrupt_while_something_is_told_loses_no_later_call():
     def tell(_times, _thread, columns):
         heard.extend(columns[0])
 
-    calls = [backlog.Handed(kept, teller, [Line(teller, (None,), 1)], [one]) for teller in (interrupted, tell)]
+    calls = [backlog.Handed(kept, teller, saying(teller), [one]) for teller in (interrupted, tell)]
     ended = []
     for call in calls:
         kept.add(call)
