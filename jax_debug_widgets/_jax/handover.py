@@ -179,20 +179,24 @@ class HandoverHooks(Replacing):
             return as_ever()
         shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
         layouts = (*out_layouts, *[None] * told.count)
-        with uninterrupted():
-            try:
-                with self._watch_hooks.tapped_before():
-                    lowered = theirs(
-                        told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
-                    )
-                # Watched values are read by functions for one device.
-                is_whole = told.watches is None or len(lowered._device_list) == 1
-            except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
-                is_whole = False
-        if not is_whole:
+        lower = partial(
+            theirs, told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
+        )
+        lowered = self._lower_telling(lower, told)
+        if lowered is None:
             return as_ever()
         lowered.compile = partial(self._compile, lowered.compile, told)
         return lowered
+
+    @uninterrupted()
+    def _lower_telling(self, lower: Callable[[], Any], told: Told) -> Any | None:
+        try:
+            with self._watch_hooks.tapped_before():
+                lowered = lower()
+        except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
+            return None
+        # Watched values are read by functions for one device.
+        return lowered if told.watches is None or len(lowered._device_list) == 1 else None
 
     @uninterrupted()
     def _told(self, program: Any, name: str, options: Any) -> Told | None:

@@ -620,3 +620,26 @@ def test_an_item_has_its_own_number_where_another_is_not_used(watched, agrees, p
     assert set(run.values) == {f"parts[{item}]" for item in items}
     for item in items:
         agrees(run[f"parts[{item}]"], jnp.sin((item % 3 + 1) * X))
+
+
+def _one_of_rows(x):
+    rows = [jnp.sin(row) for row in x]
+    return rows[-1] * 2
+
+
+def _one_in_a_dict(x):
+    rows = {k: jnp.sin(row) for k, row in enumerate(x)}
+    return rows[len(x) - 1] * 2
+
+
+def _one_stacked(x):
+    rows = jnp.stack([jnp.sin(row) for row in x])
+    return rows * 2
+
+
+@pytest.mark.parametrize("program", [_one_of_rows, _one_in_a_dict, _one_stacked])
+def test_what_a_comprehension_goes_through_is_not_what_it_gives(watched, agrees, program):
+    x = jnp.arange(9.0).reshape(3, 3) / 4
+    run = watched(jax.jit(program), x, watch="rows*")
+    (rows,) = run.values.values()
+    agrees(rows, program(x) / 2)
