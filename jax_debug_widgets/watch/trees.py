@@ -132,10 +132,9 @@ class Trees:
                 own = [one for one in values if is_part(one[0], name)]
                 if [full for full, _ in own] == [name] and isinstance(statement.value, ast.Call):
                     # Of what it returns nothing else may be used: then this one is `y['h']`, not `y`.
-                    may_be_rule = any(may_run_rule(level) for level in self._body.levels[members[0]][call.depth :])
-                    for path, _ in [] if may_be_rule else self._returned(call, part, members, [own[0][1]]):
-                        values = [(f"{name}{path}", one[1]) if one == own[0] else one for one in values]
-                        own = [(f"{name}{path}", own[0][1])]
+                    path = self._path_of_lone(call, statement, name, part, members, own[0][1])
+                    values = [(f"{name}{path}", one[1]) if one == own[0] else one for one in values]
+                    own = [(f"{name}{path}", own[0][1])]
                 elif _is_numbered([(full.removeprefix(name), made) for full, made in own]):
                     by = {made[0]: made for _, made in own}
                     paths = (
@@ -155,6 +154,21 @@ class Trees:
                     self._handed_on.note(call, name, members, told)
                 self._keep(call.outer, name, [(path, made[0]) for path, made in told])
         return values
+
+    def _path_of_lone(
+        self, call: Call, statement: Statement, name: str, part: int | None, members: list[int], made: Made
+    ) -> str:
+        """Where in a tree the one leaf is that others use of what a call gives: `['h']`; `[?]` of a gradient where unknown."""
+        if any(may_run_rule(level) for level in self._body.levels[members[0]][call.depth :]):
+            return ""
+        if not self._body.uses.transposed[made[1]]:
+            return next((path for path, _ in self._returned(call, part, members, [made])), "")
+        for root, argument in asked_for(self._body, call, statement, members):
+            leaves = self._gone_through(call, members, ast.parse(argument, mode="eval").body) if root == name else []
+            if len(leaves) > 1:
+                alike = [path for path, one in leaves if one is None or type_of(one) == type_of(made[0])]
+                return alike[0] if len(alike) == 1 else "[?]"
+        return ""
 
     def _pulled_back(
         self, call: Call, statement: Statement, name: str, members: list[int], made: Sequence[Made]

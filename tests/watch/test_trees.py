@@ -555,3 +555,28 @@ def test_of_a_tree_of_which_one_leaf_is_known_no_other_has_its_path(watched):
     run = watched(jax.jit(program), p, old, watch="mean*", values=True)
     told = {label: float(value["value"].mean()) for label, value in run.values.items()}
     assert told == pytest.approx({"mean['w']": 1.3, "mean['gamma']": 1.25, "mean['beta']": 1.0})
+
+
+def _loss_of_tree(p):
+    return jnp.sum(p["a"] * p["b"] ** 2) + p["c"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "leaf"), [(("a", "b"), "[?]"), (("b", "a"), "[?]"), (("a", "c"), "['c']"), (("c", "b"), "[?]")]
+)
+@pytest.mark.parametrize("asked", ["grad", "value_and_grad"])
+def test_of_a_gradient_of_which_one_leaf_is_used_it_is_said_that_it_is_one(asked, keys, leaf, watched, agrees):
+    def update(p):
+        g = jax.grad(_loss_of_tree)(p)
+        new = {k: p[k] - g[k] for k in keys}
+        return new[keys[-1]]
+
+    def update_with_loss(p):
+        loss, g = jax.value_and_grad(_loss_of_tree)(p)
+        new = {k: p[k] - g[k] for k in keys}
+        return new[keys[-1]], loss
+
+    p = {"a": jnp.arange(3.0), "b": jnp.array([0.5, 2.0, -1.0]), "c": jnp.float32(2)}
+    run = watched(jax.jit(update if asked == "grad" else update_with_loss), p, watch="g")
+    assert list(run.values) == [f"g{leaf}"]
+    agrees(run[f"g{leaf}"], jax.grad(_loss_of_tree)(p)[keys[-1]])
