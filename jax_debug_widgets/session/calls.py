@@ -166,6 +166,11 @@ class CallLog:
 
         return executed
 
+    @property
+    def is_dispatching(self) -> bool:
+        """Whether this thread is dispatching a program: what that calls on the host may call others."""
+        return any(ident == threading.get_ident() for ident, _ in self._dispatching)
+
     def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], Handed]) -> None:
         """The same of a program that has been dispatched already, and says something among its results."""
         if self._opened():

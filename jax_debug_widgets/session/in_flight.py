@@ -53,9 +53,9 @@ class InFlight:
             calls[fired] = spans.ids_of(executing)
             if spans.overlap and not _has_room(own, executing, lot.taps, lot.tap[fired]):
                 for number, tap in enumerate(lot.taps):
-                    if not tap.site.watch:
-                        chosen = lot.firings_of(number)
-                        chosen = chosen[fired[chosen]]
+                    chosen = lot.firings_of(number)
+                    chosen = chosen[fired[chosen]]
+                    if chosen.size and not tap.site.watch:
                         calls[chosen] = self._by_count(own, tap, times_ns[chosen])
         return calls
 
@@ -171,12 +171,25 @@ def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) ->
         ids, starts, returns = np.array(
             [(record.id, record.launched_ns, record.dispatched_ns or _NEVER) for record in own]
         ).T
-        latest = np.searchsorted(starts, times[fired], side="right") - 1
-        is_known = (latest >= 0) & (times[fired] <= returns[latest])
+        latest, around = np.searchsorted(starts, times[fired], side="right") - 1, _around(starts, returns)
+        while (is_over := (latest >= 0) & (times[fired] > returns[latest])).any():
+            latest[is_over] = around[latest[is_over]]
+        is_known = latest >= 0
         is_known &= _quotas_of(own, lot.taps)[latest, lot.tap[fired]] > 0
         is_known &= ~is_told[lot.tap[fired]] | (times[fired] > told_until.get(ident, -1))
         calls[fired[is_known]] = ids[latest[is_known]]
     return calls
+
+
+def _around(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
+    """For each call of a thread, in order, the one whose host function has made it; else -1."""
+    around = np.full(len(starts), -1)
+    for number in range(1, len(starts)) if (starts[1:] < returns[:-1]).any() else ():
+        outer = number - 1
+        while outer >= 0 and returns[outer] < starts[number]:
+            outer = around[outer]
+        around[number] = outer
+    return around
 
 
 def _by_thread(

@@ -13,7 +13,10 @@ from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax import lax
+from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax import watching
@@ -438,3 +441,20 @@ def test_a_call_that_waits_for_those_before_it_does_not_run_meanwhile():
         assert before.ready_ns == after.queued_ns <= after.ready_ns
     ran = sum(one.ready_ns - max(one.started_ns, one.queued_ns) for one in calls)
     assert ran <= calls[-1].ready_ns - calls[0].started_ns
+
+
+def test_a_program_that_its_own_host_function_calls_has_its_own_events():
+    def host(x):
+        return np.float32(0) if x <= 0 else np.asarray(program(jnp.float32(x - 1)))
+
+    @jax.jit
+    def program(x):
+        lax.while_loop(lambda i: i < 1, lambda i: (jax.debug.print("x {}", x), i + 1)[1], 0)
+        return io_callback(host, jax.ShapeDtypeStruct((), jnp.float32), x)
+
+    with jdw.capture() as run:
+        for x in range(3):
+            program(jnp.float32(x))
+    said = sorted((event.call, event.text) for event in run.events if event.kind == "print")
+    assert said == [(0, "x 0.0"), (1, "x 1.0"), (2, "x 0.0"), (3, "x 2.0"), (4, "x 1.0"), (5, "x 0.0")]
+    assert [call.events for call in run.calls] == [2] * 6

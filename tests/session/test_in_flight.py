@@ -152,3 +152,21 @@ def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_
         record.taps = [say]
         in_flight.add(record)
     assert attributed(in_flight, say=(say, [12, 15], [1, 1])) == [[0, 1]]
+
+
+def test_what_fires_in_a_thread_is_of_the_innermost_call_that_it_was_dispatching(in_flight):
+    """A host function of the first calls the second, and one of that the third."""
+    say = tap_of(0)
+    for number, (launched, dispatched) in enumerate([(0, 100), (10, 50), (20, 30), (60, 70)]):
+        in_flight.add(call(number, launched, None, say, dispatched=dispatched))
+    times = [5, 15, 25, 40, 55, 65, 90]
+    assert attributed(in_flight, say=(say, times, [1] * 7)) == [[0, 1, 2, 1, 0, 3, 0]]
+
+
+def test_what_did_not_fire_leaves_no_doubt(in_flight):
+    """Calls of several threads were in flight together; another program has fired elsewhere."""
+    mine, others = tap_of(0), tap_of(1)
+    for number in range(2):
+        in_flight.add(call(number, number, None, mine, others, ident=number + 1))
+    assert attributed(in_flight, others=(others, [5, 6], [7, 7])) == [[-1, -1]]
+    assert attributed(in_flight, mine=(mine, [8, 9], [1, 2])) == [[0, 1]]
