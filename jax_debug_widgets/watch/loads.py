@@ -122,14 +122,29 @@ def _both(some: set[str], others: set[str]) -> set[str]:
 def items_taken(statement: Statement, name: str) -> list[str]:
     """The items that its function takes of a list or tuple, `[0]`, `[2]` and `[-1]`, where it takes nothing else of it."""
     if statement.function is None or not (
-        isinstance(statement.value, ast.ListComp | ast.Tuple) or _is_map(statement.value)
+        isinstance(statement.value, ast.Tuple) or _is_map(statement.value) or comprehends(statement.value)
     ):
         return []
     negative = _negative_items(statement.function)
-    loads = loads_of(statement.function, statement, name)
-    taken = {negative.get(one.span) if one.text == name else _number(one.text.removeprefix(name)) for one in loads}
-    numbers = sorted((one for one in taken if one is not None), key=lambda one: (one < 0, one))
-    return [f"[{one}]" for one in numbers] if len(numbers) == len(taken) else []
+    taken: dict[int, set[str]] = {}
+    for one in loads_of(statement.function, statement, name):
+        path = one.text.removeprefix(name)
+        number = negative.get(one.span) if not path else _number(path)
+        if number is None:
+            return []
+        taken.setdefault(number, set()).add(path or f"[{number}]")
+    in_order = sorted(taken, key=lambda number: (number < 0, number))
+    if any(len(paths) > 1 for paths in taken.values()):
+        in_order = []  # Items of an item: which of them comes first, who computes them knows.
+    return [path for number in in_order for path in taken[number]]
+
+
+def comprehends(value: ast.expr) -> bool:
+    """Whether an expression is a list of what one computes again and again, or a tuple: `tuple(f(k) for k in ks)`."""
+    is_made_of = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("tuple", "list")
+    if is_made_of and isinstance(value, ast.Call) and len(value.args) == 1:
+        return isinstance(value.args[0], ast.GeneratorExp | ast.ListComp)
+    return isinstance(value, ast.ListComp)
 
 
 def _is_map(value: ast.expr) -> bool:

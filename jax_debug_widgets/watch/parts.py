@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
 from typing import Any
 
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import GRADIENT, VALUE_AND_GRADIENT, asks_host, is_mapping
+from jax_debug_widgets._jax.frames import GRADIENT, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import (
     differentiating,
@@ -21,17 +19,15 @@ from jax_debug_widgets.watch.derivatives import (
 )
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
+from jax_debug_widgets.watch.loads import comprehends, fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
+from jax_debug_widgets.watch.results import PROGRAMS, kind_of, parts_by_path, result_paths, results_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_library, span_of
 from jax_debug_widgets.watch.stored import is_stored
 
-_PROGRAMS = frozenset({"jit", "pjit", "cond", "checkpoint", "remat", "remat2", "closed_call", "shard_map"})
-"""Primitives that give what a function of the user's returns."""
+_PAIR = ("value", "aux")
+"""What a function returns that is differentiated with `has_aux`."""
 
-_INDEX = re.compile(r"\[(\d+)\]")
-_COUNTER = "<counter>"
-"""The path of what the loop that `fori_loop` makes counts with."""
 _FLAX = re.compile(r"[\\/](flax|haiku)[\\/]")
 _NEW_VARIABLES = frozenset({"param", "variable"})
 """What makes the variables of a module of flax."""
@@ -93,7 +89,7 @@ def _without_star(target: Target, body: Body, call: Call, escaping: list[Made], 
     counts = {len(elements) for elements in tuples}
     if len(equations) == 1:
         (equation,) = equations.values()
-        told = _parts_by_path(equation)
+        told = parts_by_path(equation)
         counts = {max(told) + 1} if told else {len(equation.outvars)} if equation.primitive.name == "split" else counts
     if len(counts) != 1:
         return None
@@ -111,7 +107,7 @@ def _whole(
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
     found = _without_tangents(body, escaping)
-    if isinstance(statement.value, ast.ListComp) or body.levels[members[0]][call.depth].maps:
+    if comprehends(statement.value) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
     before = {one: before_lanes_moved(body, one) for one in found}
     if len({number for _, number, _ in before.values()}) == 1:
@@ -165,37 +161,43 @@ def _taken_apart(
     count, inside = len(target.parts), set(members)
     if count == len(escaping) and _is_of_one_expression(body, statement, escaping):
         return [[one] for one in escaping]
-    is_loop, by = False, ""
     in_rule = any(level.runs_rule == "backward" for level in body.levels[members[0]][: call.depth])
-    if len({number for _, number, _ in escaping}) == 1:
-        is_loop = _kind(body.equations[escaping[0][1]]) in LOOPS
-        found = _results_of(body, escaping, target)
-        if found:
-            return found
-    else:
-        by = differentiating(body, members[0], call.depth)
-        returned = None if by else _returned(body, call, members, count)  # What differentiates gives other things.
+    kind = kind_of(body.equations[escaping[0][1]]) if len({number for _, number, _ in escaping}) == 1 else ""
+    found, by = results_of(body, escaping, target) if kind else [], differentiating(body, members[0], call.depth)
+    if not (found or by or kind in LOOPS or kind in PROGRAMS):  # What differentiates gives other things.
+        returned = _returned(body, call, members, count)
         found = [[one for one in part if one in escaping] for part in returned or ()]
-        if any(found):
-            return found
-        forward, backward = (
-            _in_order_of_use(
-                body, [one for one in escaping if _is_of_gradient(body, one[1], call.depth) is is_backward], inside
-            )
-            for is_backward in (False, True)
-        )
-        if by == VALUE_AND_GRADIENT and not backward:
-            forward = taken_or_returned(body, call, statement, forward, members)
-        derived = parts_of_derivative(by, statement, target, forward, backward) if by or not in_rule else []
+    if any(found):
+        return found
+    if not kind and (by or not in_rule):
+        derived = _of_derivative(body, call, by, statement, target, escaping, inside)
         if derived:
             return derived
     used = parts_by_use(body, call, statement, target, [one[0] for one in escaping], inside)
     # Gradients come in the order of the backward pass, and to that a rule's are all alike.
-    is_in_order = not is_loop and by != GRADIENT and not in_rule
+    is_in_order = kind not in LOOPS and (kind or by != GRADIENT) and not in_rule
     if count == len(escaping) and is_in_order and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
         return [[one] for one in escaping]
     parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []
     return [_in_order_of_use(body, part, inside) for part in parts]
+
+
+def _of_derivative(
+    body: Body, call: Call, by: str, statement: Statement, target: Target, escaping: list[Made], inside: set[int]
+) -> list[list[Made]]:
+    """What each part of a tuple target stands for that a derivative gives; nothing where none does."""
+    forward, backward = (
+        _in_order_of_use(
+            body, [one for one in escaping if _is_of_gradient(body, one[1], call.depth) is is_backward], inside
+        )
+        for is_backward in (False, True)
+    )
+    if by == VALUE_AND_GRADIENT and not backward:
+        forward = taken_or_returned(body, call, statement, forward, sorted(inside))
+    derived = parts_of_derivative(by, statement, target, forward, backward)
+    has_aux = by == "vjp" and bool(derived) and len(target.parts) > len(_PAIR)
+    pair = _value_and_aux(body, call, forward, inside) if has_aux else None
+    return [pair[0], [], pair[1]] if pair else derived
 
 
 def _is_of_gradient(body: Body, number: int, depth: int) -> bool:
@@ -227,8 +229,12 @@ def _leaves(
     """
     variables = [variable for variable, _, _ in made]
     if target.parts:
-        used = parts_by_use(body, call, statement, target, variables, inside)
-        if len(used) < len(made) == len(target.parts):
+        pair = _value_and_aux(body, call, made, inside) if within == "[0]" and len(target.parts) == len(_PAIR) else None
+        if pair:
+            used = {one[0]: number for number, own in enumerate(pair) for one in own}
+        else:
+            used = parts_by_use(body, call, statement, target, variables, inside)
+        if not pair and len(used) < len(made) == len(target.parts):
             in_order = dict(zip(variables, range(len(made)), strict=True))
             used = in_order if used.items() <= in_order.items() else used
         for number, part in enumerate(target.parts):
@@ -255,81 +261,12 @@ def _told_fields(
     found: list[str | None] = []
     for _, number, position in made:
         own, *inner = body.levels[number][call.depth :]
-        paths = _result_paths(body.equations[number])
+        paths = result_paths(body.equations[number])
         is_it = not (statement.whole or inner or own.maps or own.differentiates) and bool(paths)
         if not is_it or not paths[position].startswith(within) or "<" in paths[position]:
             return []
         found.append(target.text + paths[position].removeprefix(within))
     return found
-
-
-def _results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[list[Made]]:
-    """The results of one equation for each part of a target; nothing where the parts cannot be told."""
-    equation = body.equations[escaping[0][1]]
-    name, count, results = _kind(equation), len(target.parts), len(equation.outvars)
-    told = _parts_by_path(equation)
-    if told:
-        return [[one for one in escaping if told[one[2]] == part] for part in range(count)]
-    if name in _PROGRAMS and "jvp(" in body.stack_of(escaping[0][1]):
-        return []  # What nothing uses is left out, and what the derivative needs is added.
-    escapes = {one[2]: one for one in escaping}
-    carried = versions.scan_counts(equation.params)[1] if name == "scan" else results
-    if name == "scan" and not _is_counted(equation):
-        ends = [0, carried, results] if count == len(("carry", "ys")) else []
-    else:
-        ends = list(accumulate(map(_size, target.parts), initial=_counters(equation)))
-        ends = ends if ends[-1] == carried else []
-    return [[escapes[i] for i in range(start, stop) if i in escapes] for start, stop in pairwise(ends)]
-
-
-def _parts_by_path(equation: Any) -> list[int]:
-    """For each result of an equation which part of a tuple it is in, -1 for none; nothing where JAX does not say."""
-    paths = _result_paths(equation)
-    indices = [_INDEX.match(path) for path in paths]
-    is_tuple = all(index for index, path in zip(indices, paths, strict=True) if path != _COUNTER)
-    return [int(index[1]) if index else -1 for index in indices] if is_tuple else []
-
-
-def _result_paths(equation: Any) -> list[str]:
-    """Where each result of an equation is in what its function returns, `[0]['w']`; nothing where JAX does not say.
-
-    JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first.
-    """
-    name = _kind(equation)
-    key = LOOPS.get(name, "jaxpr" if name in ("jit", "pjit") else "")
-    told = equation.params[key].jaxpr.debug_info.result_paths if key else None
-    if not told or len(told) != len(equation.outvars):
-        return []
-    own = "" if not _is_counted(equation) else "[0][1]" if name == "scan" else "[2]"
-    own = "[1]" if name == "scan" and is_mapping(equation.params[key].jaxpr.debug_info) else own
-    paths = [path.removeprefix("result") for path in told]
-    return [path.removeprefix(own) if path.startswith(own) else _COUNTER for path in paths]
-
-
-def _kind(equation: Any) -> str:
-    """The primitive of an equation; `host call` of the loop in which `vmap` asks the host for one lane after the other."""
-    name = equation.primitive.name
-    return "host call" if name in LOOPS and asks_host(equation.source_info.traceback) else name
-
-
-def _is_counted(equation: Any) -> bool:
-    """Whether it is the loop that `fori_loop` makes."""
-    name = equation.primitive.name
-    return name in LOOPS and equation.params[LOOPS[name]].jaxpr.debug_info.traced_for == "fori_loop"
-
-
-def _counters(equation: Any) -> int:
-    """How many results of a loop are counters of JAX's own, which come first; an unused one it leaves out."""
-    if not _is_counted(equation):
-        return 0
-    if equation.primitive.name == "while":
-        return len(("i", "end"))
-    counter = equation.outvars[0].aval
-    return int(counter.shape == () and counter.dtype.kind == "i")
-
-
-def _size(target: Target) -> int:
-    return sum(map(_size, target.parts)) if target.parts else 1
 
 
 def _without_tangents(body: Body, escaping: list[Made]) -> list[Made]:
@@ -375,6 +312,32 @@ def _returned(body: Body, call: Call, members: list[int], count: int) -> list[li
     return None
 
 
+def _value_and_aux(
+    body: Body, call: Call, forward: Sequence[Made], inside: set[int]
+) -> tuple[list[Made], list[Made]] | None:
+    """Of what a differentiated function gives that returns `loss, aux` which is of which; None where that cannot be told.
+
+    JAX leaves out the loss where only its gradient is used.
+    """
+    if not forward or not differentiating(body, forward[0][1], call.depth):
+        return None
+    levels = body.levels[forward[0][1]]
+    for depth in range(call.depth + 1, len(levels)):
+        level = levels[depth]
+        if is_library(level.file):
+            continue
+        function = body.source(level.file).function_at(level.code_line, level.function)
+        value = function.returns[-1].value if function and len(function.returns) == 1 else None
+        inner = (function, level.file, outer_of(levels[:depth])) if function else None
+        if inner and isinstance(value, ast.Tuple) and len(value.elts) == len(_PAIR):
+            values, aux = ([one for one in forward if one in made_by(body, each, inner, inside)] for each in value.elts)
+            is_told = bool(values) or {*aux} == {*forward}
+            return (values, [one for one in forward if one not in values]) if is_told else None
+        if not isinstance(value, ast.Call):
+            break
+    return None
+
+
 def _returned_value(body: Body, call: Call, members: list[int]) -> list[Made]:
     """What an inlined function returned that ends with `return out` or the like; nothing if that cannot be told."""
     inner = inner_function(body, call, members)
@@ -407,6 +370,9 @@ def made_by(
     def members_of(call: Call) -> list[int]:
         return [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
 
+    root = _root_of(node)
+    if root is not None and not isinstance(node, ast.Name):
+        return _item_of(body, node, root, inner, within)
     assignments: list[Statement | None] = [None]
     if isinstance(node, ast.Name):
         assignments = [
@@ -424,4 +390,38 @@ def made_by(
             escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
         if escaping:
             return escaping
+    return []
+
+
+def _root_of(node: ast.expr) -> ast.Name | None:
+    """The variable of which an expression is an item or a field, `parts` of `parts["kl"]`."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            return None
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _item_of(
+    body: Body, node: ast.expr, root: ast.Name, inner: tuple[Function, str, Outer], within: set[int]
+) -> list[Made]:
+    """The same of an item of what another function returned, `return loss, {"kl": kl}`."""
+    function, file, outer = inner
+    text, path = root.id, ast.unparse(node).removeprefix(root.id)
+    for one in reversed(function.statements):
+        for target in one.targets:
+            place = next((number for number, part in enumerate(target.parts) if part.text == text), None)
+            if target.text != text and place is None:
+                continue
+            call = Call(outer, file, one.span)
+            members = [number for number in body.calls.get(call, ()) if number in within]
+            called = inner_function(body, call, members) if members else None
+            value = called[0].returns[0].value if called and len(called[0].returns) == 1 else None
+            if place is not None:
+                is_told = isinstance(value, ast.Tuple) and len(value.elts) == len(target.parts)
+                value = value.elts[place] if is_told and isinstance(value, ast.Tuple) else None
+            if called is None or value is None:
+                return []
+            items = [part.value for part in leaves_of(value, body.source(called[1]).fields) if part.path == path]
+            return [made for item in items for made in made_by(body, item, called, within)]
     return []

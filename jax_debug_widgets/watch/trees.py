@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from jax_debug_widgets._jax.frames import may_run_rule
+from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, VALUE_AND_GRADIENT, may_run_rule
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
@@ -140,6 +140,7 @@ class Trees:
                     paths = (
                         [(path, by[one]) for one, path in self._handed_on.paths(by).items()]
                         or self._pulled_back(call, statement, name, members, [*by.values()])
+                        or self._of_aux(call, statement, name, members, [*by.values()])
                         or self._paths(call, statement.value, part, members, [*by.values()])
                         or self._handed_on.as_before(self._body, call, name, members, by.values())
                     )
@@ -159,16 +160,40 @@ class Trees:
         self, call: Call, statement: Statement, name: str, part: int | None, members: list[int], made: Made
     ) -> str:
         """Where in a tree the one leaf is that others use of what a call gives: `['h']`; `[?]` of a gradient where unknown."""
-        if any(may_run_rule(level) for level in self._body.levels[members[0]][call.depth :]):
+        levels = self._body.levels[members[0]][call.depth :]
+        if statement.whole or statement.outside or any(map(may_run_rule, levels)):  # It is taken out of that already.
             return ""
         if not self._body.uses.transposed[made[1]]:
-            return next((path for path, _ in self._returned(call, part, members, [made])), "")
+            is_derivative = differentiating(self._body, made[1], call.depth)
+            of_aux = self._of_aux(call, statement, name, members, [made]) if is_derivative else []
+            told = of_aux if is_derivative else self._returned(call, part, members, [made])
+            return next((path for path, _ in told), "")
         for root, argument in asked_for(self._body, call, statement, members):
             leaves = self._gone_through(call, members, ast.parse(argument, mode="eval").body) if root == name else []
             if len(leaves) > 1:
                 alike = [path for path, one in leaves if one is None or type_of(one) == type_of(made[0])]
                 return alike[0] if len(alike) == 1 else "[?]"
         return ""
+
+    def _of_aux(
+        self, call: Call, statement: Statement, name: str, members: list[int], made: Sequence[Made]
+    ) -> list[tuple[str, Made]]:
+        """What a differentiated function returns beside its value, `loss, {"kl": kl}`, with its paths."""
+        if not made or any(self._body.uses.transposed[number] for _, number, _ in made):
+            return []
+        by = self._body.levels[made[0][1]][call.depth].differentiates
+        parts = [one.parts for one in statement.targets if one.parts]
+        spots: list[tuple[Target, int | None]] = []
+        for own in parts:
+            if by == VALUE_AND_GRADIENT:
+                spots += [(own[0], None), *zip(own[0].parts, (0, 1), strict=False)]
+            elif by == GRADIENT_AND_AUX:
+                spots += [(one, 1) for one in own[1:2]]
+            elif by == "vjp":
+                spots += [(own[0], 0), *((one, 1) for one in own[2:3])]
+        place = next((place for spot, place in spots if spot.is_plain and spot.text == name), -1)
+        inside = [one for one in members if len(self._body.levels[one]) > call.depth + 1]
+        return self._returned(call, place, inside, made) if place != -1 and inside else []
 
     def _pulled_back(
         self, call: Call, statement: Statement, name: str, members: list[int], made: Sequence[Made]

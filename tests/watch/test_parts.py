@@ -610,9 +610,15 @@ def _all_of_them(x):
     return sum(parts) + parts[0]
 
 
+def _tuple_of(x):
+    parts = tuple(jnp.sin(k * x) for k in range(1, 4))
+    return parts[0] * parts[2]
+
+
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize(
-    ("program", "items"), [(_comprehension, (0, 2)), (_last, (1, -1)), (_mapped, (1, 2)), (_all_of_them, (0, 1, 2))]
+    ("program", "items"),
+    [(_comprehension, (0, 2)), (_last, (1, -1)), (_mapped, (1, 2)), (_all_of_them, (0, 1, 2)), (_tuple_of, (0, 2))],
 )
 def test_an_item_has_its_own_number_where_another_is_not_used(watched, agrees, program, items):
     """JAX leaves out what nothing uses."""
@@ -643,3 +649,29 @@ def test_what_a_comprehension_goes_through_is_not_what_it_gives(watched, agrees,
     run = watched(jax.jit(program), x, watch="rows*")
     (rows,) = run.values.values()
     agrees(rows, program(x) / 2)
+
+
+def test_an_item_of_an_item_has_the_numbers_of_both(watched, agrees):
+    def both(k, x):
+        return jnp.sin(k * x), jnp.cos(k * x)
+
+    def program(x):
+        pairs = [both(k, x) for k in range(1, 4)]
+        return pairs[0][1] + pairs[2][0]
+
+    run = watched(jax.jit(program), X, watch="pairs*")
+    assert set(run.values) == {"pairs[0][1]", "pairs[2][0]"}
+    agrees(run["pairs[0][1]"], jnp.cos(X))
+    agrees(run["pairs[2][0]"], jnp.sin(3 * X))
+
+
+def test_an_item_that_is_taken_at_once_is_no_tree(watched, agrees):
+    def both(x):
+        return jnp.sin(x), jnp.cos(x)
+
+    def program(x):
+        y = both(x)[1].astype(jnp.float32)
+        return y * 2
+
+    run = watched(jax.jit(program), X, watch=True)
+    agrees(run["y"], jnp.cos(X))
