@@ -40,13 +40,15 @@ class Around:
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
       moved: whether JAX has moved it out of a loop: of a jitted function that this runs what does not hang on the iteration.
+      is_pass: whether the whole program is the forward or the backward pass of a derivative, which has another one.
       derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
       meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
       outer: of what a backward rule runs whether it is transposed, for each derivative around it but that which runs the rule;
         None: the name stack tells.
-      turn: of a transposed `jax.checkpoint`, of which the forward pass has no body, the how manieth call of it that was.
+      turn: of a transposed `jax.checkpoint` and what that runs, of which the forward pass has no body, the how manieth call of
+        it that was, and of how many.
     """
 
     equation: Any = None
@@ -59,12 +61,13 @@ class Around:
     replicas: int = 1
     pushed: bool = False
     moved: bool = False
+    is_pass: bool = False
     derived: bool = False
     given: Given | None = None
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
     forward: tuple[core.Jaxpr, Place, Around] | None = None
     outer: tuple[bool, ...] | None = None
-    turn: int | None = None
+    turn: tuple[int, int] | None = None
 
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
@@ -141,7 +144,7 @@ class Uses:
             moved=self._around.moved or self._is_moved(equation),
             forward=self._forward(number, key) if self.transposed[number] else None,
             outer=self._outer(number, equation),
-            turn=self._turn(number) if self.transposed[number] and is_checkpointed(equation) else None,
+            turn=self._turn(number) if self.transposed[number] and is_checkpointed(equation) else self._around.turn,
         )
 
     def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
@@ -180,15 +183,15 @@ class Uses:
                 return program, place, uses.around(at, uses._equations[at], key)
         return None
 
-    def _turn(self, number: int) -> int:
-        """Which call of those of its function the transposed equation of a `jax.checkpoint` is of, in their order."""
+    def _turn(self, number: int) -> tuple[int, int]:
+        """Which call of its function a transposed `jax.checkpoint` is of, in their order, and of how many."""
         function = _place_of(self._equations[number].params["jaxpr"])
         alike = [
             one
             for one, equation in enumerate(self._equations)
             if self.transposed[one] and is_checkpointed(equation) and _place_of(equation.params["jaxpr"]) == function
         ]
-        return sorted(alike, key=self.forward_order.__getitem__).index(number)
+        return sorted(alike, key=self.forward_order.__getitem__).index(number), len(alike)
 
     @cached_property
     def forward_order(self) -> dict[int, tuple[int, int]]:
@@ -244,12 +247,14 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     cotangents: frozenset[int] = frozenset()
     if "transpose(" in stack:
         cotangents = _cotangents(jaxpr) if is_jitted else _cotangents_of_scan(jaxpr, stack)
-    derived = "jvp(" in stack
+    is_pass = derived = "jvp(" in stack
     # Of the results of what it differentiates in reverse JAX has no more names; un-jitted, `hessian` is on the Python stack.
     pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
     primal = frozenset(range(own)) if derived and own is not None else None
     derived = derived and primal is None
-    return Around(primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, derived=derived)
+    return Around(
+        primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, is_pass=is_pass, derived=derived
+    )
 
 
 def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:

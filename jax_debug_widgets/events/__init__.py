@@ -12,7 +12,7 @@ from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall,
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.lot import Column, Lot, Share, joined
 from jax_debug_widgets.events.nesting import Nesting
-from jax_debug_widgets.events.site import CallSite, Kind, Phase, Watched, told_apart
+from jax_debug_widgets.events.site import NO_VALUE, CallSite, Kind, Phase, Watched, told_apart
 from jax_debug_widgets.events.stamps import times_of
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
 from jax_debug_widgets.events.stopped import Stopped
@@ -22,6 +22,7 @@ from jax_debug_widgets.events.trace_print import TracePrint
 
 __all__ = [
     "COUNTED",
+    "NO_VALUE",
     "Asked",
     "Barrier",
     "BarrierState",

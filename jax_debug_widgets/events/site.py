@@ -14,6 +14,10 @@ Phase = Literal["forward", "backward", "recompute"]
 """`backward`: in the transposed program of `grad` / `vjp`; `recompute`: run again for `jax.checkpoint`."""
 
 
+NO_VALUE = -1
+"""Of a gradient: the value has no site; another execution's, or another program's, has its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """A value of a compiled program that is watched by its name in the source.
@@ -26,8 +30,10 @@ class Watched:
       scope: the named scopes around it, `layer0/mlp`.
       lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.
       full: whether the values are taken whole (down-sampled if large), after the statistics.
-      value: of a gradient the id of the site of its value, None where that is not watched or not known.
+      value: of a gradient the id of the site of its value, `NO_VALUE` where it has none that comes before,
+        None where only the order of all tells.
       meant: which infinities the source puts there, `neginf` for `jnp.where(mask, scores, -jnp.inf)`: they are no findings.
+      gradient: of a value the id of the site of its gradient, where that came first.
     """
 
     name: str
@@ -40,6 +46,7 @@ class Watched:
     lanes: tuple[int, ...] = ()
     value: int | None = None
     meant: tuple[str, ...] = ()
+    gradient: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ def _paired(sites: Sequence[CallSite]) -> dict[int, CallSite]:
     values = [site for site in in_order if site.watch and site.watch.role == "value"]
     gradients = [site for site in reversed(in_order) if site.watch and site.watch.role == "gradient"]
     found = {site.watch.value: site for site in gradients if site.watch and site.watch.value is not None}
+    by_id = {site.id: site for site in gradients}
+    found |= {site.id: by_id[one] for site in values if site.watch and (one := site.watch.gradient) in by_id}
     untold = [site for site in gradients if site.watch and site.watch.value is None]
     is_some = any("jvp" in site.transforms for site in values)
     for site in values:

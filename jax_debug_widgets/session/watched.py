@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.events import NO_VALUE
 from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.session.by_name import choices, untaken
 from jax_debug_widgets.session.gradients import gradients_of
@@ -46,7 +47,8 @@ class WatchedValues(Mapping[str, WatchedValue]):
 
         def in_order(gradient: CallSite) -> int:
             value = gradient.watch and gradient.watch.value
-            return gradient.order if value is not None and taken_for[value] > 1 else -gradient.order
+            is_of_several = value not in (None, NO_VALUE) and taken_for[value] > 1
+            return gradient.order if is_of_several else -gradient.order
 
         sites = [*sorted(values, key=lambda site: site.phase != "forward"), *sorted(gradients, key=in_order)]
         labels = Counter(site.label for site in sites)
@@ -59,7 +61,11 @@ class WatchedValues(Mapping[str, WatchedValue]):
             if number := numbers.get(values_of.get(site.id, -1)):
                 name = f"{site.label}@{site.where}{number}"
             elif labels[site.label] > 1 and places[name] > 1:
-                number = next(f"#{n}" for n in itertools.count(1) if f"{name}#{n}" not in found)
+                # A gradient whose value has no site has no number of another value's.
+                others = f"{site.watch.name}@{site.where}" if site.watch and site.watch.value == NO_VALUE else name
+                number = next(
+                    f"#{n}" for n in itertools.count(1) if not {f"{name}#{n}", f"{others}#{n}"} & found.keys()
+                )
                 name, numbers[site.id] = f"{name}{number}", number
             found[name] = site
         return found

@@ -184,6 +184,7 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "full": watched.full,
         "lanes": list(watched.lanes),
         "value": watched.value,
+        "gradient": watched.gradient,
         "meant": list(watched.meant),
     }
 

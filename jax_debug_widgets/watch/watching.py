@@ -22,6 +22,7 @@ from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.body import Body, is_key
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
+from jax_debug_widgets.watch.partners import Partners
 from jax_debug_widgets.watch.price import Work
 from jax_debug_widgets.watch.reading import reading_of
 from jax_debug_widgets.watch.seen import Seen
@@ -86,8 +87,7 @@ class ProgramWatcher:
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._count: dict[object, int] = {}
-        self._sites: dict[Any, int | None] = {}
-        """`Seen.sites` of this program alone: several may run the same body."""
+        self._partners = Partners(seen.sites)
         self._work = Work()
 
     def prepared(self, program: str, seconds: float) -> None:
@@ -143,6 +143,7 @@ class ProgramWatcher:
         if not chosen:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
+        self._partners.begin(chosen)
         orders = _orders(chosen, next(self._bodies), around)
         taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
@@ -210,7 +211,10 @@ class ProgramWatcher:
         sizes = tuple(aval.shape[axis] for axis in axes)
         meant = tuple(sorted(around.meant.get(one.variable, ())))
         values = (*statistics, "value") if is_whole else statistics
-        site = self._site(one, values, sizes, order, is_whole=is_whole, meant=meant)
+        value = self._partners.value_of(one, around) if one.role == "gradient" else None
+        gradient = self._partners.gradient_of(one) if one.role == "value" else None
+        site = self._site(one, values, sizes, order, value, gradient, is_whole=is_whole, meant=meant)
+        self._partners.add(one, site, around)
         return Tap(
             site=site,
             lanes=(),
@@ -242,15 +246,13 @@ class ProgramWatcher:
         values: tuple[str, ...],
         sizes: tuple[int, ...],
         order: int,
+        value: int | None,
+        gradient: int | None,
         *,
         is_whole: bool,
         meant: tuple[str, ...],
     ) -> CallSite:
         aval = one.variable.aval
-        # What a function returns has a name in its caller, too, and a gradient there.
-        identity = one.identity and (one.identity, one.file, one.span, one.name)
-        known = self._sites if identity in self._sites else self._seen.sites
-        value = known.get(identity) if one.role == "gradient" else None
         watched = Watched(
             one.name,
             one.role,
@@ -262,6 +264,7 @@ class ProgramWatcher:
             sizes,
             value,
             meant,
+            gradient,
         )
         # Traced once more for another type (the last batch is smaller) it is the same value.
         place = (replace(watched, shape=(), dtype=""), one.file, one.span, one.function, one.stack, values)
@@ -269,12 +272,7 @@ class ProgramWatcher:
         site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)
         )
-        site = replace(site, watch=watched)
-        # What is recomputed the forward pass has computed before: the gradient is told there.
-        if one.role == "value" and identity is not None and site.phase != "recompute":
-            for sites in (self._sites, self._seen.sites):
-                sites[identity] = site.id if sites.setdefault(identity, site.id) == site.id else None
-        return site
+        return replace(site, watch=watched)
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
         source, span = source_of(one.file), one.span
@@ -313,7 +311,7 @@ def _orders(chosen: Sequence[Named], body: int, around: Around) -> list[int]:
     if around.forward is not None:
         gradients = _LATE + body * _MOST
     elif around.turn is not None:
-        gradients = 2 * _LATE - around.turn * _MOST
+        gradients = 2 * _LATE - around.turn[0] * _MOST
     first = {"value": body * _MOST, "gradient": gradients}
     again = [_AGAIN * (one.role == "value" and phase_of(one.stack) == "recompute") for one in chosen]
     return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]

@@ -183,3 +183,55 @@ def test_the_numbers_of_the_gradients_of_layers_are_those_of_their_values(loss, 
         np.testing.assert_allclose(value.gradient["value"][0], gradient, rtol=1e-3, atol=1e-5)
         own = next(one for (label, own), one in numbered.items() if own == str(number) and label.startswith("grad"))
         np.testing.assert_allclose(own["value"][0], gradient, rtol=1e-3, atol=1e-5)
+
+
+def _sine_layer(w, x):
+    h = jnp.sin(x)
+    u = jnp.tanh(w * h)
+    return x + u
+
+
+def _loss_of_sine_layers(ws, x):
+    for w in ws:
+        x = jax.checkpoint(_sine_layer)(w, x)
+    return x**2
+
+
+@pytest.mark.behaviour("W2")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0,), (1,), (2, 0, 1)])
+def test_the_numbers_of_gradients_are_those_of_their_program_and_layer(order, watched):
+    """Several programs differentiate one net, of whose first layer `h` has no gradient."""
+
+    def train(ws, x):
+        return [w - g for w, g in zip(ws, jax.value_and_grad(_loss_of_sine_layers)(ws, x)[1], strict=True)]
+
+    def norm(ws, x):
+        return sum(abs(g) for g in jax.grad(_loss_of_sine_layers)(ws, x))
+
+    programs = [jax.jit(train), jax.jit(norm), jax.jit(jax.value_and_grad(_loss_of_sine_layers))]
+    ws, points = [jnp.float32(w) for w in (0.7, -0.4, 0.9)], (0.3, 0.8, -0.5)
+
+    def with_zeros(zeros, x):
+        hs, us = [], []
+        for w, (a, b) in zip(ws, zeros, strict=True):
+            hs.append(jnp.sin(x) + a)
+            us.append(jnp.tanh(w * hs[-1]) + b)
+            x = x + us[-1]
+        return x**2, (hs, us)
+
+    expected = []
+    for number in order:
+        (_, values), slopes = jax.value_and_grad(with_zeros, has_aux=True)([(0.0, 0.0)] * 3, points[number])
+        expected += [("h", float(h), float(a)) for h, (a, _) in zip(values[0], slopes, strict=True)]
+        expected += [("u", float(u), float(b)) for u, (_, b) in zip(values[1], slopes, strict=True)]
+    run = watched(lambda: [programs[number](ws, points[number]) for number in order], watch="h,u")
+    gradients = [label for label in run.values if label.startswith("grad/")]
+    told = 0
+    for label in gradients:
+        value = run[label.removeprefix("grad/")]
+        assert value.gradient.site == run[label].site
+        for step, one in enumerate(value["value"]):
+            wanted = [slope for name, number, slope in expected if name == label[5] and abs(number - one) < 1e-5]
+            np.testing.assert_allclose(run[label]["value"][step], wanted[0], rtol=1e-4)
+            told += 1
+    assert told == 5 * len(order), "all but `h` of the first layer"

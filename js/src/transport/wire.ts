@@ -25,8 +25,10 @@ export interface WatchMessage {
   full: boolean;
   /** Sizes of its `vmap` axes, outermost first, where `lanes` is one of its site's `values`: the statistics of each lane. */
   lanes: number[];
-  /** Of a gradient the id of the site of its value, null where that is not watched or not known. */
+  /** Of a gradient the id of the site of its value, -1 where it has none that comes before, null where only the order tells. */
   value: number | null;
+  /** Of a value the id of the site of its gradient, where that came first. */
+  gradient: number | null;
   /** Those of `posinf` and `neginf` that the source puts there: a mask. */
   meant: string[];
 }
@@ -499,7 +501,7 @@ const UNTOLD = {
   end_column: -1,
   callers: [],
 };
-const UNTOLD_WATCH = { lanes: [], value: null, meant: [] };
+const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

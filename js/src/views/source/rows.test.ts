@@ -137,6 +137,20 @@ describe("the values of a line", () => {
     ]);
   });
 
+  it("have the gradient that came before them, and none that is of no value", () => {
+    const run = watching(
+      { ...DOT, order: 6, role: "gradient", value: -1 },
+      { ...DOT, order: 7, role: "gradient", value: -1 },
+      { ...DOT, order: 1 },
+      { ...DOT, order: 2, gradient: 1 },
+    );
+    expect(values(run).map(({ site, gradient }) => [site.id, gradient?.id ?? null])).toEqual([
+      [3, null],
+      [4, 1],
+      [2, 2],
+    ]);
+  });
+
   it("have the first of several gradients that are taken for them, and the others stand alone", () => {
     const gradient = { ...DOT, role: "gradient" as const, value: 1 };
     const run = watching({ ...DOT, order: 1 }, { ...gradient, order: 5 }, { ...gradient, order: 8 });

@@ -85,7 +85,8 @@ function paired(sites: WatchSite[]): Value[] {
   let gradients = byOrder.filter(({ watch }) => watch.role === "gradient").reverse();
   const take = ({ id, watch, transforms }: WatchSite): WatchSite | null => {
     const left = gradients.filter((other) => (other.watch.value ?? id) === id);
-    const told = left.filter((other) => other.watch.value === id).at(-1); // Of several derivatives the first.
+    const first = gradients.find((other) => other.id === watch.gradient);
+    const told = first ?? left.filter((other) => other.watch.value === id).at(-1); // Of several derivatives the first.
     // A program that is not differentiated may stand beside one that is.
     if (!told && !transforms.includes("jvp") && values.some((other) => other.transforms.includes("jvp"))) return null;
     const found = told ?? left.find((other) => other.watch.scope === watch.scope) ?? left[0] ?? null;
