@@ -15,6 +15,7 @@ interface Made {
   order?: number;
   scope?: string;
   value?: number | null;
+  gradient?: number | null;
   site?: Partial<SiteMessage>;
 }
 
@@ -24,7 +25,7 @@ function watching(...made: Made[]): TestRun {
   const batch = goldenBatch("watch");
   const [first] = batch.sites as [SiteMessage];
   const sites = made.map(
-    ({ name, text = name, role = "value", order = 0, scope = "", value = null, site = {} }, i) => ({
+    ({ name, text = name, role = "value", order = 0, scope = "", value = null, gradient = null, site = {} }, i) => ({
       ...first,
       id: i + 1,
       line: 21,
@@ -33,7 +34,7 @@ function watching(...made: Made[]): TestRun {
       end_column: LINE.indexOf(text) + text.length,
       order,
       source: LINE,
-      watch: { ...(first.watch as WatchMessage), name, role, scope, value },
+      watch: { ...(first.watch as WatchMessage), name, role, scope, value, gradient },
       ...site,
     }),
   );
