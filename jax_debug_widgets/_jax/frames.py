@@ -246,6 +246,8 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         differentiates, maps = "", False
         asked.clear()
         through.clear()
+    if rule and levels:  # Nothing of the user's is around it: what is differentiated is the rule's own function.
+        levels.append(Level("", (0, 0, 0, 0), "", 0, runs_rule=rule))
     return tuple(reversed(levels))
 
 

@@ -142,9 +142,9 @@ class Uses:
             cotangents=frozenset(cotangents),
             pushed=self._around.pushed or is_pushed_forward(traceback_of(equation.source_info)),
             moved=self._around.moved or self._is_moved(equation),
-            forward=self._forward(number, key) if self.transposed[number] else None,
+            forward=self._forward(number, key) if any(self.in_rules[number]) else None,
             outer=self._outer(number, equation),
-            turn=self._turn(number) if self.transposed[number] and is_checkpointed(equation) else self._around.turn,
+            turn=self._turn(number) if any(self.in_rules[number]) and is_checkpointed(equation) else self._around.turn,
         )
 
     def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
@@ -170,6 +170,14 @@ class Uses:
         loops = [one for one in self._equations if one.primitive.name in keys]
         return frozenset(_place_of(one.params[keys[one.primitive.name]].jaxpr) for one in loops)
 
+    @cached_property
+    def in_rules(self) -> list[tuple[bool, ...]]:
+        """The same as `derived`, but for the derivatives that run the rules that equations come from."""
+        return [
+            seen_from_rules(derived, self._frames_of(equation))
+            for derived, equation in zip(self.derived, self._equations, strict=True)
+        ]
+
     def _forward(self, number: int, key: str) -> tuple[core.Jaxpr, Place, Around] | None:
         """The program of the forward pass whose transposed one equation `number` runs."""
         equation = self._equations[number]
@@ -177,7 +185,7 @@ class Uses:
         for uses in (self, self._of_forward):
             forward = uses._alike(equation, level=0) if uses else []
             if uses and number in transposed and len(forward) == len(transposed):
-                at = forward[sorted(transposed, key=self.forward_order.__getitem__).index(number)]
+                at = forward[sorted(transposed, key=self.order_in_rules.__getitem__).index(number)]
                 program = _program(uses._equations[at], key)
                 place = uses._place.inside(uses._equations[at], key, program)
                 return program, place, uses.around(at, uses._equations[at], key)
@@ -189,14 +197,21 @@ class Uses:
         alike = [
             one
             for one, equation in enumerate(self._equations)
-            if self.transposed[one] and is_checkpointed(equation) and _place_of(equation.params["jaxpr"]) == function
+            if any(self.in_rules[one]) and is_checkpointed(equation) and _place_of(equation.params["jaxpr"]) == function
         ]
-        return sorted(alike, key=self.forward_order.__getitem__).index(number), len(alike)
+        return sorted(alike, key=self.order_in_rules.__getitem__).index(number), len(alike)
 
     @cached_property
     def forward_order(self) -> dict[int, tuple[int, int]]:
         """For each transposed equation what sorts it by where that which it is transposed from is in the forward passes."""
         return order_in_forward_passes(self._equations, self.derived, self.is_cotangent)
+
+    @cached_property
+    def order_in_rules(self) -> dict[int, tuple[int, int]]:
+        """The same, for what is transposed in rules as it is seen from there."""
+        if self.in_rules == self.derived:
+            return self.forward_order
+        return order_in_forward_passes(self._equations, self.in_rules, self.is_cotangent)
 
     @cached_property
     def _of_forward(self) -> Uses | None:
@@ -208,7 +223,7 @@ class Uses:
         return [
             number
             for number, one in enumerate(self._equations)
-            if self.transposed[number] == level
+            if sum(self.in_rules[number]) == level
             and one.primitive is equation.primitive
             and (self._frames_of(one) == frames or len(self._equations) == 1)
         ]
@@ -296,6 +311,25 @@ def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
 def is_checkpointed(equation: Any) -> bool:
     """Whether an equation is a call of what `jax.checkpoint` gives."""
     return equation.primitive.name in _REMATS
+
+
+def pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
+    """Whether an equation runs a program that takes a variable for its backward passes alone: a `pull_back` in a loop."""
+    programs = list(core.jaxprs_in_params(equation.params))
+    if equation.primitive.name not in ("scan", *_JITS) or len(programs) != 1:
+        return False
+    inside = [one for one, atom in zip(programs[0].invars, equation.invars, strict=True) if atom is variable]
+    takers = [
+        one for one in programs[0].eqns if any(atom in inside for atom in one.invars if isinstance(atom, core.Var))
+    ]
+    return (
+        bool(takers)
+        and not any(atom in inside for atom in programs[0].outvars if isinstance(atom, core.Var))
+        and all(
+            any("transpose(" in str(one.source_info.name_stack) or pulls_back(one, atom) for atom in inside)
+            for one in takers
+        )
+    )
 
 
 def runs_program(equation: core.JaxprEqn) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import INLINED, Level, is_pushed_forward, levels_around_program, levels_of
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh, seen_from_rules
+from jax_debug_widgets._jax.uses import Around, Uses, pulls_back, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
 Made = tuple[Any, int, int]
@@ -165,6 +165,12 @@ class Body:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
         return bool(self.uses.transposed[number]) and any(self.derived_from(number, depth))
 
+    def passes_from(self, number: int, depth: int) -> int:
+        """In how many derivatives an equation is transposed, seen from a frame: in a rule but for that which runs the rule."""
+        if number not in self._of_backward_rules:
+            return self.uses.transposed[number]
+        return sum(seen_from_rules(self.uses.derived[number], self.levels[number], depth))
+
     def derived_from(self, number: int, depth: int) -> tuple[bool, ...]:
         """Of an equation whether it is transposed, for each derivative that a frame is inside of, the outermost first."""
         derived, levels = self.uses.derived[number], self.levels[number]
@@ -210,7 +216,7 @@ class Body:
 
     def _escaping_from_rule(self, members: list[int], depth: int) -> list[Made]:
         """Of a statement in a derivative rule what others use, though it be the backward pass alone: that is what it is for."""
-        if not any(level.runs_rule for number in members for level in self.levels[number][:depth]):
+        if not any(_is_in_rule(self.levels[number][:depth]) for number in members):
             return []
         inside, results = set(members), {one for one in self.jaxpr.outvars if not isinstance(one, jax_core.Literal)}
         return [
@@ -237,7 +243,14 @@ class Body:
     def is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
         """Whether the forward pass uses a variable outside of these equations."""
         outside = (one for one in self._users(variable) if one not in inside)
-        return any(not self.is_backward(one, depth) and not self._only_keeps(one, depth) for one in outside)
+        return any(
+            not (
+                self.is_backward(one, depth)
+                or self._only_keeps(one, depth)
+                or pulls_back(self.equations[one], variable)
+            )
+            for one in outside
+        )
 
     def _users(self, variable: Any) -> Iterator[int]:
         """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
@@ -362,6 +375,12 @@ class Body:
         return any(
             places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
         )
+
+
+def _is_in_rule(levels: Sequence[Level]) -> bool:
+    """Whether these frames lead to a rule in which nothing is differentiated: of what is, the forward pass has names."""
+    own = [number for number, level in enumerate(levels) if level.runs_rule]
+    return bool(own) and not any(level.derivatives for level in levels[own[-1] + 1 :])
 
 
 def outer_of(levels: Iterable[Level]) -> Outer:

@@ -19,6 +19,9 @@ from jax_debug_widgets.watch.instances import Frames, instances
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Statement, Target
 
+NOT_NAMED = object()
+"""An execution's value that JAX leaves out, of which there is a gradient nevertheless."""
+
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
@@ -27,7 +30,7 @@ class Assignment:
     Attributes:
       values: each name with what it is, of all executions.
       function: the name of the function that the statement is in.
-      executions: how often it is run in one trace.
+      parts: the equations of each execution in one trace.
       repeats: whether it, or a call that leads to it, is in a loop of Python's.
       order: in which order its executions come to its places, see `order_of_frames`.
     """
@@ -37,13 +40,27 @@ class Assignment:
     statement: Statement
     values: Sequence[tuple[str, Made]]
     function: str
-    executions: int
+    parts: Sequence[Sequence[int]]
     repeats: bool
     order: Mapping[Frames, int]
 
+    @property
+    def executions(self) -> int:
+        """How often it is run in one trace."""
+        return len(self.parts)
+
+    def by_execution(self, name: str) -> list[Any]:
+        """What of this name each execution makes, `NOT_NAMED` for one that makes nothing which is needed."""
+        at = {number: place for place, part in enumerate(self.parts) for number in part}
+        made: list[Any] = [NOT_NAMED] * len(self.parts)
+        for own, (variable, number, _) in self.values:
+            if own == name:
+                made[at[number]] = variable
+        return made
+
 
 Gradient = tuple[str, Any, int, Any]
-"""A name, its cotangent, the first equation that takes that, and the variable it is the cotangent of, None where unknown."""
+"""A name, its cotangent, the first equation that takes that, and the variable that it is of: None or `NOT_NAMED` if unknown."""
 
 
 def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
@@ -67,7 +84,10 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
         found += [(name, variable, number) for name, (variable, number) in names.items()]
     found_of = Counter(name for name, _, _ in found)
     values = {name: [made[0] for own, made in one.values if own == name] for name in found_of}
-    values = {name: own if len(own) == found_of[name] else [] for name, own in values.items()}
+    values = {
+        name: own if len(own) == found_of[name] else one.by_execution(name) if found_of[name] == times > 1 else []
+        for name, own in values.items()
+    }
     if times > 1 and not _are_taken_in_turn(body, one, within, found):
         return
     for name, variable, number in found:  # Of several executions all or none: which is whose is told by their number.
@@ -153,7 +173,8 @@ def _of_elements(body: Body, one: Assignment, within: list[int], executions: int
 def _transposed(body: Body, one: Assignment, within: list[int], *, repeats: bool, executions: int) -> list[list[int]]:
     """The transposed equations of each execution of a statement, of the last execution first."""
     parts = instances(body, one.call, within, repeats=repeats, executions=executions, order=one.order)
-    order = body.uses.forward_order
+    in_rule = any(level.runs_rule == "backward" for number in within for level in body.levels[number][: one.call.depth])
+    order = body.uses.order_in_rules if in_rule else body.uses.forward_order
     return sorted(parts, key=lambda part: order[part[0]], reverse=True)
 
 

@@ -114,9 +114,9 @@ def _is_next_leaf(body: Body, call: Call, part: Sequence[int], number: int) -> b
 
 def _is_interrupted(body: Body, call: Call, before: int, number: int, *, comprehends: bool) -> bool:
     """Whether something else was computed in between, or the statement's parts have begun anew."""
-    backward = body.uses.transposed[number]
+    backward = body.passes_from(number, call.depth)
     for between in range(before + 1, number):
-        if body.uses.transposed[between] != backward or between in body.moved:
+        if body.passes_from(between, call.depth) != backward or between in body.moved:
             continue
         if not body.is_within(between, call):
             return True
@@ -129,7 +129,7 @@ def _is_interrupted(body: Body, call: Call, before: int, number: int, *, compreh
 def _begins_anew(body: Body, call: Call, before: int, number: int) -> bool:
     """Whether an equation is of another execution than the one before it, by the instructions that make them."""
     earlier, later = progress_of(body, call, before), progress_of(body, call, number)
-    return earlier.is_behind(later) if body.uses.transposed[number] else later.is_behind(earlier)
+    return earlier.is_behind(later) if body.passes_from(number, call.depth) else later.is_behind(earlier)
 
 
 def _signature(body: Body, number: int) -> Any:

@@ -114,7 +114,8 @@ def _gradients(
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
         for name, variable, number, value in gradients(body, one):
-            yield _named(body, variable, number, name, "gradient", one, value and _identity(one.body, value))
+            identity = None if value is None else _identity(one.body, value)
+            yield _named(body, variable, number, name, "gradient", one, identity)
     for one, (variable, number, _) in gradients_of_arguments(body, taken):
         primitive, identity = body.equations[number].primitive.name, _identity(body, one.variable)
         at = one.file, one.span, one.function, number, primitive, body.stack_of(number)
@@ -154,7 +155,7 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
             values: list[tuple[str, Made]] = []
             function = body.levels[members[0]][call.depth].function
             order = order_of_frames(body, parts) if repeats else {}
-            found.append(Assignment(body, call, statement, values, function, len(parts), repeats, order))
+            found.append(Assignment(body, call, statement, values, function, parts, repeats, order))
             is_taken_apart = statement.elements == 1 and any(target.parts for target in statement.targets)
             if repeats and is_taken_apart and any(may_be_several(body, call, part) for part in parts):
                 continue

@@ -75,6 +75,9 @@ class Partners:
             number, count = around.turn
             executions = _differentiated(self._executions.get(key, []))
             return executions[number].id if len(executions) == count else NO_VALUE
+        is_known = gradient.identity is not None or around.outer is not None
+        if is_known and identity not in self._own and around.turn is None:
+            return NO_VALUE
         # Of what is checkpointed the forward pass is in a body that comes later.
         return None if key in self._keys or around.turn is not None else NO_VALUE
 

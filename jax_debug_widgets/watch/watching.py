@@ -137,7 +137,9 @@ class ProgramWatcher:
         places = self._seen.places
         for one in chosen:
             places[one.file, one.span, one.name] = True
-        self._seen.functions.update((level.file, level.function) for levels in body.levels for level in levels)
+        self._seen.functions.update(
+            (level.file, level.function) for levels in body.levels for level in levels if level.file
+        )
         times = math.prod(loop.length or 1 for loop in place.loops)
         self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
         if not chosen:
