@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.lanes import Axes, LaneHooks
 from jax_debug_widgets._jax.native import computed_natively
 from jax_debug_widgets.events import CallSite
@@ -47,9 +48,11 @@ class Lanes:
             equation = made_by.get(one.variable)
             if equation is None:
                 return ()
-            traceback, shape = equation.source_info.traceback, one.variable.aval.shape
-            own = self._batched.axes_of(traceback, shape)
-            return max(own, self._batched.axes_of_call(traceback, (one.file, tuple(one.span)), shape), key=len)
+            # What JAX has batched it has seen where it is; the call of a rule, where the program says that it is.
+            own, told = equation.source_info.traceback, traceback_of(equation.source_info)
+            shape, at = one.variable.aval.shape, (one.file, tuple(one.span))
+            calls = (self._batched.axes_of_call(traceback, at, shape) for traceback in (own, told))
+            return max(self._batched.axes_of(own, shape), *calls, key=len)
 
         # For their gradients, which may be in a body that comes later.
         self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})
