@@ -180,7 +180,7 @@ _DIRECTLY = hash(())
 def may_run_rule(level: Level) -> bool:
     """Whether the next frame may be that of a rule: JAX 0.8 does not say what calls it."""
     return level.runs_rule is not None or (
-        versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and level.through not in (0, _DIRECTLY)
+        versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and not level.differentiates and level.through not in (0, _DIRECTLY)
     )
 
 

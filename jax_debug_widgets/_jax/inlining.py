@@ -114,6 +114,12 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
         context.context = outer
 
 
+def is_inlined(equation: Any) -> bool:
+    """Whether JAX has inlined a checkpointed function that an equation comes from."""
+    marks = equation.source_info.name_stack.stack
+    return any(isinstance(one, CalledFrom) and not isinstance(one, CalledByRule) for one in marks)
+
+
 def traceback_of(source_info: Any) -> Any:
     """The traceback of an equation, with what called its program where JAX has inlined that; None where there is none."""
     own = source_info.traceback

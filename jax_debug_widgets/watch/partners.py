@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.inlining import is_inlined
 from jax_debug_widgets.events import NO_VALUE
 from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch.source import Span
@@ -12,6 +13,7 @@ from jax_debug_widgets.watch.source import Span
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.uses import Around
     from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.watch.body import Body
     from jax_debug_widgets.watch.names import Named
 
 _Key = tuple[str, Span, str]
@@ -34,12 +36,13 @@ class Partners:
         self._keys: set[_Key] = set()
         self._gradients: dict[Any, int] = {}
 
-    def begin(self, chosen: Sequence[Named]) -> None:
+    def begin(self, chosen: Sequence[Named], body: Body) -> None:
         """These of a body are watched: the sites of its values come next."""
         values = [one for one in chosen if one.role == "value" and phase_of(one.stack) != "recompute"]
         self._keys.update(map(_key, values))
         for key in {_key(one) for one in values} & self._turns.keys():
             executions = _differentiated([one for one in values if _key(one) == key])
+            executions = [one for one in executions if is_inlined(body.equations[one.equation])] or executions
             turns = self._turns.pop(key)
             for number, count, site in turns:
                 if len(executions) == count and sum(one[0] == number for one in turns) == 1:
@@ -52,7 +55,7 @@ class Partners:
     def add(self, one: Named, site: CallSite, around: Around) -> None:
         """A value or gradient has its site."""
         if one.role == "gradient":
-            if _is_of_several(around) and around.turn and _key(one) not in self._executions:
+            if around.turn is not None and _key(one) not in self._executions:
                 self._turns.setdefault(_key(one), []).append((*around.turn, site.id))
             return
         if site.phase == "recompute":
@@ -71,20 +74,17 @@ class Partners:
         known = self._own if identity in self._own or not around.is_pass else self._of_all
         if (value := known.get(identity)) is not None or around.is_pass:
             return value
-        if _is_of_several(around) and around.turn:
+        if around.turn is not None:
             number, count = around.turn
             executions = _differentiated(self._executions.get(key, []))
-            return executions[number].id if len(executions) == count else NO_VALUE
+            # Several calls have bodies in no order of theirs; of one the values may still come.
+            if executions or count > 1:
+                return executions[number].id if len(executions) == count else NO_VALUE
         is_known = gradient.identity is not None or around.outer is not None
         if is_known and identity not in self._own and around.turn is None:
             return NO_VALUE
         # Of what is checkpointed the forward pass is in a body that comes later.
         return None if key in self._keys or around.turn is not None else NO_VALUE
-
-
-def _is_of_several(around: Around) -> bool:
-    """Whether a checkpointed function is called several times: the bodies of its backward passes come in no order of theirs."""
-    return around.turn is not None and around.turn[1] > 1
 
 
 def _key(one: Named) -> _Key:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import GRADIENT, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import (
@@ -164,7 +165,9 @@ def _taken_apart(
     in_rule = any(level.runs_rule == "backward" for level in body.levels[members[0]][: call.depth])
     kind = kind_of(body.equations[escaping[0][1]]) if len({number for _, number, _ in escaping}) == 1 else ""
     found, by = results_of(body, escaping, target) if kind else [], differentiating(body, members[0], call.depth)
-    if not (found or by or kind in LOOPS or kind in PROGRAMS):  # What differentiates gives other things.
+    # What differentiates gives other things; and before jax 0.9 a single equation may be a part of what is called.
+    is_inlined = not kind or not (kind in LOOPS or kind in PROGRAMS or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM)
+    if is_inlined and not (found or by):
         returned = _returned(body, call, members, count)
         found = [[one for one in part if one in escaping] for part in returned or ()]
     if any(found):

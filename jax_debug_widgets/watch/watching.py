@@ -145,7 +145,7 @@ class ProgramWatcher:
         if not chosen:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
-        self._partners.begin(chosen)
+        self._partners.begin(chosen, body)
         orders = _orders(chosen, next(self._bodies), around)
         taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):

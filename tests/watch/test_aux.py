@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from jax_debug_widgets._jax import versions
+
 P = {"w": jnp.array([[0.3, 0.1], [-0.2, 0.4]])}
 X = jnp.array([[0.5, -0.3]])
 
@@ -95,6 +97,8 @@ def test_it_is_not_the_loss_and_has_its_own_paths(asked, f, use, watched, agrees
         pytest.skip("of another kind")
     if (f is with_array and use == "a list") or (asked is only_grads and use in ("the loss", "both")):
         pytest.skip("there is no such thing")
+    if is_tuple and use == "the loss" and versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+        pytest.skip("on jax 0.8 a single equation may be a part of what is called")
     loss_name, aux_name = ASKED[asked]
     run = watched(
         jax.jit(asked(f, USES[use])), P, X, watch=[aux_name.partition("[")[0], loss_name.partition("[")[0] or "aux"]

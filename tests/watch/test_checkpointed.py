@@ -235,3 +235,40 @@ def test_the_numbers_of_gradients_are_those_of_their_program_and_layer(order, wa
             np.testing.assert_allclose(run[label]["value"][step], wanted[0], rtol=1e-4)
             told += 1
     assert told == 5 * len(order), "all but `h` of the first layer"
+
+
+@pytest.mark.behaviour("W2")
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("in_scan", [False, True])
+def test_where_every_other_layer_is_checkpointed_each_has_its_own_gradient(count, in_scan, watched):
+    def net(ws, x):
+        for number, w in enumerate(ws):
+            layer = jax.checkpoint(_layer_of_loop) if number % 2 else _layer_of_loop
+            x = layer(w, x)
+        return jnp.sum(x**2)
+
+    ws = [jax.random.normal(jax.random.key(number), (3, 3)) * 0.7 for number in range(count)]
+    x = jax.random.normal(jax.random.key(9), (2, 3))
+
+    def scanned(ws, x):
+        return lax.scan(
+            lambda ws, _: (jax.tree.map(lambda w, g: w - 0 * g, ws, jax.grad(net)(ws, x)), None), ws, length=1
+        )
+
+    run = watched(jax.jit(scanned if in_scan else jax.value_and_grad(net)), ws, x, watch="h", values=True)
+    hs, h = [], x
+    for w in ws:
+        h = jnp.tanh(h @ w)
+        hs.append(h)
+
+    def rest(h, ws):
+        for w in ws:
+            h = jnp.tanh(h @ w)
+        return jnp.sum(h**2)
+
+    slopes = [jax.grad(rest)(h, ws[number + 1 :]) for number, h in enumerate(hs)]
+    forward = [one for label, one in run.values.items() if label.startswith("h@") and one.site.phase == "forward"]
+    assert len(forward) == count
+    for value in forward:
+        number = next(n for n, h in enumerate(hs) if np.allclose(value["value"][0], h, rtol=1e-4))
+        np.testing.assert_allclose(value.gradient["value"][0], slopes[number], rtol=1e-3, atol=1e-5)

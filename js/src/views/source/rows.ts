@@ -83,8 +83,9 @@ function paired(sites: WatchSite[]): Value[] {
   const byOrder = [...sites].sort((a, b) => a.order - b.order);
   const values = byOrder.filter(({ watch }) => watch.role === "value");
   let gradients = byOrder.filter(({ watch }) => watch.role === "gradient").reverse();
+  const claimed = new Set(values.map(({ watch }) => watch.gradient));
   const take = ({ id, watch, transforms }: WatchSite): WatchSite | null => {
-    const left = gradients.filter((other) => (other.watch.value ?? id) === id);
+    const left = gradients.filter((other) => !claimed.has(other.id) && (other.watch.value ?? id) === id);
     const first = gradients.find((other) => other.id === watch.gradient);
     const told = first ?? left.filter((other) => other.watch.value === id).at(-1); // Of several derivatives the first.
     // A program that is not differentiated may stand beside one that is.
