@@ -81,23 +81,30 @@ function add(lines: Map<number, Value[]>, line: number, value: Value): void {
  */
 function paired(sites: WatchSite[]): Value[] {
   const byOrder = [...sites].sort((a, b) => a.order - b.order);
-  const values = byOrder.filter(({ watch }) => watch.role === "value");
-  let gradients = byOrder.filter(({ watch }) => watch.role === "gradient").reverse();
-  const claimed = new Set(values.map(({ watch }) => watch.gradient));
-  const take = ({ id, watch, transforms }: WatchSite): WatchSite | null => {
-    const left = gradients.filter((other) => !claimed.has(other.id) && (other.watch.value ?? id) === id);
-    const first = gradients.find((other) => other.id === watch.gradient);
-    const told = first ?? left.filter((other) => other.watch.value === id).at(-1); // Of several derivatives the first.
+  const ofRole = (role: string) => byOrder.filter(({ watch }) => watch.role === role);
+  const isDifferentiated = ({ transforms }: WatchSite) => transforms.includes("jvp");
+  const values = ofRole("value");
+  let gradients = ofRole("gradient").reverse();
+  const first = new Map(values.map(({ id, watch }) => [watch.gradient, id]));
+  const ownerOf = ({ id, watch }: WatchSite): number | null => first.get(id) ?? watch.value;
+  const take = (site: WatchSite): WatchSite | null => {
+    const { id, watch } = site;
+    const left = gradients.filter((other) => (ownerOf(other) ?? id) === id);
+    const told = left.filter((other) => ownerOf(other) === id).at(-1); // Of several derivatives the first.
     // A program that is not differentiated may stand beside one that is.
-    if (!told && !transforms.includes("jvp") && values.some((other) => other.transforms.includes("jvp"))) return null;
+    if (!told && !isDifferentiated(site) && values.some(isDifferentiated)) return null;
     const found = told ?? left.find((other) => other.watch.scope === watch.scope) ?? left[0] ?? null;
     gradients = gradients.filter((other) => other !== found);
     return found;
   };
-  const found = values.map((site) => ({ site, gradient: take(site) }));
-  const all = [...found, ...gradients.map((site) => ({ site, gradient: site }))];
-  const nth = (i: number) => (values.length > 1 && i < values.length ? `${i + 1}/${values.length}` : "");
-  return all.map((value, i) => ({ ...value, isPart: false, nth: nth(i) }));
+  const count = values.length;
+  const found = values.map((site, i) => ({
+    site,
+    gradient: take(site),
+    isPart: false,
+    nth: count > 1 ? `${i + 1}/${count}` : "",
+  }));
+  return [...found, ...gradients.map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
 }
 
 function bySource({ site: a }: Value, { site: b }: Value): number {
