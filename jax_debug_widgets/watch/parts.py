@@ -373,9 +373,6 @@ def made_by(
     def members_of(call: Call) -> list[int]:
         return [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
 
-    root = _root_of(node)
-    if root is not None and not isinstance(node, ast.Name):
-        return _item_of(body, node, root, inner, within)
     assignments: list[Statement | None] = [None]
     if isinstance(node, ast.Name):
         assignments = [
@@ -393,7 +390,8 @@ def made_by(
             escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
         if escaping:
             return escaping
-    return []
+    root = _root_of(node)  # An array's own items and properties are operations, and have been found.
+    return _item_of(body, node, root, inner, within) if root is not None and root is not node else []
 
 
 def _root_of(node: ast.expr) -> ast.Name | None:
