@@ -242,7 +242,7 @@ class Recorders:
       taps: what they record, together; asked for at each call of the program.
       on_many_devices: whether it runs on several.
       are_counted: whether it is known of all how often a call of the program calls them.
-      fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program.
+      fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
     """
 
     def __init__(self, recorders: Iterable[Any], fire_elsewhere: bool) -> None:

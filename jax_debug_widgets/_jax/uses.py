@@ -315,16 +315,14 @@ def is_checkpointed(equation: Any) -> bool:
 
 def pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
     """Whether an equation runs a program that takes a variable for its backward passes alone: a `pull_back` in a loop."""
-    programs = list(core.jaxprs_in_params(equation.params))
-    if equation.primitive.name not in ("scan", *_JITS) or len(programs) != 1:
+    if equation.primitive.name not in ("scan", *_JITS):
         return False
-    inside = [one for one, atom in zip(programs[0].invars, equation.invars, strict=True) if atom is variable]
-    takers = [
-        one for one in programs[0].eqns if any(atom in inside for atom in one.invars if isinstance(atom, core.Var))
-    ]
+    (program,) = core.jaxprs_in_params(equation.params)
+    inside = {one for one, atom in zip(program.invars, equation.invars, strict=True) if atom is variable}
+    takers = [one for one in program.eqns if any(isinstance(atom, core.Var) and atom in inside for atom in one.invars)]
     return (
         bool(takers)
-        and not any(atom in inside for atom in programs[0].outvars if isinstance(atom, core.Var))
+        and not any(isinstance(atom, core.Var) and atom in inside for atom in program.outvars)
         and all(
             any("transpose(" in str(one.source_info.name_stack) or pulls_back(one, atom) for atom in inside)
             for one in takers

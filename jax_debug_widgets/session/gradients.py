@@ -25,7 +25,8 @@ def _paired(sites: Sequence[CallSite]) -> dict[int, CallSite]:
     found = {site.watch.value: site for site in gradients if site.watch and site.watch.value is not None}
     by_id = {site.id: site for site in gradients}
     found |= {site.id: by_id[one] for site in values if site.watch and (one := site.watch.gradient) in by_id}
-    untold = [site for site in gradients if site.watch and site.watch.value is None and site not in found.values()]
+    told = {site.id for site in found.values()}
+    untold = [site for site in gradients if site.watch and site.watch.value is None and site.id not in told]
     is_some = any("jvp" in site.transforms for site in values)
     for site in values:
         # The gradient of the last execution comes first; a value that is not differentiated may stand beside one that is.

@@ -63,9 +63,8 @@ class WatchedValues(Mapping[str, WatchedValue]):
             elif labels[site.label] > 1 and places[name] > 1:
                 # A gradient whose value has no site has no number of another value's.
                 others = f"{site.watch.name}@{site.where}" if site.watch and site.watch.value == NO_VALUE else name
-                number = next(
-                    f"#{n}" for n in itertools.count(1) if not {f"{name}#{n}", f"{others}#{n}"} & found.keys()
-                )
+                numbers_of_all = (f"#{n}" for n in itertools.count(1))
+                number = next(n for n in numbers_of_all if name + n not in found and others + n not in found)
                 name, numbers[site.id] = f"{name}{number}", number
             found[name] = site
         return found

@@ -141,10 +141,10 @@ def items_taken(statement: Statement, name: str) -> list[str]:
 
 def comprehends(value: ast.expr) -> bool:
     """Whether an expression is a list of what one computes again and again, or a tuple: `tuple(f(k) for k in ks)`."""
-    is_made_of = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("tuple", "list")
-    if is_made_of and isinstance(value, ast.Call) and len(value.args) == 1:
-        return isinstance(value.args[0], ast.GeneratorExp | ast.ListComp)
-    return isinstance(value, ast.ListComp)
+    match value:
+        case ast.ListComp() | ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.GeneratorExp() | ast.ListComp()]):
+            return True
+    return False
 
 
 def _is_map(value: ast.expr) -> bool:
