@@ -35,6 +35,7 @@ class Partners:
         """Gradients of what checkpointed functions compute, of which no value has come: which call, of how many, the site."""
         self._keys: set[_Key] = set()
         self._gradients: dict[Any, int] = {}
+        """Of the variables of values those that came first."""
 
     def begin(self, chosen: Sequence[Named], body: Body) -> None:
         """These of a body are watched: the sites of its values come next."""
@@ -77,14 +78,12 @@ class Partners:
         if around.turn is not None:
             number, count = around.turn
             executions = _differentiated(self._executions.get(key, []))
-            # Several calls have bodies in no order of theirs; of one the values may still come.
-            if executions or count > 1:
-                return executions[number].id if len(executions) == count else NO_VALUE
-        is_known = gradient.identity is not None or around.outer is not None
-        if is_known and identity not in self._own and around.turn is None:
-            return NO_VALUE
-        # Of what is checkpointed the forward pass is in a body that comes later.
-        return None if key in self._keys or around.turn is not None else NO_VALUE
+            if not executions and count == 1:
+                return None  # Its values may still come. Several calls have bodies in no order of theirs.
+            return executions[number].id if len(executions) == count else NO_VALUE
+        is_told = gradient.identity is not None or around.outer is not None
+        is_missing = is_told and identity not in self._own
+        return NO_VALUE if is_missing or key not in self._keys else None
 
 
 def _key(one: Named) -> _Key:
