@@ -175,6 +175,30 @@ def test_a_program_that_says_nothing_is_jaxs_own():
     assert not isinstance(compiled._call, _CallByCapture)
 
 
+@pytest.mark.behaviour("C1")
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.vmap], ids=["plain", "jit", "vmap"])
+def test_who_asks_for_a_sharding_is_told_once(around):
+    told = []
+
+    def asking(x):
+        def step(carry, _):
+            jax.debug.inspect_array_sharding(carry, callback=told.append)
+            return carry + 1, None
+
+        jax.debug.print("x {}", x)
+        return lax.scan(step, x, length=2)[0]
+
+    with jdw.capture() as run:
+        compiled = jax.jit(around(asking)).lower(XS).compile()
+        inside = compiled(XS)
+    assert [event.site.kind for event in run.events].count("sharding") == len(told) == 1
+    with jdw.capture(echo=True) as again:
+        np.testing.assert_array_equal(compiled(XS), inside)
+    np.testing.assert_array_equal(compiled(XS), inside)
+    assert len(told) == 1
+    assert {event.site.kind for event in again.events} == {"print"}
+
+
 def test_it_is_compiled_once_more_for_the_same_device():
     device = jax.devices()[1]
     with jdw.capture() as run, jax.default_device(device):
