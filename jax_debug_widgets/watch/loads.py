@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call
-from jax_debug_widgets.watch.mentions import Load, is_part, loads_of, texts_of
+from jax_debug_widgets.watch.mentions import Computes, Load, is_part, loads_of, texts_of
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 from jax_debug_widgets.watch.takers import Taken, takers_of
 
@@ -34,8 +34,9 @@ def parts_by_use(
     """
     if statement.function is None:
         return {}
+    computes = _computes(body, call)
     loads = [
-        [one for text in texts_of(part) for one in loads_of(statement.function, statement, text)]
+        [one for text in texts_of(part) for one in loads_of(statement.function, statement, text, computes)]
         for part in target.parts
     ]
     returned = [_is_returned(statement.function, own) for own in loads]
@@ -54,6 +55,11 @@ def parts_by_use(
     if len(variables) == len(loads) and len(left) == len(free) == 1:
         found[left[0]] = free.pop()
     return found
+
+
+def _computes(body: Body, call: Call) -> Computes:
+    """Of the function that a place is in."""
+    return lambda span: Call(call.outer, call.file, span) in body.calls
 
 
 def loads_of_targets(statement: Statement) -> list[Span]:
@@ -82,7 +88,7 @@ def fields_of(
     """Of each variable of the tree `info` what the source says of it, `info.energy`, where it does."""
     if statement.function is None:
         return [None] * len(variables)
-    loads = loads_of(statement.function, statement, name)
+    loads = loads_of(statement.function, statement, name, _computes(body, call))
     # An array's own items and properties (`x[0]`, `x.T`) are operations, which have that very range.
     loads = [one._replace(is_bare=one.is_bare or Call(call.outer, call.file, one.span) in body.calls) for one in loads]
     takers = [list(takers_of(body, call, variable, inside)) for variable in variables]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -36,20 +36,27 @@ class Load(NamedTuple):
         return not any(is_part(path, field) for field in self.replaced)
 
 
-def loads_of(function: Function, statement: Statement, name: str) -> list[Load]:
+Computes = Callable[[Span], bool]
+"""Whether the program has anything that a range of the source computes."""
+
+
+def loads_of(function: Function, statement: Statement, name: str, computes: Computes | None = None) -> list[Load]:
     """The uses of a name between its assignment and the next one, and there those of what `name.replace(...)` gives.
 
     And of what is only another name for it or for a part of it: `rate = name.rate`.
+
+    Args:
+      computes: tells which branches of Python's are not run, `if clip: grads = clipped(grads)`; without it all may be.
     """
-    after = tuple(statement.span[2:])
-    until = _reassigned(function, statement, name)
+    until = _reassigned(function, statement, name, computes)
     found = [
         one
         for one in all_loads(function)
-        if is_part(one.text, name) and (statement.repeats or after <= tuple(one.span[:2]) <= until)
+        if is_part(one.text, name)
+        and (statement.repeats or (_comes_after(statement, one.span) and tuple(one.span[:2]) <= until))
     ]
     for other in function.statements if not statement.repeats else ():
-        is_after = after <= tuple(other.span[:2]) <= until
+        is_after = _comes_after(statement, other.span) and tuple(other.span[:2]) <= until
         if not is_after or other.repeats or len(other.targets) != 1:
             continue
         fields, root = replaced_in(other.value, name), other.targets[0].text
@@ -79,16 +86,65 @@ def _other_names(function: Function) -> dict[Statement, str]:
     }
 
 
-def _reassigned(function: Function, statement: Statement, name: str) -> tuple[int, int]:
+def _reassigned(function: Function, statement: Statement, name: str, computes: Computes | None) -> tuple[int, int]:
     ends = [
         (other.span.end_line, other.span.end_column)
         for other in function.statements
         if other is not statement
         and (other.whole or other.span) != (statement.whole or statement.span)
-        and tuple(other.span[:2]) >= tuple(statement.span[2:])
+        and _comes_after(statement, other.span)
         and any(name in texts_of(target) for target in other.targets)
+        and (computes is None or computes(other.span) or not _is_left_out(statement, other, name))
     ]
     return min(ends, default=(function.last + 1, 0))
+
+
+def _is_left_out(statement: Statement, other: Statement, name: str) -> bool:
+    """Whether another one, of which the program has nothing, is a call in a branch that has not been run."""
+    function, value = other.function, other.value
+    if function is None or not isinstance(value, ast.Call) or _last_name(value.func) in _COMPUTE_NOTHING:
+        return False
+    # What takes others of the same statement may be given one of those: `a, b = swapped(a, b)`.
+    beside = {text for target in statement.targets for text in texts_of(target)} - {name}
+    takes_others = any(isinstance(node, ast.Name) and node.id in beside for node in ast.walk(value))
+    branches = (one for own in _branches(function) for one in own)
+    is_in_branch = any(one.contains(other.span) and not one.contains(statement.span) for one in branches)
+    return is_in_branch and not takes_others and [target.text for target in other.targets] == [name]
+
+
+_COMPUTE_NOTHING = frozenset({"replace", "_replace", "dict", "list", "tuple", "type", "reversed", "sorted", "zip"})
+"""What gives other things than it takes, and computes nothing."""
+
+
+def _last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def _comes_after(statement: Statement, span: Span) -> bool:
+    """Whether a range follows a statement, and is not in another branch of an `if` or `match` that it is in."""
+    return span[:2] >= statement.span[2:] and not any(one.contains(span) for one in _other_branches(statement))
+
+
+@functools.lru_cache(maxsize=4096)
+def _other_branches(statement: Statement) -> tuple[Span, ...]:
+    """Those that are not run where this statement is."""
+    around = _branches(statement.function) if statement.function else ()
+    own = [branches for branches in around if any(one.contains(statement.span) for one in branches)]
+    return tuple(one for branches in own for one in branches if not one.contains(statement.span))
+
+
+@functools.lru_cache(maxsize=1024)
+def _branches(function: Function) -> tuple[tuple[Span, ...], ...]:
+    """Of each `if` and `match` the ranges of its branches."""
+    found: list[list[list[ast.stmt]]] = []
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.If):
+            found.append([node.body, node.orelse])
+        elif isinstance(node, ast.Match):
+            found.append([case.body for case in node.cases])
+    return tuple(
+        tuple(Span(*span_of(body[0])[:2], *span_of(body[-1])[2:]) for body in branches if body) for branches in found
+    )
 
 
 def texts_of(target: Target) -> Iterator[str]:
