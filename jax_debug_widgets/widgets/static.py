@@ -6,6 +6,7 @@ and stands in a plain page. Everything that comes from the user's program is esc
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from html import escape
 
@@ -47,13 +48,19 @@ def static_html(run: str, snapshot: Snapshot) -> str:
 def _header(snapshot: Snapshot) -> str:
     status = snapshot.status
     dropped = f" · {status.dropped:,} dropped" if status.dropped else ""
+    # A notebook that is saved while the cell runs keeps this, whatever has become of the run.
+    written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if _goes_on(snapshot) else ""
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
         f'<b>{escape(status.state.capitalize())}</b><code title="{escape(status.title)}" '
         f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
         f'<span style="{_MUTED}">{plural(status.events, "event")}{dropped} · {status.elapsed:.2f} s · '
-        f"{escape(barrier_words(status.barrier))}</span></div>"
+        f"{escape(barrier_words(status.barrier))}{written}</span></div>"
     )
+
+
+def _goes_on(snapshot: Snapshot) -> bool:
+    return snapshot.status.state in ("running", "waiting")
 
 
 def _notes(snapshot: Snapshot) -> str:
@@ -68,7 +75,8 @@ def _streams(snapshot: Snapshot) -> str:
     ordered = _stream("Ordered", snapshot.count(ordered=True), snapshot.ordered)
     unordered = _stream("Unordered", snapshot.count(ordered=False), snapshot.unordered)
     if not (ordered or unordered):
-        return f'<div style="padding:14px 10px;{_MUTED}">Nothing has fired.</div>'
+        said = "Nothing had fired when this was written." if _goes_on(snapshot) else "Nothing has fired."
+        return f'<div style="padding:14px 10px;{_MUTED}">{said}</div>'
     return f'<div style="display:flex;border-bottom:{_BORDER}">{ordered}{unordered}</div>'
 
 

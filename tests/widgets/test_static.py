@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import time
 from html.parser import HTMLParser
 
 import jax
@@ -123,6 +125,17 @@ def test_any_series_can_be_drawn(snapshot, values):
 def test_nothing_has_fired_is_said(snapshot):
     page = Elements(static_html("run-1", snapshot(ordered=[], series=[], calls=[], counts={}, sites=[], events=0)))
     assert "Nothing has fired." in page.text
+
+
+@pytest.mark.parametrize("state", ["running", "waiting"])
+def test_of_what_goes_on_it_says_when_it_was_written(snapshot, state):
+    empty = {"ordered": [], "series": [], "calls": [], "counts": {}, "sites": [], "events": 0}
+    before = time.strftime("%Y-%m-%d %H:%M:%S")
+    page = Elements(static_html("run-1", snapshot(state=state, **empty)))
+    written = re.search(r"as of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", page.text)
+    assert written and before <= written[1] <= time.strftime("%Y-%m-%d %H:%M:%S")
+    assert "Nothing had fired when this was written." in page.text
+    assert "as of" not in Elements(static_html("run-1", snapshot())).text
 
 
 def test_what_was_dropped_is_said(snapshot):
