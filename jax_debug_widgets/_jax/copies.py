@@ -2,8 +2,8 @@
 
 The tangent of `o = h + b` is that of `h`, or the sum of both, and what comes back to `o` goes on to `h`: nothing in the
 backward pass tells of `o`. What `pull_back` of `loss, pull_back = jax.vjp(f, x)` gives has the lines of `f`, and none says
-where it is called. A copy does, of the tangent of a sum or of what is given. In the compiled program there is none: JAX
-lowers it to what it copies.
+where it is called; nor does that of what `jax.linearize` gives. A copy does, of the tangent of a sum or of what is given. In
+the compiled program there is none: JAX lowers it to what it copies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 import jax
-from jax._src import api, core, source_info_util
+from jax._src import api, core, source_info_util, tree_util
 from jax._src.interpreters import ad
 from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
@@ -31,6 +31,7 @@ def put_in(replace: Replacements) -> None:
     for primitive in (lax.add_p, lax.sub_p):
         replace.item(ad.primitive_jvps, primitive, _derive_sum)
     replace.attribute(api.VJP, "__call__", _pull_back, wrap=as_method)
+    replace.attribute(api, "_lift_linearized", _push)
 
 
 def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **params: Any) -> Any:
@@ -41,12 +42,23 @@ def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **param
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
-    cotangents = theirs(pullback, *args)
-    caller = sys._getframe(2).f_code.co_filename  # `jax.grad` calls one as well.
-    if not (source_info_util.is_user_filename(caller) and _is_watching()):
-        return cotangents
+    return _given_to(sys._getframe(2), theirs(pullback, *args))  # `jax.grad` calls one as well.
+
+
+def _push(theirs: Callable[..., Any], *args: Any) -> Any:
+    """What the function is called that `jax.linearize` gives."""
+    caller: FrameType | None = sys._getframe(1)
+    while caller and caller.f_code.co_filename == tree_util.__file__:  # It is a `jax.tree_util.Partial`.
+        caller = caller.f_back
+    return _given_to(caller, theirs(*args))
+
+
+def _given_to(caller: FrameType | None, given: Any) -> Any:
+    """The same, copied where the user's own program is compiled."""
+    if not (caller and source_info_util.is_user_filename(caller.f_code.co_filename) and _is_watching()):
+        return given
     # Without `jax.tree.map`: with that on the stack it would be one of the user's that goes through a tree.
-    leaves, tree = jax.tree.flatten(cotangents)
+    leaves, tree = jax.tree.flatten(given)
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf for leaf in leaves])
 
 

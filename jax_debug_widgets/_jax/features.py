@@ -84,11 +84,12 @@ _NEEDED = {
         "jax._src.core.extend_axis_env_nd",
         "jax._src.config._check_vma",
     ),
-    "telling the gradients of sums, and what jax.vjp gives": (
+    "telling the gradients of sums, and what jax.vjp and jax.linearize give": (
         "jax._src.interpreters.ad.primitive_jvps",
         "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
         "jax._src.lax.lax.copy_p",
         "jax._src.api.VJP.__call__",
+        "jax._src.api._lift_linearized",
     ),
     "naming what an un-jitted derivative of a jitted function gives beside its value": (
         "jax._src.pjit._pjit_linearize:num_primals_out",
@@ -226,7 +227,7 @@ INLINING = "saying who called what jax.checkpoint runs"
 RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
-COPIES = "telling the gradients of sums, and what jax.vjp gives"
+COPIES = "telling the gradients of sums, and what jax.vjp and jax.linearize give"
 KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -274,6 +276,37 @@ def is_pushed_forward(traceback: Any) -> bool:
     """Whether `jax.jvp`, `jacfwd` or `jax.linearize` has asked for an equation: then tangents are computed, too."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
     return any(code.co_name in (PUSHING, "linearize") and code.co_filename.endswith("api.py") for code in codes)
+
+
+def is_tangent(levels: Sequence[Level], traceback: Any) -> bool:
+    """Whether an equation is a part of the function that `jax.linearize` gives: it computes with tangents.
+
+    Args:
+      levels: those of the traceback.
+    """
+    at = next((number for number, level in enumerate(levels) if level.differentiates == "linearize"), None)
+    if at is None:
+        return False
+    codes, offsets = traceback.raw_frames()
+    # The outermost of derivatives is the innermost here: what the others do is done by it.
+    ways = [
+        (code, offset)
+        for code, offset in zip(codes, list(offsets), strict=True)
+        if code.co_qualname.startswith(_TRACES) and code.co_filename.endswith("ad.py")
+    ]
+    outside = sum(level.derivatives for level in levels[:at])
+    return len(ways) > outside and _computes_tangents(*ways[outside])
+
+
+_TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
+"""JAX's functions that push something forward."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _computes_tangents(code: CodeType, offset: int) -> bool:
+    """Whether such a function calls there what an operation's rule gives for its tangents, and not the rule."""
+    line = xla_client.Traceback.code_addr2line(code, offset)
+    return "linearized(" in linecache.getline(code.co_filename, line)
 
 
 def is_pushed_by_rule(traceback: Any) -> bool:

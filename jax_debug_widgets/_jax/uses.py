@@ -12,7 +12,14 @@ from jax._src import core
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import Level, is_pushed_by_rule, is_pushed_forward, is_pushed_now, levels_of
+from jax_debug_widgets._jax.frames import (
+    Level,
+    is_pushed_by_rule,
+    is_pushed_forward,
+    is_pushed_now,
+    is_tangent,
+    levels_of,
+)
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.passes import order_in_forward_passes
@@ -39,7 +46,8 @@ class Around:
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
       pushed: whether it is run by what computes tangents beside the values.
-      moved: whether JAX has moved it out of a loop: of a jitted function that this runs what does not hang on the iteration.
+      moved: whether it does not do what the source says: JAX has moved it out of a loop, of a jitted function that this runs
+        what does not hang on the iteration, or it is a part of what `jax.linearize` gives.
       is_pass: whether the whole program is the forward or the backward pass of a derivative, which has another one.
       derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
@@ -141,7 +149,7 @@ class Uses:
             primal=frozenset(used),
             cotangents=frozenset(cotangents),
             pushed=self._around.pushed or is_pushed_forward(traceback_of(equation.source_info)),
-            moved=self._around.moved or self._is_moved(equation),
+            moved=self._around.moved or self._is_moved(equation) or self._is_tangent(equation),
             forward=self._forward(number, key) if any(self.in_rules[number]) else None,
             outer=self._outer(number, equation),
             turn=self._turn(number) if any(self.in_rules[number]) and is_checkpointed(equation) else self._around.turn,
@@ -154,6 +162,9 @@ class Uses:
         if self._around.outer is None and not is_of_rule:
             return None
         return seen_from_rules(self.derived[number], levels)
+
+    def _is_tangent(self, equation: core.JaxprEqn) -> bool:
+        return is_tangent(self._frames_of(equation), traceback_of(equation.source_info))
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
         """Whether what a loop of this body runs is, or calls, a jitted function that is run here: it was moved out of there."""
@@ -248,7 +259,10 @@ class Uses:
     def is_used(self, variable: Any, number: int) -> bool:
         """Whether the program itself uses this result of equation `number`."""
         level = self.transposed[number]
-        used = any(self.transposed[consumer] <= level for consumer in self.consumers.get(variable, ()))
+        used = any(
+            self.transposed[consumer] <= level and not self._is_tangent(self._equations[consumer])
+            for consumer in self.consumers.get(variable, ())
+        )
         return used or variable in self.results
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.loads import fields_of
 from jax_debug_widgets.watch.mentions import loads_of
-from jax_debug_widgets.watch.source import Function, Span, Statement
-from jax_debug_widgets.watch.takers import takers_of
+from jax_debug_widgets.watch.source import Function, SourceFile, Span, Statement, span_of
+from jax_debug_widgets.watch.takers import Taken, takers_of
 
 _ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
 _ITEM = re.compile(r"(\w+)\[(\d+)\](.*)")
@@ -109,19 +110,75 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
         if told and len(told) == len(variables) and (body.around.given or all(told)):
             yield from ((name, one) for name, one in zip(told, variables, strict=True) if name)
         elif len(arguments) == len(variables):
-            named = list(zip(arguments, variables, strict=True))
-            # Differentiated, an argument that nothing uses is left out, and what JAX moves out of a loop is added.
-            if told or all(_may_be(body, function, name, one) for name, one in named):
-                yield from named
+            yield from zip(arguments, variables, strict=True) if told else _by_their_uses(body, function, arguments)
 
 
-def _may_be(body: Body, function: Function, argument: str, variable: Any) -> bool:
+def _by_their_uses(body: Body, function: Function, arguments: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Of a differentiated function its arguments, in its order where nothing that takes them says otherwise.
+
+    One that nothing uses is left out there, and there may be as many by chance. In a loop what changes is put first, and in
+    the place of what does not is what JAX has computed of it before the loop: there only their uses tell.
+    """
+    is_sure = not (body.place.loops and "jvp(" in str(body.place.stack))
+    takes = _takes_loosely if is_sure else _takes_itself
+    variables = list(body.jaxpr.invars)
+    may_be = [[_may_be(body, function, name, one, takes) for one in variables] for name in arguments]
+    orders = list(itertools.islice(_orders(may_be), 1 if is_sure else 2))
+    if len(orders) == 1:
+        yield from zip(arguments, (variables[number] for number in orders[0]), strict=True)
+    elif not is_sure:
+        for name, own in zip(arguments, may_be, strict=True):
+            if sum(own) == 1 and sum(row[own.index(True)] for row in may_be) == 1:
+                yield name, variables[own.index(True)]
+
+
+def _orders(may_be: Sequence[Sequence[bool]], taken: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """The ways to give each row a column of its own where it holds."""
+    if len(taken) == len(may_be):
+        yield taken
+    else:
+        for number, holds in enumerate(may_be[len(taken)]):
+            if holds and number not in taken:
+                yield from _orders(may_be, (*taken, number))
+
+
+_Takes = Callable[[SourceFile, Taken, Span], bool]
+"""Whether what takes a variable in a file may take the name at a range."""
+
+
+def _may_be(body: Body, function: Function, argument: str, variable: Any, takes: _Takes) -> bool:
     """Whether something that takes an input names this argument, or nothing is known to take it."""
     head = _head(function, argument)
     loads = [one.span for one in loads_of(function, head, argument)]
     takers = takers_of(body, Call((), body.origin[0], head.span), variable, set())
-    spans = [taken.span for taken in takers if taken.span is not None]
-    return not spans or any(span.contains(one) for span in spans for one in loads)
+    known = [taken for taken in takers if taken.span is not None]
+    source = body.source(body.origin[0])
+    return not known or any(takes(source, taken, one) for taken in known for one in loads)
+
+
+def _takes_loosely(source: SourceFile, taken: Taken, load: Span) -> bool:
+    del source
+    return taken.span is not None and taken.span.contains(load)
+
+
+def _takes_itself(source: SourceFile, taken: Taken, load: Span) -> bool:
+    """Whether it takes the name itself, not what is computed of it in a part of the range."""
+    node = source.expressions.get(taken.span) if taken.span and not taken.is_value else None
+    return taken.span == load or (node is not None and any(span_of(one) == load for one in _operands(node)))
+
+
+def _operands(node: ast.AST) -> Iterator[ast.expr]:
+    """What an expression takes: the sides of an operator, the arguments of a call, and what its method is of."""
+    for child in ast.iter_child_nodes(node):
+        is_method = isinstance(node, ast.Call) and child is node.func
+        if isinstance(child, _SPREAD) or (is_method and isinstance(child, ast.Attribute)):
+            yield from _operands(child)
+        elif isinstance(child, ast.expr):
+            yield child
+
+
+_SPREAD = (ast.keyword, ast.Starred, ast.Tuple, ast.List, ast.Dict, ast.Slice)
+"""What only holds others."""
 
 
 def _head(function: Function, argument: str) -> Statement:

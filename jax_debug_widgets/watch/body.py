@@ -13,7 +13,14 @@ import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import INLINED, Level, is_pushed_forward, levels_around_program, levels_of
+from jax_debug_widgets._jax.frames import (
+    INLINED,
+    Level,
+    is_pushed_forward,
+    is_tangent,
+    levels_around_program,
+    levels_of,
+)
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.uses import Around, Uses, pulls_back, puts_constant_on_mesh, seen_from_rules
@@ -77,6 +84,7 @@ class Body:
                 chains[traceback] = tuple(one for level in inside for one in self._with_comprehensions(level))
             self.levels.append(chains[traceback])
         self._operations: dict[Any, list[int]] = {}
+        self._asked_for = self._root_moved_derivatives()
 
     def source(self, file: str) -> SourceFile:
         """The source of a file."""
@@ -139,14 +147,15 @@ class Body:
     def calls(self) -> dict[Call, list[int]]:
         """Each place with the equations that come from it, in order.
 
-        Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns.
+        Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns. Of a derivative
+        that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives.
         """
         found: dict[Call, list[int]] = {}
         for number, levels in enumerate(self.levels):
-            if number in self.moved:
+            if number in self._tangents:
                 continue
             outer: Outer = ()
-            for level in levels:
+            for level in levels[: self._asked_for.get(number, 0)] if number in self.moved else levels:
                 found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
                 outer = (*outer, *outer_of([level]))
         return found
@@ -160,6 +169,31 @@ class Body:
             for number, (equation, levels) in enumerate(zip(self.equations, self.levels, strict=True))
             if self._is_moved(levels, loops) or puts_constant_on_mesh(equation)
         )
+
+    def _root_moved_derivatives(self) -> dict[int, int]:
+        """Give what a derivative computes that JAX has moved out of a loop that loop's frames, which it has lost there.
+
+        Returns:
+          for each such equation the number of frames down to that which asks for the derivative.
+        """
+        loops = {
+            number: _origin_of(one.params[LOOPS[one.primitive.name]].jaxpr)[:2]
+            for number, one in enumerate(self.equations)
+            if one.primitive.name in LOOPS
+        }
+        around: dict[int, tuple[Level, ...]] = {}
+        for number in sorted(self.moved) if loops else ():
+            levels = self.levels[number]
+            if not (self.uses.transposed[number] and levels):
+                continue
+            for atom in self.equations[number].invars:
+                maker = self.makers[atom][1] if is_array(atom) and atom in self.makers else -1
+                if maker in around or loops.get(maker) == (levels[0].file, levels[0].code_line):
+                    around[number] = around.get(maker) or self.levels[maker]
+                    self.levels[number] = (*around[number], *levels)
+                    break
+        asks = {number: [bool(level.derivatives) for level in levels] for number, levels in around.items()}
+        return {number: own.index(True) + 1 for number, own in asks.items() if any(own)}
 
     def is_backward(self, number: int, depth: int) -> bool:
         """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
@@ -188,6 +222,12 @@ class Body:
     def is_pushed(self, number: int) -> bool:
         """Whether tangents are computed beside what an equation computes."""
         return self.around.pushed or is_pushed_forward(traceback_of(self.equations[number].source_info))
+
+    @cached_property
+    def _tangents(self) -> frozenset[int]:
+        """The equations of what `jax.linearize` gives."""
+        pairs = enumerate(zip(self.levels, self.equations, strict=True))
+        return frozenset(n for n, (levels, one) in pairs if is_tangent(levels, traceback_of(one.source_info)))
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
@@ -246,6 +286,7 @@ class Body:
         return any(
             not (
                 self.is_backward(one, depth)
+                or one in self._tangents
                 or self._only_keeps(one, depth)
                 or pulls_back(self.equations[one], variable)
             )
@@ -258,7 +299,8 @@ class Body:
         And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
         """
         for number in self.uses.consumers.get(variable, ()):
-            if number in self.moved or self._is_jaxs_own(number):
+            is_passed = number in self.moved and not self.uses.transposed[number]
+            if is_passed or self._is_jaxs_own(number):
                 for made in self.equations[number].outvars:
                     yield from self._users(made)
             else:

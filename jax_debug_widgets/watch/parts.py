@@ -10,7 +10,7 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import GRADIENT, VALUE_AND_GRADIENT
+from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import (
     differentiating,
@@ -164,7 +164,10 @@ def _taken_apart(
         return [[one] for one in escaping]
     in_rule = any(level.runs_rule == "backward" for level in body.levels[members[0]][: call.depth])
     kind = kind_of(body.equations[escaping[0][1]]) if len({number for _, number, _ in escaping}) == 1 else ""
-    found, by = results_of(body, escaping, target) if kind else [], differentiating(body, members[0], call.depth)
+    by = differentiating(body, members[0], call.depth)
+    if kind and by == PUSHING and count == len(escaping) == len(("value", "tangent")):
+        return [[one] for one in sorted(escaping, key=lambda one: one[2])]  # The tangents come after the values.
+    found = results_of(body, escaping, target) if kind and not by else []
     # What differentiates gives other things; and before jax 0.9 a single equation may be a part of what is called.
     is_inlined = not kind or not (kind in LOOPS or kind in PROGRAMS or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM)
     if is_inlined and not (found or by):
@@ -205,10 +208,12 @@ def _of_derivative(
 
 def _is_of_gradient(body: Body, number: int, depth: int) -> bool:
     """Whether a statement that differentiates makes this for its gradient: transposed, or zeros where it hangs on nothing."""
+    if body.uses.transposed[number]:
+        return True
     own, *inner = body.levels[number][depth:]
     equation = body.equations[number]
     is_constant = equation.primitive.name == "broadcast_in_dim" and isinstance(equation.invars[0], jax_core.Literal)
-    return bool(body.uses.transposed[number]) or (bool(own.differentiates) and not inner and is_constant)
+    return bool(own.differentiates) and not inner and is_constant
 
 
 def _is_of_one_expression(body: Body, statement: Statement, escaping: Sequence[Made]) -> bool:

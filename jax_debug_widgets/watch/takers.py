@@ -25,10 +25,12 @@ class Taken(NamedTuple):
     Attributes:
       span: a range of the function that holds the name, which of what is returned; `None` if it is elsewhere.
       path: of what is returned, which part of that range's value: `['w']`.
+      is_value: whether it is what that range computes, the operand of an operator, and not what takes it.
     """
 
     span: Span | None
     path: str = ""
+    is_value: bool = False
 
 
 def takers_of(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterator[Taken]:
@@ -39,10 +41,41 @@ def takers_of(body: Body, call: Call, variable: Any, inside: set[int]) -> Iterat
         levels = body.levels[number]
         is_around = len(levels) > call.depth and outer_of(levels[: call.depth]) == call.outer
         is_here = is_around and levels[call.depth].file == call.file
-        yield Taken(Span(*levels[call.depth].span) if is_here else None)
+        yield _taken_by(body, number, call.depth, variable) if is_here else Taken(None)
     for position in body.uses.results.get(variable, ()):
         if not body.is_state(position):
             yield _returned_at(body, call, position, inside)
+
+
+_OPERATIONS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+    ast.MatMult: "dot_general",
+}
+"""What an operator of Python's computes of two arrays, in their order."""
+
+_SHAPED = frozenset({"broadcast_in_dim", "convert_element_type", "reshape"})
+"""And what it does with one of them before that."""
+
+
+def _taken_by(body: Body, number: int, depth: int, variable: Any) -> Taken:
+    """The range of frame `depth` in which an equation takes a variable; of `a * b` that of the one operand that it is."""
+    equation, levels = body.equations[number], body.levels[number]
+    whole = Span(*levels[depth].span)
+    node = body.source(levels[depth].file).expressions.get(whole)
+    if not isinstance(node, ast.BinOp) or len(levels) > depth + 1:
+        return Taken(whole)
+    if equation.primitive.name in _SHAPED:
+        (shaped,) = equation.outvars
+        users = [one for one in body.uses.consumers.get(shaped, ()) if body.levels[one] == levels]
+        taken = {_taken_by(body, one, depth, shaped) for one in users}
+        return taken.pop() if len(taken) == 1 else Taken(whole)
+    is_operator = equation.primitive.name == _OPERATIONS.get(type(node.op))
+    sides = [side for side, one in zip((node.left, node.right), equation.invars, strict=False) if one is variable]
+    return Taken(span_of(sides[0]), is_value=True) if is_operator and len(sides) == 1 else Taken(whole)
 
 
 def _returned_at(body: Body, call: Call, position: int, inside: set[int]) -> Taken:

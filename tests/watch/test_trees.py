@@ -500,7 +500,7 @@ def test_parts_that_cannot_be_told_apart_say_so(watched):
             return (jnp.sin(x["a"]) ** 2).sum() + (x["b"] ** 3).sum()
 
         (v, d), (tv, td) = jax.jvp(jax.value_and_grad(energy), (x,), (t,))
-        return (v + tv) * ((d["a"] + d["b"]) * (td["a"] + td["b"])).sum()
+        return jnp.add(v, tv) * (jnp.add(d["a"], d["b"]) * jnp.add(td["a"], td["b"])).sum()
 
     tree = {"a": X, "b": X}
     run = watched(jax.jit(f), tree, tree)
@@ -509,6 +509,22 @@ def test_parts_that_cannot_be_told_apart_say_so(watched):
     why = {one.name: one.why for one in places if first < one.span.line < first + 7}
     assert MINGLED in why.values()
     assert all(why[name] in ("", MINGLED) for name in ("v", "d", "tv", "td"))
+
+
+def test_parts_are_told_apart_by_the_sides_of_an_operator(watched, agrees):
+    def energy(x):
+        return (jnp.sin(x["a"]) ** 2).sum() + (x["b"] ** 3).sum()
+
+    def f(x, t):
+        (v, d), (tv, td) = jax.jvp(jax.value_and_grad(energy), (x,), (t,))
+        return (v + tv) * ((d["a"] - d["b"]) * (td["a"] + td["b"])).sum()
+
+    tree = {"a": X, "b": X}
+    run = watched(jax.jit(f), tree, tree)
+    (v, d), (tv, td) = jax.jvp(jax.value_and_grad(energy), (tree,), (tree,))
+    wanted = {"v": v, "tv": tv, "d['a']": d["a"], "d['b']": d["b"], "td['a']": td["a"], "td['b']": td["b"]}
+    for name, value in wanted.items():
+        agrees(run[name], value)
 
 
 @since_9("gradients in shard_map are missing (docs/limits.md)")
