@@ -260,10 +260,17 @@ class Uses:
         """Whether the program itself uses this result of equation `number`."""
         level = self.transposed[number]
         used = any(
-            self.transposed[consumer] <= level and not self._is_tangent(self._equations[consumer])
+            self.transposed[consumer] <= level and not self._only_hands_on(consumer, number)
             for consumer in self.consumers.get(variable, ())
         )
         return used or variable in self.results
+
+    def _only_hands_on(self, consumer: int, number: int) -> bool:
+        """Whether an equation takes a result of equation `number` for tangents, or moves lanes of what only cotangents take."""
+        one = self._equations[consumer]
+        if one.primitive.name == "transpose" and self._frames_of(one) in ((), self._frames_of(self._equations[number])):
+            return not self.is_used(one.outvars[0], consumer)
+        return self._is_tangent(one)
 
 
 def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> Around:

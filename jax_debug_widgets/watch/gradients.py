@@ -13,7 +13,7 @@ from typing import Any
 from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
+from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.instances import Frames, instances
 from jax_debug_widgets.watch.mentions import is_part
@@ -134,10 +134,19 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     tracebacks = (traceback_of(one.body.equations[made[1]].source_info) for _, made in one.values)
     # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
     depth = one.call.depth
+    # Of a loop that is differentiated twice, what comes from its backward pass is added where this loop's begins.
+    runs = body.around.equation
+    is_of_loop = runs is not None and runs.primitive.name in LOOPS and "checkpoint" not in str(body.place.stack)
+    if is_of_loop and any(body.derived_from(number, depth) in _OF_FORWARD_PASS for number in within):
+        return True
     if any(differentiating(one.body, made[1], depth) in ("vjp", "linearize") for _, made in one.values):
         return True
     derived = {body.derived_from(n, depth) for n in within if body.equations[n].primitive.name != "add_any"}
     return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))
+
+
+_OF_FORWARD_PASS = ((True, False),)
+"""What is transposed by the outer of two derivatives, of which the inner has a backward pass of its own."""
 
 
 def _is_named(one: Assignment, target: Target) -> bool:

@@ -292,9 +292,10 @@ def _named(
 
 
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
-    """Whether the way to this place leads through a loop of Python's."""
+    """Whether the way to this place leads through a loop of Python's, or begins in a function that was put in several times."""
     levels = body.levels[members[0]][: call.depth]
-    return any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels)
+    is_put_in = not body.is_own(body.levels[members[0]][0])  # A branch of several `cond`s that `vmap` selects from.
+    return is_put_in or any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels)
 
 
 def _distinct(found: list[Named]) -> list[Named]:
