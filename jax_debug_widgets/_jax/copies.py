@@ -2,8 +2,8 @@
 
 The tangent of `o = h + b` is that of `h`, or the sum of both, and what comes back to `o` goes on to `h`: nothing in the
 backward pass tells of `o`. What `pull_back` of `loss, pull_back = jax.vjp(f, x)` gives has the lines of `f`, and none says
-where it is called; nor does that of what `jax.linearize` gives. A copy does, of the tangent of a sum or of what is given. In
-the compiled program there is none: JAX lowers it to what it copies.
+where it is called; nor does that of what `jax.linearize` gives. A copy does, of the tangent of a sum or of what is given, and
+of what is pulled back. In the compiled program there is none: JAX lowers it to what it copies.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
 from jax_debug_widgets._jax.context import captured_settings
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.replacements import Replacements, as_method
 
 _PALLAS = os.path.join("jax", "_src", "pallas", "")
@@ -42,7 +43,9 @@ def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **param
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
-    return _given_to(sys._getframe(2), theirs(pullback, *args))  # `jax.grad` calls one as well.
+    if not _copies_for(sys._getframe(2)):  # `jax.grad` calls one as well.
+        return theirs(pullback, *args)
+    return _copied(theirs(pullback, *_given_as_cotangents(args)))
 
 
 def _push(theirs: Callable[..., Any], *args: Any) -> Any:
@@ -50,13 +53,28 @@ def _push(theirs: Callable[..., Any], *args: Any) -> Any:
     caller: FrameType | None = sys._getframe(1)
     while caller and caller.f_code.co_filename == tree_util.__file__:  # It is a `jax.tree_util.Partial`.
         caller = caller.f_back
-    return _given_to(caller, theirs(*args))
+    given = theirs(*args)
+    return _copied(given) if _copies_for(caller) else given
 
 
-def _given_to(caller: FrameType | None, given: Any) -> Any:
-    """The same, copied where the user's own program is compiled."""
-    if not (caller and source_info_util.is_user_filename(caller.f_code.co_filename) and _is_watching()):
-        return given
+def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the user pulls back: of what takes it nothing else tells which operand is the cotangent."""
+    return _copied(args)
+
+
+def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
+    """Whether an equation is such a copy."""
+    traceback = traceback_of(equation.source_info) if equation.primitive is lax.copy_p else None
+    return traceback is not None and _given_as_cotangents.__code__ in traceback.raw_frames()[0]
+
+
+def _copies_for(caller: FrameType | None) -> bool:
+    """Whether the user has called this function, and is watching."""
+    return caller is not None and source_info_util.is_user_filename(caller.f_code.co_filename) and _is_watching()
+
+
+def _copied(given: Any) -> Any:
+    """The same, copied where a program is compiled."""
     # Without `jax.tree.map`: with that on the stack it would be one of the user's that goes through a tree.
     leaves, tree = jax.tree.flatten(given)
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf for leaf in leaves])

@@ -12,6 +12,7 @@ from jax._src import core
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.frames import (
     Level,
     is_pushed_by_rule,
@@ -114,15 +115,17 @@ class Uses:
             self.derived.append(_derived(equation, stack, around.outer))
             count = sum(self.derived[-1])
             self.transposed.append(count)
-            variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
-            if count and (
-                not variables or any(map(self.is_cotangent, equation.invars)) or any(map(self._is_one, equation.invars))
-            ):
+            if is_given_as_cotangent(equation) or (count and self._takes_cotangent(equation)):
                 self.cotangents.update(equation.outvars)
         for position, atom in enumerate(jaxpr.outvars):
             is_primal = around.primal is None or position in around.primal
             if is_primal and not isinstance(atom, core.Literal):
                 self.results.setdefault(atom, []).append(position)
+
+    def _takes_cotangent(self, equation: core.JaxprEqn) -> bool:
+        """Whether a transposed equation takes a cotangent, or the constant that the first one is."""
+        variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
+        return not variables or any(self.is_cotangent(atom) or self._is_one(atom) for atom in equation.invars)
 
     def around(self, number: int, equation: Any, key: str) -> Around:
         """What is around the body that an equation runs, which it has as its parameter `key`."""

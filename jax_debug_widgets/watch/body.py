@@ -13,6 +13,7 @@ import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
@@ -148,11 +149,12 @@ class Body:
         """Each place with the equations that come from it, in order.
 
         Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns. Of a derivative
-        that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives.
+        that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives, or our copies of
+        what is pulled back.
         """
         found: dict[Call, list[int]] = {}
         for number, levels in enumerate(self.levels):
-            if number in self._tangents:
+            if number in self._tangents or is_given_as_cotangent(self.equations[number]):
                 continue
             outer: Outer = ()
             for level in levels[: self._asked_for.get(number, 0)] if number in self.moved else levels:
