@@ -1,0 +1,140 @@
+"""`jax.linearize`: what its function computes are values, what it gives computes tangents; and what `jax.vjp` pulls back."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jax_debug_widgets._jax import versions
+
+X = jnp.arange(1.0, 4.0) / 3
+V = jnp.array([0.5, -1.0, 2.0])
+WEIGHTS = jnp.arange(18.0).reshape(2, 3, 3) / 18 - 0.4
+DIRECTION = jnp.cos(WEIGHTS * 5)
+
+
+def net(x):
+    hidden = jnp.sin(x * x)
+    product = hidden * x
+    return product, product.sum()
+
+
+def scanned(weights):
+    def step(carry, weight):
+        state = jnp.sin(weight @ carry)
+        return state, None
+
+    last, _ = lax.scan(step, X, weights)
+    return last
+
+
+def whole(run, name):
+    """The values told by this name, and their steps."""
+    return [(event.step, event.values[-1]) for event in run.events if event.site.label == name]
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize("uses_value", [True, False])
+def test_values_are_told_apart_from_tangents(uses_value, watched):
+    @jax.jit
+    def f(x, v):
+        (first, second), push = jax.linearize(net, x)
+        slope, slant = push(v)
+        return slope.sum() * slant + (first.sum() * second if uses_value else 0.0)
+
+    run = watched(f, X, V, values=True)
+    slope, slant = jax.jvp(net, (X,), (V,))[1]
+    wanted = {"slope": slope, "slant": slant}
+    if uses_value:
+        wanted |= {"hidden": jnp.sin(X * X), "product": net(X)[0], "first": net(X)[0], "second": net(X)[1]}
+    for name, value in wanted.items():
+        ((_, told),) = whole(run, name)
+        np.testing.assert_allclose(told, value, rtol=1e-5)
+    assert uses_value or not any(whole(run, name) for name in ("hidden", "product", "first", "second"))
+
+
+@pytest.mark.parametrize("loops", [1, 3])
+def test_each_round_of_a_loop_has_its_own(loops, watched):
+    @jax.jit
+    def f(x, v):
+        for _ in range(loops):
+            value, push = jax.linearize(lambda x: jnp.tanh(x) * x, x)
+            slope = push(v)
+            x = value + slope
+        return x
+
+    run, x = watched(f, X, V, watch="value,slope", values=True), X
+    for number in range(loops):
+        value, slope = jax.jvp(lambda x: jnp.tanh(x) * x, (x,), (V,))
+        for name, wanted in (("value", value), ("slope", slope)):
+            told = [event.values[-1] for event in run.events if event.site.label.partition("#")[0] == name]
+            np.testing.assert_allclose(told[number], wanted, rtol=1e-5)
+        x = value + slope
+
+
+def test_of_a_loop_that_is_linearized_the_values_are_told(watched):
+    @jax.jit
+    def f(weights, direction):
+        value, push = jax.linearize(scanned, weights)
+        slope = push(direction)
+        return value * 2 + slope * 3
+
+    run = watched(f, WEIGHTS, DIRECTION, values=True)
+    value, slope = jax.jvp(scanned, (WEIGHTS,), (DIRECTION,))
+    for name, wanted in (("value", value), ("slope", slope), ("last", value)):
+        ((_, told),) = whole(run, name)
+        np.testing.assert_allclose(told, wanted, rtol=1e-5)
+    carry = X
+    for number, weight in enumerate(WEIGHTS):
+        for name, wanted in (("weight", weight), ("state", carry := jnp.sin(weight @ carry))):
+            step, told = whole(run, name)[number]
+            assert step == (number,)
+            np.testing.assert_allclose(told, wanted, rtol=1e-5)
+
+
+def test_of_a_gradient_that_is_linearized_no_residual_has_a_name(watched):
+    def loss(weights):
+        return (scanned(weights) ** 2).sum()
+
+    @jax.jit
+    def f(weights, direction):
+        _, push = jax.linearize(jax.grad(loss), weights)
+        curvature = push(direction)
+        return curvature * 2
+
+    run = watched(f, WEIGHTS, DIRECTION, values=True)
+    ((_, told),) = whole(run, "curvature")
+    wanted = jax.jvp(jax.grad(loss), (WEIGHTS,), (DIRECTION,))[1]
+    np.testing.assert_allclose(told, wanted, rtol=1e-4, atol=1e-6)
+    carry = X
+    for weight, (_, state) in zip(WEIGHTS, whole(run, "state"), strict=True):
+        carry = jnp.sin(weight @ carry)
+        np.testing.assert_allclose(state, carry, rtol=1e-5)
+
+
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="what `jax.vjp` gives has no names on jax 0.8 (docs/limits.md)"
+)
+@pytest.mark.behaviour("W2")
+@pytest.mark.parametrize("pulled", ["argument", "value", "computed"])
+def test_whatever_is_pulled_back_the_values_have_their_gradients(pulled, watched):
+    def of(hidden):
+        product = hidden * jnp.cos(hidden)
+        return jnp.exp(product)
+
+    @jax.jit
+    def f(x, v):
+        value, pull_back = jax.vjp(lambda x: of(jnp.sin(x)), x)
+        (slope,) = pull_back({"argument": v, "value": value, "computed": jnp.tanh(v) + x}[pulled])
+        return slope * 2, value
+
+    run = watched(f, X, V, values=True)
+    value, pull_back = jax.vjp(lambda x: of(jnp.sin(x)), X)
+    cotangent = {"argument": V, "value": value, "computed": jnp.tanh(V) + X}[pulled]
+    wanted = {"slope": pull_back(cotangent)[0], "value": value, "grad/product": cotangent * value}
+    for name, one in wanted.items():
+        ((_, told),) = whole(run, name)
+        np.testing.assert_allclose(told, one, rtol=1e-5)
