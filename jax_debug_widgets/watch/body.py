@@ -19,6 +19,7 @@ from jax_debug_widgets._jax.frames import (
     Level,
     is_pushed_forward,
     is_tangent,
+    is_users,
     levels_around_program,
     levels_of,
 )
@@ -385,9 +386,11 @@ class Body:
         for length in range(min(len(callers), len(levels)), 0, -1):
             if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
-        # Traced for another call of the same function: it begins where the function itself does.
-        first = next((i for i, one in enumerate(levels) if self.is_own(one)), 0)
-        return levels[first:]
+        # Traced for another call of the same function: it begins where the function itself does, one of JAX's has no frame.
+        first = next((i for i, one in enumerate(levels) if self.is_own(one)), None)
+        if first is not None:
+            return levels[first:]
+        return () if callers and self.origin[0] and not is_users(self.origin[0]) else levels
 
     def _with_comprehensions(self, level: Level) -> Iterator[Level]:
         """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own."""

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jax_debug_widgets._jax import versions
+
 X = jnp.arange(1.0, 7.0)
 PARAMS = {"a": X / 5, "b": X[:3] / 3}
 SCALE = X / 7
@@ -60,8 +62,20 @@ def pulled(params, scale, kind):
     return jax.tree.map(lambda leaf: leaf * 3, grads), slope * 4, loss
 
 
+def _name(step):
+    return step.__name__
+
+
+pulling = pytest.param(
+    pulled,
+    marks=pytest.mark.skipif(
+        versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="what `jax.vjp` gives has no names on jax 0.8 (docs/limits.md)"
+    ),
+)
+
+
 @pytest.mark.behaviour("W1")
-@pytest.mark.parametrize("step", [with_else, with_match, assigned_anew, pulled], ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", [with_else, with_match, assigned_anew, pulling], ids=_name)
 def test_what_another_branch_assigns_is_not_what_this_one_does(step, watched, agrees):
     run = watched(jax.jit(lambda params, scale: step(params, scale, "both")), PARAMS, SCALE)
     gradients, slope = jax.grad(loss_of, argnums=(0, 1))(PARAMS, SCALE)
@@ -75,7 +89,7 @@ def whole(run, name):
     return [event.values[-1] for event in run.events if event.site.label == name]
 
 
-@pytest.mark.parametrize("step", [assigned_anew, pulled], ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", [assigned_anew, pulling], ids=_name)
 def test_what_a_branch_that_is_run_assigns_anew_is_told_apart(step, watched):
     run = watched(jax.jit(lambda params, scale: step(params, scale, "clip")), PARAMS, SCALE, values=True)
     gradients, slope = jax.grad(loss_of, argnums=(0, 1))(PARAMS, SCALE)
