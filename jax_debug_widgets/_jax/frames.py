@@ -278,15 +278,15 @@ def is_pushed_forward(traceback: Any) -> bool:
     return any(code.co_name in (PUSHING, "linearize") and code.co_filename.endswith("api.py") for code in codes)
 
 
-def is_tangent(levels: Sequence[Level], traceback: Any) -> bool:
-    """Whether an equation is a part of the function that `jax.linearize` gives: it computes with tangents.
+def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
+    """Which frame calls `jax.linearize`, where an equation is a part of what that gives, and computes with tangents; else None.
 
     Args:
       levels: those of the traceback.
     """
     at = next((number for number, level in enumerate(levels) if level.differentiates == "linearize"), None)
     if at is None:
-        return False
+        return None
     codes, offsets = traceback.raw_frames()
     # The outermost of derivatives is the innermost here: what the others do is done by it.
     ways = [
@@ -295,7 +295,7 @@ def is_tangent(levels: Sequence[Level], traceback: Any) -> bool:
         if code.co_qualname.startswith(_TRACES) and code.co_filename.endswith("ad.py")
     ]
     outside = sum(level.derivatives for level in levels[:at])
-    return len(ways) > outside and _computes_tangents(*ways[outside])
+    return at if len(ways) > outside and _computes_tangents(*ways[outside]) else None
 
 
 _TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")

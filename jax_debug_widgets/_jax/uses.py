@@ -18,8 +18,8 @@ from jax_debug_widgets._jax.frames import (
     is_pushed_by_rule,
     is_pushed_forward,
     is_pushed_now,
-    is_tangent,
     levels_of,
+    pushed_at,
 )
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
@@ -167,7 +167,7 @@ class Uses:
         return seen_from_rules(self.derived[number], levels)
 
     def _is_tangent(self, equation: core.JaxprEqn) -> bool:
-        return is_tangent(self._frames_of(equation), traceback_of(equation.source_info))
+        return pushed_at(self._frames_of(equation), traceback_of(equation.source_info)) is not None
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
         """Whether what a loop of this body runs is, or calls, a jitted function that is run here: it was moved out of there."""

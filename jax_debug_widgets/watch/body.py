@@ -18,10 +18,10 @@ from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
     is_pushed_forward,
-    is_tangent,
     is_users,
     levels_around_program,
     levels_of,
+    pushed_at,
 )
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
@@ -155,13 +155,17 @@ class Body:
         """
         found: dict[Call, list[int]] = {}
         for number, levels in enumerate(self.levels):
-            if number in self._tangents or is_given_as_cotangent(self.equations[number]):
-                continue
             outer: Outer = ()
-            for level in levels[: self._asked_for.get(number, 0)] if number in self.moved else levels:
+            for level in levels[: self._seen_by(number)]:
                 found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
                 outer = (*outer, *outer_of([level]))
         return found
+
+    def _seen_by(self, number: int) -> int | None:
+        """From how many of an equation's frames it does what the source says there; None: from all."""
+        if number in self.moved:
+            return self._asked_for.get(number, 0)
+        return -1 if is_given_as_cotangent(self.equations[number]) else self._tangents.get(number)
 
     @cached_property
     def moved(self) -> frozenset[int]:
@@ -227,10 +231,19 @@ class Body:
         return self.around.pushed or is_pushed_forward(traceback_of(self.equations[number].source_info))
 
     @cached_property
-    def _tangents(self) -> frozenset[int]:
-        """The equations of what `jax.linearize` gives."""
+    def _tangents(self) -> dict[int, int]:
+        """The equations of what `jax.linearize` gives, each with the number of the frame that calls that."""
         pairs = enumerate(zip(self.levels, self.equations, strict=True))
-        return frozenset(n for n, (levels, one) in pairs if is_tangent(levels, traceback_of(one.source_info)))
+        found = ((number, pushed_at(levels, traceback_of(one.source_info))) for number, (levels, one) in pairs)
+        return {number: at for number, at in found if at is not None}
+
+    def _only_pushes(self, number: int, inside: set[int], depth: int) -> bool:
+        """Whether an equation computes with tangents of what these equations compute, seen from a frame of theirs."""
+        at = self._tangents.get(number)
+        if at is None or depth < at:
+            return False
+        own, other = self.levels[min(inside)][depth], self.levels[number][depth]
+        return depth > at or (own.file, own.span) == (other.file, other.span)
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
@@ -289,7 +302,7 @@ class Body:
         return any(
             not (
                 self.is_backward(one, depth)
-                or one in self._tangents
+                or self._only_pushes(one, inside, depth)
                 or self._only_keeps(one, depth)
                 or pulls_back(self.equations[one], variable)
             )

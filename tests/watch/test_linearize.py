@@ -138,3 +138,65 @@ def test_whatever_is_pulled_back_the_values_have_their_gradients(pulled, watched
     for name, one in wanted.items():
         ((_, told),) = whole(run, name)
         np.testing.assert_allclose(told, one, rtol=1e-5)
+
+
+def test_what_calls_a_function_that_linearizes_has_what_that_gives(watched):
+    def table_of(x):
+        _, push = jax.linearize(lambda x: jnp.sin(x) * x.sum(), x)
+        return jax.vmap(push)(jnp.eye(3))
+
+    @jax.jit
+    def f(x):
+        table = table_of(x)
+        return table * 2
+
+    run = watched(f, X, values=True)
+    ((_, told),) = whole(run, "table")
+    np.testing.assert_allclose(
+        told, jax.vmap(lambda v: jax.jvp(lambda x: jnp.sin(x) * x.sum(), (X,), (v,))[1])(jnp.eye(3))
+    )
+
+
+def test_what_is_taken_by_tangents_alone_is_told_where_it_is_assigned(watched):
+    @jax.jit
+    def f(x, v):
+        scale = jnp.exp(x)
+        _, push = jax.linearize(lambda x: x * scale, x)
+        slope = push(v)
+        return slope + 1
+
+    run = watched(f, X, V, values=True)
+    for name, wanted in (("scale", jnp.exp(X)), ("slope", V * jnp.exp(X))):
+        ((_, told),) = whole(run, name)
+        np.testing.assert_allclose(told, wanted, rtol=1e-6)
+
+
+def test_what_a_backward_rule_pulls_back_is_a_part_of_the_gradient(watched):
+    @jax.custom_vjp
+    def settled(rate, start):
+        return lax.fori_loop(0, 60, lambda _, x: jnp.cos(rate * x), start)
+
+    def forward(rate, start):
+        x = settled(rate, start)
+        return x, (rate, x)
+
+    def backward(kept, cotangent):
+        rate, x = kept
+        _, pull_state = jax.vjp(lambda x: jnp.cos(rate * x), x)
+        whole = lax.fori_loop(0, 60, lambda _, u: cotangent + pull_state(u)[0], cotangent)
+        _, pull_rate = jax.vjp(lambda rate: jnp.cos(rate * x), rate)
+        return pull_rate(whole)[0], jnp.zeros_like(x)
+
+    settled.defvjp(forward, backward)
+
+    def loss(rate):
+        return (settled(rate, jnp.zeros(3)) * rate).sum()
+
+    @jax.jit
+    def f(rate):
+        value, slope = jax.value_and_grad(loss)(rate)
+        return value * 2, slope * 3
+
+    run = watched(f, X, values=True)
+    ((_, told),) = whole(run, "slope")
+    np.testing.assert_allclose(told, jax.grad(loss)(X), rtol=1e-5)
