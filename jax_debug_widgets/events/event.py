@@ -23,8 +23,9 @@ class Event:
       occurrence: how many firings of its site there had been in this run; all lanes of one `vmap` share it. Those that
         `--every` left out are counted where the program's text says how many they are, those of a muted site are not.
       time_ns: nanoseconds since the run started.
-      step: iteration of each loop around it, outermost first, counted as the loop runs: the first of a backward pass
-        belongs to the last of the forward pass; empty outside loops, and where it cannot be told
+      step: iteration of each loop around it, outermost first. In a loop that goes backwards (a backward pass, a
+        `scan(reverse=True)`) it is the place in what that goes through: the first to run has the last. Empty outside
+        loops, and where it cannot be told
         (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown length). The axes of the grid of an
         interpreted Pallas kernel are such loops.
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.

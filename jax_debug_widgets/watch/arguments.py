@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
+from jax_debug_widgets._jax.primals import values_in
+from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.loads import fields_of
 from jax_debug_widgets.watch.mentions import loads_of
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, Statement, span_of
@@ -43,7 +44,7 @@ def arguments(
     file, function = body.origin[0], body.function
     if function is None or not wanted(file) or "transpose(" in str(body.place.stack):
         return
-    carried = _carried(body)
+    carried, _ = _given_to_loop(body)
     for name, variable in _argument_names(body, function):
         if is_told(variable):
             yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
@@ -70,43 +71,44 @@ def gradients_of_arguments(body: Body, taken: Sequence[Argument]) -> Iterator[tu
             yield alike[0], made
 
 
-def _carried(body: Body) -> list[Any]:
-    """What a loop hands from one iteration to the next."""
+def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
+    """What a loop hands from one iteration to the next, and the parts of what it goes through: nothing in another body.
+
+    Without tangents, where somebody around the loop pushes such through it.
+    """
     equation: Any = body.around.equation
     variables = list(body.jaxpr.invars)
-    if equation is None or equation.primitive.name not in ("scan", "while"):
-        return []
-    if equation.primitive.name == "while":
-        return variables[_consts(body) :]
-    first, carried = versions.scan_counts(equation.params)
-    return variables[first : first + carried]
-
-
-def _consts(body: Body) -> int:
-    """How many inputs of a program of a `while` come before what it carries."""
-    return body.around.equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
+    if equation is None or equation.primitive.name not in LOOPS:
+        return [], []
+    if equation.primitive.name == "scan":
+        first, carried = versions.scan_counts(equation.params)
+    else:
+        first = equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
+        carried = len(variables) - first
+    carry, sliced = variables[first : first + carried], variables[first + carried :]
+    if not body.around.pushed:
+        return carry, sliced
+    values = values_in(equation)
+    return carry[: values.carried], sliced[: values.sliced]
 
 
 def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]:
     equation, variables = body.around.equation, list(body.jaxpr.invars)
-    primitive, params = ("", {}) if equation is None else (equation.primitive.name, equation.params)
+    primitive = "" if equation is None else equation.primitive.name
     arguments = list(function.arguments)
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
-    told = body.argument_names
-    is_loop = primitive in ("scan", "while")
+    is_loop = primitive in LOOPS
+    told = () if is_loop and body.around.pushed else body.argument_names  # There it numbers tangents, too.
     if body.jaxpr.debug_info.traced_for == "fori_loop" or (is_loop and told and len(told) == len(variables)):
         # JAX tells which is which, also where it has left out what nothing uses.
         yield from ((_part(function, name), one) for name, one in zip(told, variables, strict=False) if name)
     elif primitive == "scan" and len(arguments) == len(("carry", "x")):
-        first, carried = versions.scan_counts(params)
-        yield from _argument_leaves(body, function, arguments[0], variables[first : first + carried])
-        yield from _argument_leaves(body, function, arguments[1], variables[first + carried :])
+        for name, leaves in zip(arguments, _given_to_loop(body), strict=True):
+            yield from _argument_leaves(body, function, name, leaves)
     elif primitive == "while" and len(arguments) == 1:
-        yield from _argument_leaves(body, function, arguments[0], variables[_consts(body) :])
-    elif primitive in ("scan", "while") and len(arguments) == len(("i", "x")):
-        return
-    elif primitive not in ("scan", "while"):
+        yield from _argument_leaves(body, function, arguments[0], _given_to_loop(body)[0])
+    elif not is_loop:
         if told and len(told) == len(variables) and (body.around.given or all(told)):
             yield from ((name, one) for name, one in zip(told, variables, strict=True) if name)
         elif len(arguments) == len(variables):

@@ -399,11 +399,13 @@ class Body:
         for length in range(min(len(callers), len(levels)), 0, -1):
             if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
-        # Traced for another call of the same function: it begins where the function itself does, one of JAX's has no frame.
+        # Traced for another call of the same function: it begins where the function itself does.
         first = next((i for i, one in enumerate(levels) if self.is_own(one)), None)
         if first is not None:
             return levels[first:]
-        return () if callers and self.origin[0] and not is_users(self.origin[0]) else levels
+        # Of one of JAX's older versions have the frames of who called it first.
+        is_of_others = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and self.origin[0] and not is_users(self.origin[0])
+        return () if callers and is_of_others else levels
 
     def _with_comprehensions(self, level: Level) -> Iterator[Level]:
         """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own."""

@@ -11,6 +11,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
+from jax_debug_widgets._jax.primals import values_in
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import (
     differentiating,
@@ -42,6 +43,7 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         if is_array(one[0])
         and (body.is_taken(one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
         and not is_stored(body, one[1], call.depth)
+        and not _is_tangent_of_loop(body, one, call.depth)
     ]
     escaping = without_changed_state(body, call, statement, escaping, members)
     if not escaping or (statement.is_array and len(escaping) > 1):
@@ -62,6 +64,15 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         for part, made in parts:
             within = "" if target.is_plain else f"[{target.parts.index(part)}]"
             yield from _leaves(body, call, statement, part, made, set(members), within)
+
+
+def _is_tangent_of_loop(body: Body, one: Made, depth: int) -> bool:
+    """Whether a loop gives it beside its values, as somebody around the statement pushes tangents through it."""
+    equation = body.equations[one[1]]
+    if equation.primitive.name not in LOOPS or not body.is_pushed(one[1]):
+        return False
+    asks = any(level.differentiates for level in body.levels[one[1]][depth:])
+    return not (asks or body.uses.transposed[one[1]]) and one[2] not in values_in(equation).results
 
 
 def _is_of_module(body: Body, number: int, depth: int) -> bool:
@@ -89,8 +100,8 @@ def _without_star(target: Target, body: Body, call: Call, escaping: list[Made], 
     tuples = [one.value.elts for one in inner[0].returns if isinstance(one.value, ast.Tuple)] if inner else []
     counts = {len(elements) for elements in tuples}
     if len(equations) == 1:
-        (equation,) = equations.values()
-        told = parts_by_path(equation)
+        ((number, equation),) = equations.items()
+        told = parts_by_path(body, number)
         counts = {max(told) + 1} if told else {len(equation.outvars)} if equation.primitive.name == "split" else counts
     if len(counts) != 1:
         return None
@@ -269,7 +280,7 @@ def _told_fields(
     found: list[str | None] = []
     for _, number, position in made:
         own, *inner = body.levels[number][call.depth :]
-        paths = result_paths(body.equations[number])
+        paths = result_paths(body, number)
         is_it = not (statement.whole or inner or own.maps or own.differentiates) and bool(paths)
         if not is_it or not paths[position].startswith(within) or "<" in paths[position]:
             return []

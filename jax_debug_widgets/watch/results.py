@@ -24,7 +24,7 @@ def results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[lis
     """The results of one equation for each part of a target; nothing where the parts cannot be told."""
     equation = body.equations[escaping[0][1]]
     name, count, results = kind_of(equation), len(target.parts), len(equation.outvars)
-    told = parts_by_path(equation)
+    told = parts_by_path(body, escaping[0][1])
     if told:
         return [[one for one in escaping if told[one[2]] == part] for part in range(count)]
     if name in PROGRAMS and "jvp(" in body.stack_of(escaping[0][1]):
@@ -39,20 +39,24 @@ def results_of(body: Body, escaping: Sequence[Made], target: Target) -> list[lis
     return [[escapes[i] for i in range(start, stop) if i in escapes] for start, stop in pairwise(ends)]
 
 
-def parts_by_path(equation: Any) -> list[int]:
+def parts_by_path(body: Body, number: int) -> list[int]:
     """For each result of an equation which part of a tuple it is in, -1 for none; nothing where JAX does not say."""
-    paths = result_paths(equation)
+    paths = result_paths(body, number)
     indices = [_INDEX.match(path) for path in paths]
     is_tuple = all(index for index, path in zip(indices, paths, strict=True) if path != _COUNTER)
     return [int(index[1]) if index else -1 for index in indices] if is_tuple else []
 
 
-def result_paths(equation: Any) -> list[str]:
+def result_paths(body: Body, number: int) -> list[str]:
     """Where each result of an equation is in what its function returns, `[0]['w']`; nothing where JAX does not say.
 
-    JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first.
+    JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first. Of a loop that pushes
+    tangents it numbers them.
     """
+    equation = body.equations[number]
     name = kind_of(equation)
+    if name in LOOPS and body.is_pushed(number):
+        return []
     key = LOOPS.get(name, "jaxpr" if name in ("jit", "pjit") else "")
     told = equation.params[key].jaxpr.debug_info.result_paths if key else None
     if not told or len(told) != len(equation.outvars):
