@@ -121,17 +121,25 @@ def _by_their_uses(body: Body, function: Function, arguments: Sequence[str]) -> 
     One that nothing uses is left out there, and there may be as many by chance. In a loop what changes is put first, and in
     the place of what does not is what JAX has computed of it before the loop: there only their uses tell.
     """
-    is_sure = not (body.place.loops and "jvp(" in str(body.place.stack))
-    takes = _takes_loosely if is_sure else _takes_itself
     variables = list(body.jaxpr.invars)
-    may_be = [[_may_be(body, function, name, one, takes) for one in variables] for name in arguments]
-    orders = list(itertools.islice(_orders(may_be), 1 if is_sure else 2))
+    in_order = list(zip(arguments, variables, strict=True))
+    if not (body.place.loops and "jvp(" in str(body.place.stack)):
+        if all(_may_be(body, function, name, one, _takes_loosely) for name, one in in_order):
+            yield from in_order
+        return
+    may_be = [[_may_be(body, function, name, one, _takes_itself) for one in variables] for name in arguments]
+    orders = list(itertools.islice(_orders(may_be), 2)) if len(arguments) <= _MOST_ORDERED else []
     if len(orders) == 1:
-        yield from zip(arguments, (variables[number] for number in orders[0]), strict=True)
-    elif not is_sure:
-        for name, own in zip(arguments, may_be, strict=True):
-            if sum(own) == 1 and sum(row[own.index(True)] for row in may_be) == 1:
-                yield name, variables[own.index(True)]
+        yield from ((name, variables[number]) for name, number in zip(arguments, orders[0], strict=True))
+        return
+    for name, own in zip(arguments, may_be, strict=True):
+        number = own.index(True) if sum(own) == 1 else None
+        if number is not None and sum(row[number] for row in may_be) == 1:
+            yield name, variables[number]
+
+
+_MOST_ORDERED = 8
+"""Arguments of which each order is tried."""
 
 
 def _orders(may_be: Sequence[Sequence[bool]], taken: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
