@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.frames import (
 )
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.uses import Around, Uses, pulls_back, puts_constant_on_mesh, seen_from_rules
+from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
 Made = tuple[Any, int, int]
@@ -165,7 +165,7 @@ class Body:
         """From how many of an equation's frames it does what the source says there; None: from all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
-        return -1 if is_given_as_cotangent(self.equations[number]) else self._tangents.get(number)
+        return -1 if is_given_as_cotangent(self.equations[number]) else self.tangents.get(number)
 
     @cached_property
     def moved(self) -> frozenset[int]:
@@ -231,19 +231,11 @@ class Body:
         return self.around.pushed or is_pushed_forward(traceback_of(self.equations[number].source_info))
 
     @cached_property
-    def _tangents(self) -> dict[int, int]:
+    def tangents(self) -> dict[int, int]:
         """The equations of what `jax.linearize` gives, each with the number of the frame that calls that."""
         pairs = enumerate(zip(self.levels, self.equations, strict=True))
         found = ((number, pushed_at(levels, traceback_of(one.source_info))) for number, (levels, one) in pairs)
         return {number: at for number, at in found if at is not None}
-
-    def _only_pushes(self, number: int, inside: set[int], depth: int) -> bool:
-        """Whether an equation computes with tangents of what these equations compute, seen from a frame of theirs."""
-        at = self._tangents.get(number)
-        if at is None or depth < at:
-            return False
-        own, other = self.levels[min(inside)][depth], self.levels[number][depth]
-        return depth > at or (own.file, own.span) == (other.file, other.span)
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""
@@ -257,123 +249,7 @@ class Body:
             and call.span.contains(Span(*level.span))
         )
 
-    def escaping(self, members: list[int], depth: int) -> list[Made]:
-        """The variables that these equations make and others use: variable, equation, number among its results."""
-        inside = set(members)
-        found = []
-        for number in members:
-            if self._only_guards(number):
-                continue
-            for position, variable in enumerate(self.equations[number].outvars):
-                is_result = variable in self.uses.results and not self._is_kept(number, position, inside, depth)
-                if is_result or self.is_taken(variable, inside, depth):
-                    found.append((variable, number, position))
-        return found or self._escaping_from_rule(members, depth)
-
-    def _escaping_from_rule(self, members: list[int], depth: int) -> list[Made]:
-        """Of a statement in a derivative rule what others use, though it be the backward pass alone: that is what it is for."""
-        if not any(_is_in_rule(self.levels[number][:depth]) for number in members):
-            return []
-        inside, results = set(members), {one for one in self.jaxpr.outvars if not isinstance(one, jax_core.Literal)}
-        return [
-            (variable, number, position)
-            for number in members
-            for position, variable in enumerate(self.equations[number].outvars)
-            if (variable in results or not inside.issuperset(self.uses.consumers.get(variable, ())))
-            and not self._is_beside(number, position, inside)
-        ]
-
-    def _only_guards(self, number: int) -> bool:
-        """Whether an equation gives what it was given: a `cond` under `vmap` has each branch take `select(x, x)`.
-
-        JAX does so for the sake of derivatives: of the one of the two that a branch is not for none are taken.
-        """
-        equation = self.equations[number]
-        if equation.primitive.name != "select_n" or len(equation.invars) != len(("which", "stopped", "given")):
-            return False
-        _, stopped, given = equation.invars
-        made = None if isinstance(stopped, jax_core.Literal) else self.makers.get(stopped)
-        maker = self.equations[made[1]] if made else None
-        return maker is not None and maker.primitive.name == "stop_gradient" and maker.invars[0] is given
-
-    def is_taken(self, variable: Any, inside: set[int], depth: int) -> bool:
-        """Whether the forward pass uses a variable outside of these equations."""
-        outside = (one for one in self._users(variable) if one not in inside)
-        return any(
-            not (
-                self.is_backward(one, depth)
-                or self._only_pushes(one, inside, depth)
-                or self._only_keeps(one, depth)
-                or pulls_back(self.equations[one], variable)
-            )
-            for one in outside
-        )
-
-    def _users(self, variable: Any) -> Iterator[int]:
-        """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
-
-        And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
-        """
-        for number in self.uses.consumers.get(variable, ()):
-            is_passed = number in self.moved and not self.uses.transposed[number]
-            if is_passed or self._is_jaxs_own(number):
-                for made in self.equations[number].outvars:
-                    yield from self._users(made)
-            else:
-                yield number
-
-    def _is_jaxs_own(self, number: int) -> bool:
-        """Whether an equation has no place in the source, and makes nothing that the body gives."""
-        made = self.equations[number].outvars
-        return not self.levels[number] and not any(variable in self.uses.results for variable in made)
-
-    def _only_keeps(self, number: int, depth: int) -> bool:
-        """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""
-        equation = self.equations[number]
-        if equation.primitive.name != "select_n" or equation.outvars[0] in self.uses.results:
-            return False
-        users = self.uses.consumers.get(equation.outvars[0], ())
-        return bool(users) and all(self.is_backward(one, depth) for one in users)
-
-    def _is_kept(self, number: int, position: int, inside: set[int], depth: int) -> bool:
-        """Whether a result of a program that is differentiated from outside is what only its transposed one needs.
-
-        JAX gives these after the program's own. They are what an operation has taken in, or what is computed beside it: of
-        the results of one operation the first is its own.
-        """
-        if not self.around.derived:
-            return False
-        equation = self.equations[number]
-        name = equation.primitive.name
-        # What is only pushed forward keeps nothing: of its loop the first that is stacked is its own as well.
-        own = versions.scan_counts(equation.params)[1] + self.around.pushed if name == "scan" else 1
-        if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
-            if position < len(equation.outvars) - 1:
-                return True
-        elif name in ("jit", "pjit", "scan", "cond", "shard_map") and position >= own:
-            return True
-        variable, results = equation.outvars[position], self.uses.results
-        same = [one for one in self._of_one_operation(equation) if one in inside]
-        beside = [one for other in same if other != number for one in self.equations[other].outvars]
-        return self._is_taken_in(variable, inside.difference(same)) or any(
-            self.is_taken(one, inside, depth)
-            or self._is_taken_in(one, inside.difference(same))
-            or (one in results and results[one] < results[variable])
-            for one in beside
-        )
-
-    def _is_beside(self, number: int, position: int, inside: set[int]) -> bool:
-        """Whether a result is one that JAX computes beside an operation's own, the first, for its derivative."""
-        equation = self.equations[number]
-        if equation.primitive.name in ("jit", "pjit"):
-            told = equation.params["jaxpr"].jaxpr.debug_info.result_paths
-            return position > 0 and len(told or ()) != len(equation.outvars)
-        return any(one < number for one in self._of_one_operation(equation) if one in inside)
-
-    def _is_taken_in(self, variable: Any, equations: set[int]) -> bool:
-        return not equations.isdisjoint(self.uses.consumers.get(variable, ()))
-
-    def _of_one_operation(self, equation: Any) -> list[int]:
+    def of_one_operation(self, equation: Any) -> list[int]:
         """The equations with the place of this one, JAX's own lines included."""
         if not self._operations:
             for number, one in enumerate(self.equations):
@@ -437,12 +313,6 @@ class Body:
         return any(
             places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
         )
-
-
-def _is_in_rule(levels: Sequence[Level]) -> bool:
-    """Whether these frames lead to a rule in which nothing is differentiated: of what is, the forward pass has names."""
-    own = [number for number, level in enumerate(levels) if level.runs_rule]
-    return bool(own) and not any(level.derivatives for level in levels[own[-1] + 1 :])
 
 
 def outer_of(levels: Iterable[Level]) -> Outer:

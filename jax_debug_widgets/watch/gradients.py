@@ -15,6 +15,7 @@ from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
+from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.instances import Frames, instances
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Statement, Target
@@ -159,7 +160,7 @@ def _is_told(one: Assignment) -> bool:
     body, depth = one.body, one.call.depth
     members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
     known = {made[0] for _, made in one.values}
-    return all(made[0] in known for made in body.escaping(members, depth) if is_array(made[0]))
+    return all(made[0] in known for made in what_escapes(body, members, depth) if is_array(made[0]))
 
 
 def _is_mapped(one: Assignment) -> bool:

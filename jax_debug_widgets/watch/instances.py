@@ -12,6 +12,7 @@ from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
+from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.progress import progress_of
 
 _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
@@ -88,7 +89,7 @@ def may_be_several(body: Body, call: Call, part: Sequence[int]) -> bool:
     begin = progress_of(body, call, part[0])
     if not begin.is_looped or body.levels[part[0]][call.depth].maps:
         return False
-    given = {number for _, number, _ in body.escaping([*part], call.depth)}
+    given = {number for _, number, _ in what_escapes(body, [*part], call.depth)}
     is_twice = len({operation_of(body, number) for number in given}) < len(given)
     return is_twice and not any(begin.is_behind(progress_of(body, call, number)) for number in part[1:])
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.instances import operation_of
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.parts import inner_function, made_by
@@ -82,7 +83,7 @@ def given_at(body: Body, call: Call, parts: Sequence[list[int]], leaves: Leaves)
     """The leaves of what the map gives; none where not all are told."""
     found: list[tuple[str, Made]] = []
     members = [number for part in parts for number in part]
-    escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])]
+    escaping = [one for one in what_escapes(body, members, call.depth) if is_array(one[0])]
     for (path, _), part in zip(leaves, parts, strict=True):
         own = [one for one in escaping if one[1] in part]
         told = list(_returned(body, call, part)) or [("", one) for one in own]

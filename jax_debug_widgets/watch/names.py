@@ -17,6 +17,7 @@ from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets.watch.aliases import aliases, of_argument
 from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
+from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import instances, may_be_several, order_of_frames
@@ -180,7 +181,7 @@ def _is_mingled(one: Assignment) -> bool:
         return False
     body, depth, known = one.body, one.call.depth, {made[0] for _, made in one.values}
     members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
-    return sum(is_array(made[0]) and made[0] not in known for made in body.escaping(members, depth)) > 1
+    return sum(is_array(made[0]) and made[0] not in known for made in what_escapes(body, members, depth)) > 1
 
 
 def _with_paths(one: Assignment, trees: Trees) -> Assignment:

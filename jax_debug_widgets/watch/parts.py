@@ -19,6 +19,7 @@ from jax_debug_widgets.watch.derivatives import (
     taken_or_returned,
     without_changed_state,
 )
+from jax_debug_widgets.watch.escaping import is_taken, what_escapes
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import comprehends, fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
@@ -39,9 +40,9 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
     """Each name of a statement with the variable of one execution of it."""
     escaping = [
         one
-        for one in body.escaping(members, call.depth)
+        for one in what_escapes(body, members, call.depth)
         if is_array(one[0])
-        and (body.is_taken(one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
+        and (is_taken(body, one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
         and not is_stored(body, one[1], call.depth)
         and not _is_tangent_of_loop(body, one, call.depth)
     ]
@@ -151,7 +152,7 @@ def _without_state(body: Body, call: Call, statement: Statement, found: list[Mad
         return any(_FLAX.search(level.file) for level in body.levels[number][call.depth + 1 : end])
 
     if is_of_flax(members[0], call.depth + 2):
-        used = [one for one in found if body.is_taken(one[0], set(members), call.depth)]
+        used = [one for one in found if is_taken(body, one[0], set(members), call.depth)]
         if len(used) > 1:
             used = [one for one in used if is_taken_by_name(body, call, statement, one[0], set(members))]
         return used if len(used) == 1 else found
@@ -402,7 +403,7 @@ def made_by(
             named = assigned(body, call, one, members) if members and not one.repeats else ()
             escaping = [made for name, made in named if is_part(name, ast.unparse(node))]
         else:
-            made = [each for each in body.escaping(members, call.depth) if is_array(each[0])] if members else []
+            made = [each for each in what_escapes(body, members, call.depth) if is_array(each[0])] if members else []
             escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
         if escaping:
             return escaping

@@ -8,6 +8,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.frames import PUSHING
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.parts import made_by
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -21,7 +22,7 @@ def pushed(body: Body, call: Call, statement: Statement, members: list[int]) -> 
     if not parts or any(body.levels[one][call.depth].differentiates != PUSHING for one in members):
         return []
     inputs = _tangents_given(body, call, statement)
-    escaping = [one for one in body.escaping(members, call.depth) if is_array(one[0])]
+    escaping = [one for one in what_escapes(body, members, call.depth) if is_array(one[0])]
     hanging = _hanging_on(body, members, inputs)
     found = {}
     for one in escaping:
