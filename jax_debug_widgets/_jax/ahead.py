@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 import jax
-from jax._src import core, debugging
+from jax._src import debugging
 
 from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.context import captured_settings
 from jax_debug_widgets._jax.dispatch import recorders_of
-from jax_debug_widgets._jax.operands import with_programs
+from jax_debug_widgets._jax.program import without
 from jax_debug_widgets._jax.replacements import Replacements, Replacing, as_method
 
 
@@ -41,7 +41,7 @@ def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
 
 def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
     """Lower it for what was the default device then; who asked for shardings has been told them."""
-    program = _without_inspections(traced.jaxpr.jaxpr)
+    program = without(traced.jaxpr.jaxpr, (debugging.inspect_sharding_p,))
     if program is not traced.jaxpr.jaxpr:
         traced = copy(traced)
         traced._params = {**traced._params, "jaxpr": traced.jaxpr.replace(jaxpr=program)}
@@ -49,22 +49,6 @@ def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options
             traced._lojax = None
     with jax.default_device(device):
         return theirs(traced, **options)
-
-
-def _without_inspections(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    if not _inspects(jaxpr):
-        return jaxpr
-    kept = [equation for equation in jaxpr.eqns if equation.primitive is not debugging.inspect_sharding_p]
-    inside = [with_programs(equation, lambda _key, program: _without_inspections(program)) for equation in kept]
-    return jaxpr.replace(eqns=inside)
-
-
-def _inspects(jaxpr: core.Jaxpr) -> bool:
-    return any(
-        equation.primitive is debugging.inspect_sharding_p
-        or any(map(_inspects, core.jaxprs_in_params(equation.params)))
-        for equation in jaxpr.eqns
-    )
 
 
 def _compile(

@@ -79,10 +79,11 @@ def _values_of(
 def _may_be_tangents(tangents: Sequence[Any], values: Sequence[Any]) -> bool:
     """Whether they are of the types of some of these values, in their order, but for an axis of tangents."""
     left = iter(values)
-    return all(any(_is_of_type(tangent.aval, value.aval) for value in left) for tangent in tangents)
+    return all(any(may_be_tangent(value.aval, tangent.aval) for value in left) for tangent in tangents)
 
 
-def _is_of_type(tangent: Any, value: Any) -> bool:
+def may_be_tangent(value: Any, tangent: Any) -> bool:
+    """Whether these avals are of one type, but for an axis of tangents."""
     shapes = [tangent.shape, *(tangent.shape[:axis] + tangent.shape[axis + 1 :] for axis in range(len(tangent.shape)))]
     return tangent.dtype == value.dtype and value.shape in shapes
 

@@ -7,7 +7,7 @@ that starts anew.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -93,15 +93,25 @@ def _calls_unrolled_lanes(jaxpr: core.Jaxpr) -> bool:
 
 def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
     """The same program without its debugging equations: those that were traced before anybody asked to leave them out."""
+    left_out = (*DESCRIBE, debug_tap_p, debugging.inspect_sharding_p)
+    return program.replace(jaxpr=without(program.jaxpr, left_out))
 
-    def stripped(jaxpr: core.Jaxpr) -> core.Jaxpr:
-        if not _has_taps(jaxpr):
-            return jaxpr
-        left_out = (*DESCRIBE, debug_tap_p, debugging.inspect_sharding_p)
-        kept = [equation for equation in jaxpr.eqns if equation.primitive not in left_out]
-        return jaxpr.replace(eqns=[with_programs(equation, lambda _key, inner: stripped(inner)) for equation in kept])
 
-    return program.replace(jaxpr=stripped(program.jaxpr))
+def without(jaxpr: core.Jaxpr, left_out: Collection[Any]) -> core.Jaxpr:
+    """The same program without the equations of these primitives, which give nothing; itself where it has none."""
+    if not _has(jaxpr, left_out):
+        return jaxpr
+    kept = [equation for equation in jaxpr.eqns if equation.primitive not in left_out]
+    inside = [with_programs(equation, lambda _key, program: without(program, left_out)) for equation in kept]
+    return jaxpr.replace(eqns=inside)
+
+
+def _has(jaxpr: core.Jaxpr, primitives: Collection[Any]) -> bool:
+    return any(
+        equation.primitive in primitives
+        or any(_has(program, primitives) for program in core.jaxprs_in_params(equation.params))
+        for equation in jaxpr.eqns
+    )
 
 
 def outermost(name: str) -> Place:

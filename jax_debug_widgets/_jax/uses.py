@@ -271,11 +271,12 @@ class Uses:
     def _only_hands_on(self, consumer: int, number: int) -> bool:
         """Whether an equation takes a result of equation `number` for tangents, or moves lanes of what only cotangents take."""
         one = self._equations[consumer]
-        own, makers = (
-            [(level.file, level.span) for level in self._frames_of(e)] for e in (one, self._equations[number])
-        )
-        if one.primitive.name == "transpose" and own == makers[: len(own)]:
-            return not self.is_used(one.outvars[0], consumer)
+        if one.primitive.name == "transpose":
+            own, makers = (
+                [(level.file, level.span) for level in self._frames_of(each)] for each in (one, self._equations[number])
+            )
+            if own == makers[: len(own)]:
+                return not self.is_used(one.outvars[0], consumer)
         return self._is_tangent(one)
 
 

@@ -25,9 +25,8 @@ class Event:
       time_ns: nanoseconds since the run started.
       step: iteration of each loop around it, outermost first. In a loop that goes backwards (a backward pass, a
         `scan(reverse=True)`) it is the place in what that goes through: the first to run has the last. Empty outside
-        loops, and where it cannot be told
-        (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown length). The axes of the grid of an
-        interpreted Pallas kernel are such loops.
+        loops, and where it cannot be told (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown
+        length). The axes of the grid of an interpreted Pallas kernel are such loops.
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
       device: its name, e.g. `cpu:2`; empty where it is not known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.

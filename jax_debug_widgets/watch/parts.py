@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
-from jax_debug_widgets._jax.primals import values_in
+from jax_debug_widgets._jax.primals import may_be_tangent, values_in
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
 from jax_debug_widgets.watch.derivatives import (
     differentiating,
@@ -292,15 +291,9 @@ def _told_fields(
 def _without_tangents(body: Body, escaping: list[Made]) -> list[Made]:
     """Of a value and its tangent (`jax.jvp`), or tangents (`jacfwd`, `hessian`), the value, which JAX computes first."""
     first, *rest = escaping
-    if len(rest) == 1 and _may_be_tangent(first[0].aval, rest[0][0].aval) and body.is_pushed(first[1]):
+    if len(rest) == 1 and may_be_tangent(first[0].aval, rest[0][0].aval) and body.is_pushed(first[1]):
         return [first]
     return escaping
-
-
-def _may_be_tangent(value: Any, tangent: Any) -> bool:
-    """Whether they are of one type, but for an axis of tangents."""
-    shapes = [tangent.shape, *(tangent.shape[:axis] + tangent.shape[axis + 1 :] for axis in range(tangent.ndim))]
-    return value.dtype == tangent.dtype and value.shape in shapes
 
 
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:

@@ -26,6 +26,17 @@ def watched() -> Callable[..., Any]:
 
 
 @pytest.fixture
+def whole() -> Callable[..., list[np.ndarray]]:
+    """Give what a run with `values=True` has told by a name, in the order of its steps."""
+
+    def of(run: Any, name: str) -> list[np.ndarray]:
+        events = [event for event in run.events if event.site.label == name]
+        return [event.values[-1] for event in sorted(events, key=lambda event: event.step)]
+
+    return of
+
+
+@pytest.fixture
 def agrees() -> Callable[..., None]:
     """Give an assertion that a watched value has these statistics at a step, up to the rounding of float32."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
+
+from jax_debug_widgets._jax import versions
 
 XS = jnp.linspace(-2.0, 2.0, 5)
 
@@ -98,3 +101,32 @@ def test_a_branch_under_vmap_in_a_python_loop_has_one_gradient_an_execution(watc
     gradients = [value for name, value in run.values.items() if name.startswith("grad/x") and value.site.line == line]
     assert len(gradients) == 1
     agrees(gradients[0], wanted)
+
+
+@pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="not on jax 0.8 (docs/limits.md)")
+@pytest.mark.parametrize("which", ["cond", "switch"])
+def test_a_branch_that_vmap_puts_in_twice_is_two_executions(which, watched, whole):
+    def bent(x):
+        up = jnp.sin(x)
+        return up
+
+    def squared(x):
+        down = x**2
+        return down
+
+    def choose(x):
+        if which == "cond":
+            return lax.cond(x.sum() > 0, bent, squared, x)
+        return lax.switch((x.sum() <= 0).astype(int), [bent, squared], x)
+
+    def f(x):
+        once = choose(x)
+        twice = choose(once)
+        return (once * twice).sum()
+
+    rows = jnp.cos(jnp.arange(9.0)).reshape(3, 3)
+    run = watched(jax.jit(jax.vmap(f)), rows, watch="up,down", values=True)
+    first = jax.vmap(choose)(rows)
+    for name, wanted in (("up", [jnp.sin(rows), jnp.sin(first)]), ("down", [rows**2, first**2])):
+        for told, value in zip(whole(run, name), wanted, strict=True):
+            np.testing.assert_allclose(told, value, rtol=1e-5)

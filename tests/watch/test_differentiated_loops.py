@@ -18,12 +18,6 @@ WEIGHTS = jnp.cos(jnp.arange(18.0)).reshape(2, 3, 3) * 0.6
 DIRECTION = jnp.sin(jnp.arange(18.0) * 3).reshape(2, 3, 3)
 
 
-def whole(run, name):
-    """The values told by this name, in the order of their steps."""
-    events = [event for event in run.events if event.site.label == name]
-    return [event.values[-1] for event in sorted(events, key=lambda event: event.step)]
-
-
 def agree(told, wanted):
     assert len(told) == len(wanted)
     for one, value in zip(told, wanted, strict=True):
@@ -89,7 +83,7 @@ def test_arguments_of_what_a_differentiated_loop_calls_keep_their_names(layer, b
 
 @pytest.mark.parametrize("is_stacked", [True, False])
 @pytest.mark.parametrize("used", ["both", "gradient", "curvature"])
-def test_gradients_pushed_forward_through_a_loop(used, is_stacked, watched):
+def test_gradients_pushed_forward_through_a_loop(used, is_stacked, watched, whole):
     def loss(weights):
         step = (lambda state, weight: (jnp.tanh(weight @ state), None)) if is_stacked else None
         again = lambda state, _: (jnp.sin(weights[0] @ state), None)  # noqa: E731 - as short as the other.
@@ -128,7 +122,7 @@ def decayed_by_gradient(rate):
 
 @since_9
 @pytest.mark.parametrize("loss", [decayed, decayed_by_gradient])
-def test_a_second_derivative_of_a_loop_is_the_last_that_it_computes(loss, watched):
+def test_a_second_derivative_of_a_loop_is_the_last_that_it_computes(loss, watched, whole):
     rate = jnp.float32(0.7)
 
     @jax.jit
@@ -194,34 +188,6 @@ def test_what_vmap_moves_of_the_residuals_of_nested_loops_has_no_name(watched):
     assert {event.site.label for event in run.events} == {"bent", "grad/bent"}
 
 
-@since_9
-@pytest.mark.parametrize("which", ["cond", "switch"])
-def test_a_branch_that_vmap_puts_in_twice_is_two_executions(which, watched):
-    def bent(x):
-        up = jnp.sin(x)
-        return up
-
-    def squared(x):
-        down = x**2
-        return down
-
-    def choose(x):
-        if which == "cond":
-            return lax.cond(x.sum() > 0, bent, squared, x)
-        return lax.switch((x.sum() <= 0).astype(int), [bent, squared], x)
-
-    def f(x):
-        once = choose(x)
-        twice = choose(once)
-        return (once * twice).sum()
-
-    rows = WEIGHTS[0]
-    run = watched(jax.jit(jax.vmap(f)), rows, watch="up,down", values=True)
-    first = jax.vmap(choose)(rows)
-    for name, wanted in (("up", [jnp.sin(rows), jnp.sin(first)]), ("down", [rows**2, first**2])):
-        agree(whole(run, name), wanted)
-
-
 FORWARD = {
     "jvp": lambda f: lambda x: jax.jvp(f, (x,), (DIRECTION,)),
     "jacfwd": lambda f: lambda x: (f(x), jax.jacfwd(f)(x)),
@@ -270,7 +236,7 @@ WANTED = {
 
 @pytest.mark.parametrize("loop", WANTED, ids=lambda loop: loop.__name__)
 @pytest.mark.parametrize("pushed", FORWARD)
-def test_what_is_pushed_through_a_loop_is_no_part_of_its_values(pushed, loop, watched):
+def test_what_is_pushed_through_a_loop_is_no_part_of_its_values(pushed, loop, watched, whole):
     """And each value is one that the same loop has where nothing is pushed through it."""
     if loop is through_while and pushed == "hessian":
         pytest.skip("JAX does not differentiate a `while` in reverse")

@@ -84,13 +84,8 @@ def test_what_another_branch_assigns_is_not_what_this_one_does(step, watched, ag
         agrees(run[f"grads['{name}']"], gradient)
 
 
-def whole(run, name):
-    """Each value told by this name."""
-    return [event.values[-1] for event in run.events if event.site.label == name]
-
-
 @pytest.mark.parametrize("step", [assigned_anew, pulling], ids=_name)
-def test_what_a_branch_that_is_run_assigns_anew_is_told_apart(step, watched):
+def test_what_a_branch_that_is_run_assigns_anew_is_told_apart(step, watched, whole):
     run = watched(jax.jit(lambda params, scale: step(params, scale, "clip")), PARAMS, SCALE, values=True)
     gradients, slope = jax.grad(loss_of, argnums=(0, 1))(PARAMS, SCALE)
     (told,) = whole(run, "slope")
@@ -101,7 +96,7 @@ def test_what_a_branch_that_is_run_assigns_anew_is_told_apart(step, watched):
             np.testing.assert_allclose(one, wanted, rtol=1e-5)
 
 
-def test_what_a_branch_exchanges_has_no_others_name(watched):
+def test_what_a_branch_exchanges_has_no_others_name(watched, whole):
     def exchanged(one, other):
         return other, one
 
