@@ -86,8 +86,8 @@ def _written(node: ast.ClassDef) -> tuple[str, ...]:
     if methods:
         return _kept_by(methods[0]) if len(methods) == 1 and not node.bases else ()
     decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    is_tuple = [_last_name(one) for one in node.bases] == ["NamedTuple"]
-    if not (is_tuple or (not node.bases and "dataclass" in map(_last_name, decorators))):
+    is_tuple = [last_name(one) for one in node.bases] == ["NamedTuple"]
+    if not (is_tuple or (not node.bases and "dataclass" in map(last_name, decorators))):
         return ()
     own = [one for one in node.body if isinstance(one, ast.AnnAssign)]
     texts = [ast.unparse(one) for one in own]
@@ -96,7 +96,8 @@ def _written(node: ast.ClassDef) -> tuple[str, ...]:
     return tuple(one.target.id for one in own if isinstance(one.target, ast.Name))
 
 
-def _last_name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
+    """`grad` of `jax.grad`."""
     return ast.unparse(node).rpartition(".")[2]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import Body, Call, Made, type_of
+from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.mapped import Leaves
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -82,7 +83,7 @@ def _pulled_from(node: ast.Call, function: Function | None) -> ast.Call | None:
         if [part.text for part in target.parts[1:2]] == [node.func.id]
     ]
     asked = made[0] if len(made) == 1 else None
-    return asked if isinstance(asked, ast.Call) and _last_name(asked.func) in _PULLING_BACK else None
+    return asked if isinstance(asked, ast.Call) and last_name(asked.func) in _PULLING_BACK else None
 
 
 def with_gradients(
@@ -144,9 +145,9 @@ def _assigned_in(source: SourceFile, function: Function | None) -> dict[str, lis
 def _number_in(node: ast.expr) -> _Numbers:
     """0 of `jax.grad` and `jax.grad(f)`, 1 of `jax.grad(f, argnums=1)` and `partial(jax.grad, argnums=1)`."""
     if not isinstance(node, ast.Call):
-        return 0 if _last_name(node) in _DERIVATIVES else None
-    is_partial = _last_name(node.func) == "partial" and bool(node.args)
-    if _last_name(node.args[0] if is_partial else node.func) not in _DERIVATIVES:
+        return 0 if last_name(node) in _DERIVATIVES else None
+    is_partial = last_name(node.func) == "partial" and bool(node.args)
+    if last_name(node.args[0] if is_partial else node.func) not in _DERIVATIVES:
         return None
     given = next((one.value for one in node.keywords if one.arg == "argnums"), None)
     if len(node.args) > 1:
@@ -159,7 +160,3 @@ def _number_in(node: ast.expr) -> _Numbers:
         return None
     is_several = isinstance(number, tuple | list) and all(isinstance(one, int) for one in number)
     return tuple(number) if is_several else number if isinstance(number, int) else None
-
-
-def _last_name(node: ast.expr) -> str:
-    return ast.unparse(node).rpartition(".")[2]

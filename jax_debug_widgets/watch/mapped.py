@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.instances import operation_of
 from jax_debug_widgets.watch.literals import leaves_of
@@ -26,7 +27,7 @@ def trees_of(node: ast.expr) -> list[ast.expr]:
     """The trees that `jax.tree.map(f, ...)` or `lax.pmean(tree, ...)` goes through; none where it is no such call."""
     if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
         return []
-    called = ast.unparse(node.func).rpartition(".")[2]
+    called = last_name(node.func)
     return node.args[1:] if _MAPS.fullmatch(called) else node.args[:1] if _COLLECTIVES.fullmatch(called) else []
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 
+from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, replaced_in
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
@@ -102,7 +103,7 @@ def _reassigned(function: Function, statement: Statement, name: str, computes: C
 def _is_left_out(statement: Statement, other: Statement, name: str) -> bool:
     """Whether another one, of which the program has nothing, is a call in a branch that has not been run."""
     function, value = other.function, other.value
-    if function is None or not isinstance(value, ast.Call) or _last_name(value.func) in _COMPUTE_NOTHING:
+    if function is None or not isinstance(value, ast.Call) or last_name(value.func) in _COMPUTE_NOTHING:
         return False
     # What takes others of the same statement may be given one of those: `a, b = swapped(a, b)`.
     beside = {text for target in statement.targets for text in texts_of(target)} - {name}
@@ -114,10 +115,6 @@ def _is_left_out(statement: Statement, other: Statement, name: str) -> bool:
 
 _COMPUTE_NOTHING = frozenset({"replace", "_replace", "dict", "list", "tuple", "type", "reversed", "sorted", "zip"})
 """What gives other things than it takes, and computes nothing."""
-
-
-def _last_name(node: ast.expr) -> str:
-    return ast.unparse(node).rpartition(".")[2]
 
 
 def _comes_after(statement: Statement, span: Span) -> bool:

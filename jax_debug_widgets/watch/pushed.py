@@ -8,6 +8,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.frames import PUSHING
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.parts import made_by
 from jax_debug_widgets.watch.source import Statement, Target
@@ -42,7 +43,7 @@ def _names(statement: Statement) -> list[list[str]]:
     function = node.args[0] if len(node.args) == len(("f", "values", "tangents")) else None
     if not isinstance(function, ast.Call) or function.keywords:
         return []
-    return pairs if ast.unparse(function.func).rpartition(".")[2] == "value_and_grad" else []
+    return pairs if last_name(function.func) == "value_and_grad" else []
 
 
 def _pair(target: Target) -> list[str]:

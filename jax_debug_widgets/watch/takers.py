@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets.watch.body import Body, Call, outer_of
-from jax_debug_widgets.watch.classes import Fields
+from jax_debug_widgets.watch.classes import Fields, last_name
 from jax_debug_widgets.watch.literals import parts_of
 from jax_debug_widgets.watch.mentions import is_part, loads_of
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, Statement, Target, span_of
@@ -104,7 +104,7 @@ def _called_by(body: Body, own: Level, inner: Level) -> Function | None:
     function = body.source(inner.file).function_at(inner.code_line, inner.function)
     if not own.calls_directly or function is None or not isinstance(node, ast.Call):
         return None
-    name = ast.unparse(node.func).rpartition(".")[2]
+    name = last_name(node.func)
     is_it = name == function.name.rpartition(".")[2] == inner.function.rpartition(".")[2]
     return function if is_it and len(function.returns) == 1 else None
 
