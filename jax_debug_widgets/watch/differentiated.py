@@ -12,8 +12,8 @@ from jax_debug_widgets.watch.body import Body, Call, Made, type_of
 from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.mapped import Leaves
-from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Function, SourceFile, Statement
+from jax_debug_widgets.watch.mentions import is_part
+from jax_debug_widgets.watch.source import Function, SourceFile, Statement, Target
 
 _KEY = re.compile(r"\['(\w+)'\]")
 
@@ -30,27 +30,39 @@ def asked_for(body: Body, call: Call, statement: Statement, members: Sequence[in
     if not members:
         return []
     by = differentiating(body, members[0], call.depth) if isinstance(node, ast.Call) else ""
-    if isinstance(node, ast.Call) and by:
-        number = _argument_number(node.func, statement.function, body.source(call.file))
-        if isinstance(number, tuple):
-            return _of_several(by, statement, [_argument(node, one) for one in number])
-        argument = _argument(node, number)
-        return [(root, argument) for target in statement.targets for root in texts_of(target) if argument]
-    return pulled_back(statement, body.source(call.file))
+    if not (isinstance(node, ast.Call) and by):
+        return pulled_back(statement, body.source(call.file))
+    numbers = _argument_number(node.func, statement.function, body.source(call.file))
+    wholes = [_gradient_of(by, target) for target in statement.targets]
+    if not isinstance(numbers, tuple):
+        return [pair for whole in wholes for pair in _by_part(whole, _argument(node, numbers))]
+    arguments = [_argument(node, one) for one in numbers]
+    items = [(one.parts or _items(one, len(arguments))) for one in wholes]
+    return [pair for own in items for part, one in zip(own, arguments, strict=False) for pair in _by_part(part, one)]
 
 
-def _of_several(by: str, statement: Statement, arguments: Sequence[str | None]) -> list[tuple[str, str]]:
-    """The same of `grads, slopes = jax.grad(f, argnums=(0, 1))(params, x)`."""
-    found: list[tuple[str, str]] = []
-    for target in statement.targets:
-        place = {VALUE_AND_GRADIENT: 1, GRADIENT_AND_AUX: 0}.get(by)
-        if place is None or target.parts[place:]:
-            whole = target if place is None else target.parts[place]
-            roots = [part.text for part in whole.parts] or [f"{whole.text}[{n}]" for n in range(len(arguments))]
-        else:
-            roots = [f"{target.text}[{place}][{n}]" for n in range(len(arguments))]
-        found += [(root, argument) for root, argument in zip(roots, arguments, strict=False) if argument]
-    return found
+def _gradient_of(by: str, target: Target) -> Target:
+    """Where in a target the gradient is that a derivative gives."""
+    place = {VALUE_AND_GRADIENT: 1, GRADIENT_AND_AUX: 0}.get(by)
+    if place is None:
+        return target
+    return target.parts[place] if target.parts[place:] else _items(target, place + 1)[place]
+
+
+def _items(target: Target, count: int) -> list[Target]:
+    return [Target(f"{target.text}[{number}]") for number in range(count)]
+
+
+def _by_part(target: Target, argument: ast.expr | None) -> Iterator[tuple[str, str]]:
+    """What a gradient is assigned to with what it is for; of `gw, gb` for `(w, b)` part by part, as for `params`."""
+    if argument is None:
+        return
+    if target.is_plain:
+        yield target.text, ast.unparse(argument)
+    items = argument.elts if isinstance(argument, ast.Tuple | ast.List) else None
+    for number, part in enumerate(target.parts):
+        item = ast.Subscript(argument, ast.Constant(number), ast.Load()) if items is None else None
+        yield from _by_part(part, items[number] if items and items[number:] else item)
 
 
 def pulled_back(statement: Statement, source: SourceFile) -> list[tuple[str, str]]:
@@ -60,16 +72,15 @@ def pulled_back(statement: Statement, source: SourceFile) -> list[tuple[str, str
     asked = _pulled_from(node, statement.function) if isinstance(node, ast.Call) else None
     if asked is None:
         return []
-    pairs: list[tuple[str, str | None]] = []
+    pairs: list[tuple[Target, ast.expr | None]] = []
     for target in statement.targets:
         if isinstance(taken, ast.Subscript) and isinstance(taken.slice, ast.Constant):
             number = taken.slice.value
-            pairs.append((target.text, _argument(asked, number + 1) if isinstance(number, int) else None))
-        elif target.parts:
-            pairs += [(part.text, _argument(asked, place)) for place, part in enumerate(target.parts, 1)]
+            pairs.append((target, _argument(asked, number + 1) if isinstance(number, int) else None))
         else:
-            pairs += [(f"{target.text}[{place - 1}]", _argument(asked, place)) for place in range(1, len(asked.args))]
-    return [(root, argument) for root, argument in pairs if argument is not None]
+            parts = target.parts or _items(target, len(asked.args) - 1)
+            pairs += [(part, _argument(asked, place)) for place, part in enumerate(parts, 1)]
+    return [pair for target, argument in pairs for pair in _by_part(target, argument)]
 
 
 def _pulled_from(node: ast.Call, function: Function | None) -> ast.Call | None:
@@ -111,11 +122,11 @@ def _as_field(path: str) -> str:
     return _KEY.sub(r".\1", path)
 
 
-def _argument(node: ast.Call, position: int | None) -> str | None:
+def _argument(node: ast.Call, position: int | None) -> ast.expr | None:
     if position is None or not 0 <= position < len(node.args):
         return None
     is_counted = not any(isinstance(one, ast.Starred) for one in node.args[: position + 1])
-    return ast.unparse(node.args[position]) if is_counted else None
+    return node.args[position] if is_counted else None
 
 
 _Numbers = int | tuple[int, ...] | None

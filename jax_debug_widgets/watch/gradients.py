@@ -5,6 +5,7 @@ The statement may be in another body than they are: the forward and the backward
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.instances import Frames, instances
+from jax_debug_widgets.watch.loads import comprehends
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -70,11 +72,12 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
     if not (body.transposed and is_assigned) or _are_of_others(body, one, within):
         return
-    times, elements = one.executions, len(one.values) if _is_mapped(one) else one.statement.elements
-    if elements > 1:
-        each = list(_of_elements(body, one, within, times * elements))
+    times, is_mapped = one.executions, _is_mapped(one)
+    elements = len(one.values) if is_mapped else times * one.statement.elements
+    if elements > times:
+        each = list(_of_elements(body, one, within, elements))
         yield from each
-        if each or not _is_mapped(one):
+        if each or not is_mapped:
             return
     repeats, several = one.repeats and times != 1, len({name for name, _ in one.values}) > 1
     parts = _transposed(body, one, within, repeats=repeats, executions=times)
@@ -164,14 +167,20 @@ def _is_told(one: Assignment) -> bool:
 
 
 def _is_mapped(one: Assignment) -> bool:
-    """Whether it is what `jax.tree.map` gives, leaf by leaf."""
-    return one.executions == 1 and all(one.body.levels[made[1]][one.call.depth].maps for _, made in one.values)
+    """Whether it is what `jax.tree.map` gives, leaf by leaf, or a list that is comprehended, item by item."""
+    is_mapped = all(one.body.levels[made[1]][one.call.depth].maps for _, made in one.values)
+    is_list = comprehends(one.statement.value) or isinstance(one.statement.value, ast.DictComp)
+    return is_list or (is_mapped and one.executions == 1)
 
 
-def _of_elements(body: Body, one: Assignment, within: list[int], executions: int) -> Iterator[Gradient]:
-    """Of `q, k, v = (x @ w for w in ws)`, where each has one: the last is transposed first."""
+def _of_elements(body: Body, one: Assignment, within: list[int], elements: int) -> Iterator[Gradient]:
+    """Of `q, k, v = (x @ w for w in ws)`, where each has one: the last is transposed first.
+
+    Args:
+      elements: how many there are in all executions.
+    """
     values = sorted(one.values, key=lambda named: named[1][1:], reverse=True)
-    parts = _transposed(body, one, within, repeats=True, executions=executions)
+    parts = _transposed(body, one, within, repeats=True, executions=elements, elements=elements)
     cotangents = [list(_entering(body, part).items()) for part in parts]
     if [*map(len, cotangents)] != [1] * len(values):
         return
@@ -180,9 +189,13 @@ def _of_elements(body: Body, one: Assignment, within: list[int], executions: int
             yield name, *own[0], made[0]
 
 
-def _transposed(body: Body, one: Assignment, within: list[int], *, repeats: bool, executions: int) -> list[list[int]]:
+def _transposed(
+    body: Body, one: Assignment, within: list[int], *, repeats: bool, executions: int, elements: int = 1
+) -> list[list[int]]:
     """The transposed equations of each execution of a statement, of the last execution first."""
-    parts = instances(body, one.call, within, repeats=repeats, executions=executions, order=one.order)
+    parts = instances(
+        body, one.call, within, repeats=repeats, executions=executions, elements=elements, order=one.order
+    )
     in_rule = any(level.runs_rule == "backward" for number in within for level in body.levels[number][: one.call.depth])
     order = body.uses.order_in_rules if in_rule else body.uses.forward_order
     return sorted(parts, key=lambda part: order[part[0]], reverse=True)

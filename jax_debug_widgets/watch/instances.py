@@ -30,6 +30,7 @@ def instances(
     *,
     repeats: bool,
     executions: int | None = None,
+    elements: int = 1,
     order: Mapping[Frames, int] | None = None,
 ) -> list[list[int]]:
     """The equations of each execution of the statement at `call`, in the order in which they were traced.
@@ -38,6 +39,7 @@ def instances(
       members: its equations, of all executions, in order.
       repeats: whether the statement, or a call that leads to it, is in a loop.
       executions: of transposed equations how many executions they are of at most, 0 where that is not known; None of others.
+      elements: how many the statement computes one after the other in the same way, where it does not say so itself.
       order: of transposed equations that of the forward pass, see `order_of_frames`; they are in the reverse one.
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
@@ -48,7 +50,7 @@ def instances(
         for statement in statements
         for node in ast.walk(statement.value)
     )
-    elements = max((statement.elements for statement in statements), default=1)
+    elements = max(elements, *(statement.elements for statement in statements), 1)
     signatures = [_signature(body, number) for number in members]
     parts: list[list[int]] = []
     first: Any = None

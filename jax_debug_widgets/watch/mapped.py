@@ -10,9 +10,10 @@ from typing import Any
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.escaping import what_escapes
+from jax_debug_widgets.watch.inlined import inlined_by
 from jax_debug_widgets.watch.instances import operation_of
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.parts import inner_function, made_by
+from jax_debug_widgets.watch.parts import made_by
 from jax_debug_widgets.watch.source import Target
 
 Leaves = list[tuple[str, Any]]
@@ -110,10 +111,10 @@ def _taken_by(body: Body, part: Sequence[int]) -> set[Any]:
 
 def _returned(body: Body, call: Call, part: list[int]) -> Iterator[tuple[str, Made]]:
     """What the function returns for one leaf, part by part, where it puts that together after `return`."""
-    inner = inner_function(body, call, part)
-    if inner is None or len(inner[0].returns) != 1:
+    inner = inlined_by(body, call, part)
+    if inner is None or inner.only is None:
         return
-    for element in leaves_of(inner[0].returns[0].value, body.source(inner[1]).fields):
+    for element in leaves_of(inner.only, body.source(inner.file).fields):
         made = made_by(body, element.value, inner, set(part))
         if len(made) == 1:
             yield element.path, made[0]

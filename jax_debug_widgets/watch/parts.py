@@ -11,7 +11,7 @@ from jax.extend import core as jax_core
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
 from jax_debug_widgets._jax.primals import may_be_tangent, values_in
-from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, Outer, is_array, outer_of
+from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
 from jax_debug_widgets.watch.derivatives import (
     differentiating,
     parts_of_derivative,
@@ -19,12 +19,13 @@ from jax_debug_widgets.watch.derivatives import (
     without_changed_state,
 )
 from jax_debug_widgets.watch.escaping import is_taken, what_escapes
+from jax_debug_widgets.watch.inlined import Inlined, inlined_at, inlined_by
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import comprehends, fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.results import PROGRAMS, kind_of, parts_by_path, result_paths, results_of
-from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_library, span_of
+from jax_debug_widgets.watch.source import Span, Statement, Target, is_library, span_of
 from jax_debug_widgets.watch.stored import is_stored
 
 _PAIR = ("value", "aux")
@@ -96,8 +97,8 @@ def _without_star(target: Target, body: Body, call: Call, escaping: list[Made], 
     if star is None:
         return target
     equations = {number: body.equations[number] for _, number, _ in escaping}
-    inner = inner_function(body, call, members)
-    tuples = [one.value.elts for one in inner[0].returns if isinstance(one.value, ast.Tuple)] if inner else []
+    inner = inlined_by(body, call, members)
+    tuples = [one.elts for one in inner.returned if isinstance(one, ast.Tuple)] if inner else []
     counts = {len(elements) for elements in tuples}
     if len(equations) == 1:
         ((number, equation),) = equations.items()
@@ -315,11 +316,10 @@ def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list
 
 def _returned(body: Body, call: Call, members: list[int], count: int) -> list[list[Made]] | None:
     """What an inlined function returned: the variable of each element of the tuple after its `return`."""
-    inner = inner_function(body, call, members)
+    inner = inlined_by(body, call, members)
     if inner is None:
         return None
-    for returned in reversed(inner[0].returns):
-        value = returned.value
+    for value in reversed(inner.returned):
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
             return [made_by(body, element, inner, set(members)) for element in value.elts]
     return None
@@ -339,9 +339,8 @@ def _value_and_aux(
         level = levels[depth]
         if is_library(level.file):
             continue
-        function = body.source(level.file).function_at(level.code_line, level.function)
-        value = function.returns[-1].value if function and len(function.returns) == 1 else None
-        inner = (function, level.file, outer_of(levels[:depth])) if function else None
+        inner = inlined_at(body, levels, depth)
+        value = inner.only if inner else None
         if inner and isinstance(value, ast.Tuple) and len(value.elts) == len(_PAIR):
             values, aux = ([one for one in forward if one in made_by(body, each, inner, inside)] for each in value.elts)
             is_told = bool(values) or {*aux} == {*forward}
@@ -353,29 +352,18 @@ def _value_and_aux(
 
 def _returned_value(body: Body, call: Call, members: list[int]) -> list[Made]:
     """What an inlined function returned that ends with `return out` or the like; nothing if that cannot be told."""
-    inner = inner_function(body, call, members)
-    if inner is None or len(inner[0].returns) != 1:
-        return []
-    return made_by(body, inner[0].returns[0].value, inner, set(members))
-
-
-def inner_function(body: Body, call: Call, members: list[int]) -> tuple[Function, str, Outer] | None:
-    """The inlined function that a place calls, where its equations are all in one: with its file and the frames around it."""
-    levels, depth = body.levels[members[0]], call.depth + 1
-    if any(len(body.levels[one]) <= depth for one in members):
-        return None
-    function = body.source(levels[depth].file).function_at(levels[depth].code_line, levels[depth].function)
-    return (function, levels[depth].file, outer_of(levels[:depth])) if function else None
+    inner = inlined_by(body, call, members)
+    return made_by(body, inner.only, inner, set(members)) if inner and inner.only else []
 
 
 def made_by(
     body: Body,
     node: ast.expr,
-    inner: tuple[Function, str, Outer],
+    inner: Inlined,
     within: set[int],
 ) -> list[Made]:
     """The variables that an expression in a function stands for."""
-    function, file, outer = inner
+    function, file, outer, _ = inner
     elements = leaves_of(node, body.source(file).fields)
     if elements:
         return [one for element in elements for one in made_by(body, element.value, inner, within)]
@@ -413,11 +401,9 @@ def _root_of(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def _item_of(
-    body: Body, node: ast.expr, root: ast.Name, inner: tuple[Function, str, Outer], within: set[int]
-) -> list[Made]:
+def _item_of(body: Body, node: ast.expr, root: ast.Name, inner: Inlined, within: set[int]) -> list[Made]:
     """The same of an item of what another function returned, `return loss, {"kl": kl}`."""
-    function, file, outer = inner
+    function, file, outer, _ = inner
     text, path = root.id, ast.unparse(node).removeprefix(root.id)
     for one in reversed(function.statements):
         for target in one.targets:
@@ -426,13 +412,13 @@ def _item_of(
                 continue
             call = Call(outer, file, one.span)
             members = [number for number in body.calls.get(call, ()) if number in within]
-            called = inner_function(body, call, members) if members else None
-            value = called[0].returns[0].value if called and len(called[0].returns) == 1 else None
+            called = inlined_by(body, call, members) if members else None
+            value = called.only if called else None
             if place is not None:
                 is_told = isinstance(value, ast.Tuple) and len(value.elts) == len(target.parts)
                 value = value.elts[place] if is_told and isinstance(value, ast.Tuple) else None
             if called is None or value is None:
                 return []
-            items = [part.value for part in leaves_of(value, body.source(called[1]).fields) if part.path == path]
+            items = [part.value for part in leaves_of(value, body.source(called.file).fields) if part.path == path]
             return [made for item in items for made in made_by(body, item, called, within)]
     return []

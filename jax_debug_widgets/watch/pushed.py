@@ -10,6 +10,7 @@ from jax_debug_widgets._jax.frames import PUSHING
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.escaping import what_escapes
+from jax_debug_widgets.watch.inlined import Inlined
 from jax_debug_widgets.watch.parts import made_by
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -63,7 +64,7 @@ def _tangents_given(body: Body, call: Call, statement: Statement) -> set[Any]:
     everywhere = set(range(len(body.equations)))
     found = []
     for element in given.elts:
-        own = [one[0] for one in made_by(body, element, (function, call.file, call.outer), everywhere)]
+        own = [one[0] for one in made_by(body, element, Inlined(function, call.file, call.outer), everywhere)]
         if isinstance(element, ast.Name) and not call.depth:
             told = zip(body.argument_names, body.jaxpr.invars, strict=False)
             own += [variable for name, variable in told if name == element.id]

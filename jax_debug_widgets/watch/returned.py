@@ -6,15 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jax_debug_widgets.watch.body import Body, Made, Outer
+from jax_debug_widgets.watch.body import Body, Made
 from jax_debug_widgets.watch.classes import Fields
+from jax_debug_widgets.watch.inlined import Inlined
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves
 from jax_debug_widgets.watch.parts import before_lanes_moved, made_by
-from jax_debug_widgets.watch.source import Function
-
-Inlined = tuple[Function, str, Outer]
-"""A function, its file and the frames around it."""
 
 
 def put_together(
@@ -39,8 +36,8 @@ def put_together(
     rest = [one for one in made if one not in told]
     unknown = [number for number, (_, one) in enumerate(elements) if not one]
     # What is the same in all lanes `vmap` makes many of, in the order of the tree.
-    is_by_vmap = all(len(body.levels[number]) == len(inlined[2]) for _, number, _ in rest)
-    is_in_order = len(rest) == 1 or (is_by_vmap and _is_in_order(node, body.source(inlined[1]).fields))
+    is_by_vmap = all(len(body.levels[number]) == len(inlined.outer) for _, number, _ in rest)
+    is_in_order = len(rest) == 1 or (is_by_vmap and _is_in_order(node, body.source(inlined.file).fields))
     if is_in_order and len(rest) == len(unknown):
         for number, one in zip(unknown, sorted(rest, key=lambda one: one[1:]), strict=True):
             elements[number] = elements[number][0], one
@@ -63,7 +60,7 @@ def _elements(
     leaves: Callable[[ast.expr], Leaves],
 ) -> Iterator[tuple[str, Made | None]]:
     """The leaves of an expression as far as they are written or known, each with which of `own` it is."""
-    parts = leaves_of(node, body.source(inlined[1]).fields)
+    parts = leaves_of(node, body.source(inlined.file).fields)
     for part in parts:
         for path, one in _elements(body, part.value, inlined, members, own, leaves):
             yield part.path + path, one

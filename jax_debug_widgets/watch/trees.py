@@ -18,6 +18,7 @@ from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
 from jax_debug_widgets.watch.derivatives import differentiating
 from jax_debug_widgets.watch.differentiated import asked_for, pulled_back, with_gradients
+from jax_debug_widgets.watch.inlined import inlined_at
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -72,7 +73,7 @@ class Trees:
         if not mapped:
             self._tell_arguments(call, statement, members, values)
         for asked in asked_for(self._body, call, statement, members):
-            leaves = self._of(call.outer, members[0], asked[1])
+            leaves = self._of(call.outer, members[0], asked[1]) or self._gone_through(call, members, _read(asked[1]))
             for variable, made in with_gradients(self._body, asked, values, leaves):
                 self.gradients_of.setdefault(variable, []).append(made)
         return values
@@ -169,7 +170,7 @@ class Trees:
             told = of_aux if is_derivative else self._returned(call, part, members, [made])
             return next((path for path, _ in told), "")
         for root, argument in asked_for(self._body, call, statement, members):
-            leaves = self._gone_through(call, members, ast.parse(argument, mode="eval").body) if root == name else []
+            leaves = self._gone_through(call, members, _read(argument)) if root == name else []
             if len(leaves) > 1:
                 alike = [path for path, one in leaves if one is None or type_of(one) == type_of(made[0])]
                 return alike[0] if len(alike) == 1 else "[?]"
@@ -298,16 +299,15 @@ class Trees:
         self, call: Call, part: int | None, members: list[int], made: Sequence[Made]
     ) -> list[tuple[str, Made]]:
         """The paths of what an inlined function returns, or of an element of it."""
-        outer = outer_of(self._body.levels[members[0]][: call.depth + 1])
-        function = self._function_in(outer, members[0])
-        if function is None or len(function.returns) != 1:
+        levels, depth = self._body.levels[members[0]], call.depth + 1
+        inlined = inlined_at(self._body, levels, depth) if levels[depth:] else None
+        if inlined is None or inlined.only is None:
             return []
-        node = function.returns[0].value
+        node, file, outer = inlined.only, inlined.file, inlined.outer
         if part is not None and isinstance(node, ast.Tuple):
             if not 0 <= part < len(node.elts):
                 return []
             node, part = node.elts[part], None
-        file = self._body.levels[members[0]][call.depth + 1].file
         if part is None:
 
             def leaves(node: ast.expr) -> Leaves:
@@ -319,7 +319,7 @@ class Trees:
                 given = [one for one in made if one[1] in within]
                 return [(path, one[0]) for path, one in self._paths(inner, node, None, within, given)]
 
-            found = put_together(self._body, node, (function, file, outer), members, made, leaves)
+            found = put_together(self._body, node, inlined, members, made, leaves)
             if found or isinstance(node, ast.Name):
                 return found
         inner = Call(outer, file, span_of(node))
@@ -341,7 +341,7 @@ class Trees:
         found = self._leaves.get((outer, tree)) or [
             (own.removeprefix(path), variable)
             for own, variable in self._leaves.get((outer, root), [])
-            if own != path and is_part(own, path)
+            if is_part(own, path)
         ]
         function = self._function_in(outer, number) if outer else None
         if found or function is None:
@@ -358,6 +358,10 @@ class Trees:
     def _is_function(self, outer: Outer, number: int, name: str) -> bool:
         function = self._function_in(outer, number)
         return function is not None and function.name == name
+
+
+def _read(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 def _is_numbered(leaves: Sequence[tuple[str, Any]]) -> bool:

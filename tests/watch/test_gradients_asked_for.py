@@ -205,6 +205,75 @@ def test_what_several_gradients_are_taken_for(step, around, watched, agrees):
         agrees(run[f"grad/params['{name}']"], gradient)
 
 
+def energy(pair, x):
+    w, b = pair
+    return ((jnp.tanh(w * x + b) ** 2) * w).sum()
+
+
+def of_pair(w, b, x):
+    gw, gb = jax.grad(energy)((w, b), x)
+    return w - gw, b - gb
+
+
+def of_named_pair(w, b, x):
+    pair = (w, b)
+    gw, gb = jax.grad(energy)(pair, x)
+    return w - gw, b - gb
+
+
+def of_pair_beside_its_value(w, b, x):
+    value, (gw, gb) = jax.value_and_grad(energy)((w, b), x)
+    return w - gw, b - gb, value
+
+
+def of_pair_and_more(w, b, x):
+    (gw, gb), slope = jax.grad(energy, argnums=(0, 1))((w, b), x)
+    return w - gw, b - gb, slope
+
+
+def of_pair_of_which_one_is_used(w, b, x):
+    gw, _ = jax.grad(energy)((w, b), x)
+    return w - gw, b
+
+
+def of_pair_as_a_whole(w, b, x):
+    g = jax.grad(energy)((w, b), x)
+    return w - g[0], b - g[1]
+
+
+PAIRS = [of_pair, of_named_pair, of_pair_beside_its_value, of_pair_and_more, of_pair_of_which_one_is_used]
+
+
+@pytest.mark.behaviour("W4")
+@pytest.mark.parametrize("step", [*PAIRS, of_pair_as_a_whole], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("shape", [(3,), ()], ids=["of one type", "of two types"])
+def test_a_gradient_that_is_taken_apart_where_it_is_assigned(step, shape, watched, agrees):
+    w, b, x = jnp.linspace(-1, 1, 3), jnp.ones(shape) * 0.3, jnp.arange(3.0)
+    of_w, of_b = jax.grad(energy)((w, b), x)
+    run = watched(jax.jit(step), w, b, x)
+    names = ("g[0]", "g[1]") if step is of_pair_as_a_whole else ("gw", "gb")
+    used = 1 if step is of_pair_of_which_one_is_used else 2
+    for name, argument, gradient in [*zip(names, "wb", (of_w, of_b), strict=True)][:used]:
+        agrees(run[name], gradient)
+        if step is not of_named_pair:
+            agrees(run[f"grad/{argument}"], gradient)
+    assert {label for label in run.values if label.startswith("g") and "/" not in label} == {*names[:used]}
+
+
+def of_argument(pair, x):
+    gw, gb = jax.grad(energy)(pair, x)
+    return pair[0] - gw, pair[1] - gb
+
+
+@since_9
+def test_parts_of_an_argument_have_what_is_taken_apart_for_them(watched, agrees):
+    pair, x = (jnp.linspace(-1, 1, 3), jnp.ones(3) * 0.3), jnp.arange(3.0)
+    run = watched(jax.jit(of_argument), pair, x)
+    for number, gradient in enumerate(jax.grad(energy)(pair, x)):
+        agrees(run[("gw", "gb")[number]], gradient)
+        agrees(run[f"grad/pair[{number}]"], gradient)
+
+
 def of_several(state, _):
     params, x = state
     grads, slope = jax.grad(loss_fn, argnums=(0, 1))(params, x)

@@ -309,3 +309,47 @@ def test_what_jax_computes_beside_a_value_of_a_rule_is_no_part_of_it(watched, ag
     assert {one.site.watch.name for one in values} == {"slope"}
     for one in values:
         agrees(one, jax.nn.sigmoid(5 * (x - 0.1)))
+
+
+@jax.custom_vjp
+def both(x):
+    return jnp.sin(x), jnp.cos(x)
+
+
+def both_forward(x):
+    s, c = jnp.sin(x), jnp.cos(x)
+    return (s, c), (s, c)
+
+
+def both_backward(kept, cotangents):
+    (s, c), (of_s, of_c) = kept, cotangents
+    return (of_s * c - of_c * s,)
+
+
+both.defvjp(both_forward, both_backward)
+
+
+@jax.custom_jvp
+def pushed(x):
+    return jnp.sin(x), jnp.cos(x)
+
+
+@pushed.defjvp
+def pushed_rule(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    s, c = jnp.sin(x), jnp.cos(x)
+    return (s, c), (c * tangent, -s * tangent)
+
+
+@pytest.mark.parametrize("function", [both, pushed], ids=["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize("around", [jax.jit, lambda f: jax.jit(jax.value_and_grad(f))], ids=["jit", "gradient"])
+def test_the_parts_of_what_a_function_with_a_rule_gives(function, around, watched, agrees):
+    def loss(x, y):
+        p, q = function(x)
+        return (q - p * y).sum()
+
+    x = jnp.linspace(0.0, 1.0, 3)
+    run = watched(around(loss), x, x * 2)
+    agrees(run["p"], jnp.sin(x))
+    agrees(run["q"], jnp.cos(x))
+    assert not [label for label in run.values if label.startswith(("p[", "q["))]
