@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
 from typing import Any
 
 import jax
@@ -53,8 +53,13 @@ def _push(theirs: Callable[..., Any], *args: Any) -> Any:
     caller: FrameType | None = sys._getframe(1)
     while caller and caller.f_code.co_filename == tree_util.__file__:  # It is a `jax.tree_util.Partial`.
         caller = caller.f_back
-    given = theirs(*args)
-    return _copied(given) if _copies_for(caller) else given
+    if not _copies_for(caller):
+        return theirs(*args)
+    return _copied(theirs(*args[:_ABOUT_FUNCTION], *_given_as_tangents(args[_ABOUT_FUNCTION:])))
+
+
+_ABOUT_FUNCTION = 5
+"""What JAX calls it with before the tangents."""
 
 
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -62,10 +67,25 @@ def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return _copied(args)
 
 
+def _given_as_tangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the user pushes: of what takes it nothing else tells which operand `jax.linearize` has kept for that."""
+    return _copied(args)
+
+
 def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
-    """Whether an equation is such a copy."""
+    """Whether an equation is such a copy of what is pulled back."""
+    return _given_as_cotangents.__code__ in _copied_by(equation)
+
+
+def is_given(equation: core.JaxprEqn) -> bool:
+    """Whether it is one of what is pulled back or pushed."""
+    return not {_given_as_cotangents.__code__, _given_as_tangents.__code__}.isdisjoint(_copied_by(equation))
+
+
+def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:
+    """The frames in which a copy was made; none of what is no copy."""
     traceback = traceback_of(equation.source_info) if equation.primitive is lax.copy_p else None
-    return traceback is not None and _given_as_cotangents.__code__ in traceback.raw_frames()[0]
+    return () if traceback is None else traceback.raw_frames()[0]
 
 
 def _copies_for(caller: FrameType | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -341,21 +341,48 @@ def is_checkpointed(equation: Any) -> bool:
     return equation.primitive.name in _REMATS
 
 
-def pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
-    """Whether an equation runs a program that takes a variable for its backward passes alone: a `pull_back` in a loop."""
-    if equation.primitive.name not in ("scan", *_JITS):
-        return False
-    (program,) = core.jaxprs_in_params(equation.params)
-    inside = {one for one, atom in zip(program.invars, equation.invars, strict=True) if atom is variable}
-    takers = [one for one in program.eqns if any(isinstance(atom, core.Var) and atom in inside for atom in one.invars)]
-    return (
-        bool(takers)
-        and not any(isinstance(atom, core.Var) and atom in inside for atom in program.outvars)
-        and all(
-            any("transpose(" in str(one.source_info.name_stack) or pulls_back(one, atom) for atom in inside)
-            for one in takers
-        )
+def only_differentiates(equation: core.JaxprEqn, variable: Any) -> bool:
+    """Whether an equation runs programs that take a variable for a derivative alone: a `pull_back` or `push` in a loop."""
+    inside = [(program, atoms) for program, atoms in _given_inside(equation, variable) if atoms]
+    takers = [
+        (one, atom)
+        for program, atoms in inside
+        for one in program.eqns
+        for atom in one.invars
+        if isinstance(atom, core.Var) and atom in atoms
+    ]
+    is_given_back = any(
+        isinstance(one, core.Var) and one in atoms for program, atoms in inside for one in program.outvars
     )
+    return bool(takers) and not is_given_back and all(_is_of_derivative(*one) for one in takers)
+
+
+def _is_of_derivative(equation: core.JaxprEqn, atom: Any) -> bool:
+    """Whether an equation is what `pull_back` or `push` computes, or runs a program that takes an operand for such."""
+    if "transpose(" in str(equation.source_info.name_stack):
+        return True
+    traceback = traceback_of(equation.source_info)
+    return pushed_at(levels_of(traceback), traceback) is not None or only_differentiates(equation, atom)
+
+
+def _given_inside(equation: core.JaxprEqn, variable: Any) -> Iterator[tuple[core.Jaxpr, set[Any]]]:
+    """The programs that an equation runs, each with the inputs for which it is given a variable."""
+    params, operands = equation.params, equation.invars
+    match equation.primitive.name:
+        case "cond":
+            pairs = [(program, operands[1:]) for program in core.jaxprs_in_params(params)]
+        case "while":
+            tests, first = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+            pairs = [
+                (params["cond_jaxpr"].jaxpr, [*operands[:tests], *operands[first:]]),
+                (params["body_jaxpr"].jaxpr, operands[tests:]),
+            ]
+        case name:
+            pairs = (
+                [(program, operands) for program in core.jaxprs_in_params(params)] if name in ("scan", *_JITS) else []
+            )
+    for program, given in pairs:
+        yield program, {one for one, atom in zip(program.invars, given, strict=True) if atom is variable}
 
 
 def runs_program(equation: core.JaxprEqn) -> bool:

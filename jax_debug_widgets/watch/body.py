@@ -13,7 +13,7 @@ import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.copies import is_given_as_cotangent
+from jax_debug_widgets._jax.copies import is_given
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
@@ -165,7 +165,7 @@ class Body:
         """From how many of an equation's frames it does what the source says there; None: from all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
-        return -1 if is_given_as_cotangent(self.equations[number]) else self.tangents.get(number)
+        return -1 if is_given(self.equations[number]) else self.tangents.get(number)
 
     @cached_property
     def moved(self) -> frozenset[int]:
@@ -297,6 +297,11 @@ class Body:
     def is_own(self, level: Level) -> bool:
         """Whether it is a frame of the function that the body is the program of."""
         return self.origin[:2] == (level.file, level.code_line)
+
+    def is_put_in(self, number: int) -> bool:
+        """Whether an equation is of a branch of a `cond` that `vmap` selects from: its own function alone is around it."""
+        levels = self.levels[number]
+        return not (levels and self.is_own(levels[0]))
 
     def _loop_bodies(self) -> list[tuple[Any, Places]]:
         """File and first line of the functions that the loops of this body run, and the frames of each loop."""

@@ -12,6 +12,9 @@ from jax_debug_widgets.watch.loads import is_taken_apart, loads_of_targets
 from jax_debug_widgets.watch.source import Statement, Target, is_library
 from jax_debug_widgets.watch.takers import takers_of
 
+WITH_FUNCTION = ("vjp", "linearize")
+"""What gives a function as the second result, which pulls back or pushes."""
+
 _FLAX = re.compile(r"[\\/]flax[\\/]nnx[\\/]")
 _WRAPPER = re.compile("grad|vjp|update_context_manager", re.IGNORECASE)  # The last is around each of flax.nnx's.
 
@@ -66,7 +69,7 @@ def parts_of_derivative(
       forward, backward: what the statement makes, in the order of use.
     """
     count = len(target.parts)
-    if by == "vjp":  # The second is a function, which returns the gradient.
+    if by in WITH_FUNCTION:
         values = [[one] for one in forward] if count > len(forward) > 1 else [forward]
         return [values[0], [], *values[1:]]
     if by in (PUSHING, GRADIENT) or count != len(("value", "gradient")):

@@ -9,7 +9,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets._jax.uses import pulls_back
+from jax_debug_widgets._jax.uses import only_differentiates
 from jax_debug_widgets.watch.body import Body, Made
 
 
@@ -35,7 +35,7 @@ def is_taken(body: Body, variable: Any, inside: set[int], depth: int) -> bool:
             body.is_backward(one, depth)
             or _only_pushes(body, one, inside, depth)
             or _only_keeps(body, one, depth)
-            or pulls_back(body.equations[one], variable)
+            or only_differentiates(body.equations[one], variable)
         )
         for one in outside
     )

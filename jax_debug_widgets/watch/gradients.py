@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.frames import is_pushed_forward
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
-from jax_debug_widgets.watch.derivatives import differentiating
+from jax_debug_widgets.watch.derivatives import WITH_FUNCTION, differentiating
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.instances import Frames, instances
 from jax_debug_widgets.watch.loads import comprehends
@@ -143,7 +143,7 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     is_of_loop = runs is not None and runs.primitive.name in LOOPS and "checkpoint" not in str(body.place.stack)
     if is_of_loop and any(body.derived_from(number, depth) in _OF_FORWARD_PASS for number in within):
         return True
-    if any(differentiating(one.body, made[1], depth) in ("vjp", "linearize") for _, made in one.values):
+    if any(differentiating(one.body, made[1], depth) in WITH_FUNCTION for _, made in one.values):
         return True
     derived = {body.derived_from(n, depth) for n in within if body.equations[n].primitive.name != "add_any"}
     return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))

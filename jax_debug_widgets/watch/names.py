@@ -295,8 +295,8 @@ def _named(
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
     """Whether the way to this place leads through a loop of Python's, or begins in a function that was put in several times."""
     levels = body.levels[members[0]][: call.depth]
-    # A branch of several `cond`s that `vmap` selects from; what a library calls has its name from its loop.
-    is_put_in = not (body.is_own(body.levels[members[0]][0]) or is_library(body.origin[0]))
+    # What a library calls has its name from its loop.
+    is_put_in = body.is_put_in(members[0]) and not is_library(body.origin[0])
     return is_put_in or any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels)
 
 

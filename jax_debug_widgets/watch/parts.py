@@ -13,6 +13,7 @@ from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
 from jax_debug_widgets._jax.primals import may_be_tangent, values_in
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
 from jax_debug_widgets.watch.derivatives import (
+    WITH_FUNCTION,
     differentiating,
     parts_of_derivative,
     taken_or_returned,
@@ -59,8 +60,8 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
             parts = [(target, _whole(body, call, statement, escaping, members))]
         else:
             made = _taken_apart(body, call, statement, target, escaping, members)
-            if differentiating(body, members[0], call.depth) in ("vjp", "linearize"):
-                made[1:2] = [[]]  # The second is a function.
+            if differentiating(body, members[0], call.depth) in WITH_FUNCTION:
+                made[1:2] = [[]]
             parts = list(zip(target.parts, made, strict=False))
         for part, made in parts:
             within = "" if target.is_plain else f"[{target.parts.index(part)}]"
@@ -196,7 +197,10 @@ def _taken_apart(
     is_in_order = kind not in LOOPS and (kind or by != GRADIENT) and not in_rule
     if count == len(escaping) and is_in_order and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
         return [[one] for one in escaping]
-    parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []
+    if used:
+        parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)]
+    else:
+        parts = [escaping] if by in WITH_FUNCTION and count == len(("value", "function")) else []
     return [_in_order_of_use(body, part, inside) for part in parts]
 
 
@@ -213,7 +217,7 @@ def _of_derivative(
     if by == VALUE_AND_GRADIENT and not backward:
         forward = taken_or_returned(body, call, statement, forward, sorted(inside))
     derived = parts_of_derivative(by, statement, target, forward, backward)
-    has_aux = by == "vjp" and bool(derived) and len(target.parts) > len(_PAIR)
+    has_aux = by in WITH_FUNCTION and bool(derived) and len(target.parts) > len(_PAIR)
     pair = _value_and_aux(body, call, forward, inside) if has_aux else None
     return [pair[0], [], pair[1]] if pair else derived
 

@@ -16,7 +16,7 @@ from typing import Any
 from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, VALUE_AND_GRADIENT, may_run_rule
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, outer_of, type_of
-from jax_debug_widgets.watch.derivatives import differentiating
+from jax_debug_widgets.watch.derivatives import WITH_FUNCTION, differentiating
 from jax_debug_widgets.watch.differentiated import asked_for, pulled_back, with_gradients
 from jax_debug_widgets.watch.inlined import inlined_at
 from jax_debug_widgets.watch.literals import leaves_of
@@ -190,7 +190,7 @@ class Trees:
                 spots += [(own[0], None), *zip(own[0].parts, (0, 1), strict=False)]
             elif by == GRADIENT_AND_AUX:
                 spots += [(one, 1) for one in own[1:2]]
-            elif by == "vjp":
+            elif by in WITH_FUNCTION:
                 spots += [(own[0], 0), *((one, 1) for one in own[2:3])]
         place = next((place for spot, place in spots if spot.is_plain and spot.text == name), -1)
         inside = [one for one in members if len(self._body.levels[one]) > call.depth + 1]

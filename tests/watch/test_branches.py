@@ -130,3 +130,23 @@ def test_a_branch_that_vmap_puts_in_twice_is_two_executions(which, watched, whol
     for name, wanted in (("up", [jnp.sin(rows), jnp.sin(first)]), ("down", [rows**2, first**2])):
         for told, value in zip(whole(run, name), wanted, strict=True):
             np.testing.assert_allclose(told, value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("branches", [[jnp.sin, jnp.cos, jnp.tanh], [jnp.sin, lambda z: z * 2, jnp.tanh]])
+def test_branches_that_are_functions_of_jaxs_in_a_python_loop_under_vmap(branches, watched):
+    def f(index, x):
+        z = x * 2
+        for number in range(2):
+            z = lax.switch(index + number, branches, z)
+        return z
+
+    indices, rows = jnp.array([0, 1]), jnp.cos(jnp.arange(6.0)).reshape(2, 3)
+    run = watched(jax.jit(jax.vmap(f)), indices, rows, watch="z", values=True)
+    told = [event.values[-1] for event in run.events if event.site.watch.name == "z"]
+    wanted = [rows * 2]
+    for number in range(2):
+        rounds = zip(indices + number, wanted[-1], strict=True)
+        wanted.append(jnp.stack([branches[int(index)](row) for index, row in rounds]))
+    assert len(told) == len(wanted)
+    for one, value in zip(told, wanted, strict=True):
+        np.testing.assert_allclose(one, value, rtol=1e-5)

@@ -193,3 +193,76 @@ def test_what_a_backward_rule_pulls_back_is_a_part_of_the_gradient(watched, whol
     run = watched(f, X, values=True)
     (told,) = whole(run, "slope")
     np.testing.assert_allclose(told, jax.grad(loss)(X), rtol=1e-5)
+
+
+def twice_bent(x):
+    hidden = jnp.tanh(x)
+    bent = jnp.tanh(hidden * 2)
+    return bent
+
+
+def in_scan(push, value, vs):
+    return lax.scan(lambda carry, v: (carry * push(v), None), value, vs)[0]
+
+
+def in_while(push, value, vs):
+    del value
+    return lax.fori_loop(0, vs.shape[0], lambda _, v: push(v) * 0.9, vs[0])
+
+
+def in_branch(push, value, vs):
+    del value
+    v = jnp.sin(vs[1])
+    return lax.cond(v.sum() > 0, lambda: push(v) * 0.9, lambda: v)
+
+
+def in_jitted(push, value, vs):
+    return jax.jit(lambda v: push(v) * 2)(vs[0]) * value
+
+
+def of_value_in_scan(push, value, vs):
+    return lax.scan(lambda carry, v: (carry * (push(value) + v), None), vs[0], vs)[0]
+
+
+@pytest.mark.parametrize("f", [twice_bent, lambda x: jnp.sin(x) * x], ids=["tanh", "product"])
+@pytest.mark.parametrize(
+    "use", [in_scan, in_while, in_branch, in_jitted, of_value_in_scan], ids=lambda one: one.__name__
+)
+@pytest.mark.parametrize("is_returned", [True, False])
+def test_what_a_loop_pushes_alone_keeps_no_value(f, use, is_returned, watched, whole):
+    @jax.jit
+    def program(x, vs):
+        value, push = jax.linearize(f, x)
+        pushed = use(push, value, vs)
+        return (pushed, value) if is_returned else pushed
+
+    run = watched(program, X, jnp.stack([V, V + 1]), values=True)
+    told = whole(run, "value")
+    assert len(told) == (is_returned or use not in (in_while, in_branch)), "else nothing uses it"
+    for one in told:
+        np.testing.assert_allclose(one, f(X), rtol=1e-5)
+    np.testing.assert_allclose(
+        whole(run, "pushed")[-1], jax.tree.leaves(program(X, jnp.stack([V, V + 1])))[0], rtol=1e-5
+    )
+    if use is in_branch:
+        np.testing.assert_allclose(whole(run, "v")[-1], jnp.sin(V + 1), rtol=1e-5)
+    assert not [label for label in run.values if label.startswith("value[")]
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_what_comes_beside_it(is_used, watched, agrees):
+    def f(x):
+        hidden = jnp.tanh(x)
+        return hidden * 2, {"hidden": hidden, "total": hidden.sum()}
+
+    @jax.jit
+    def program(x, vs):
+        value, push, aux = jax.linearize(f, x, has_aux=True)
+        last, _ = lax.scan(lambda carry, v: (carry + push(v), None), x, vs)
+        return last, aux["total"], value * aux["hidden"] if is_used else aux["hidden"]
+
+    run = watched(program, X, jnp.stack([V, V + 1]))
+    agrees(run["aux['hidden']"], jnp.tanh(X))
+    agrees(run["aux['total']"], jnp.tanh(X).sum())
+    if is_used:
+        agrees(run["value"], jnp.tanh(X) * 2)
