@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax._src import api, core, source_info_util, tree_util
 from jax._src.interpreters import ad
 from jax._src.interpreters import partial_eval as pe
@@ -33,6 +34,7 @@ def put_in(replace: Replacements) -> None:
         replace.item(ad.primitive_jvps, primitive, _derive_sum)
     replace.attribute(api.VJP, "__call__", _pull_back, wrap=as_method)
     replace.attribute(api, "_lift_linearized", _push)
+    replace.attribute(api, "_jvp", _push_beside)
 
 
 def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **params: Any) -> Any:
@@ -62,6 +64,14 @@ _ABOUT_FUNCTION = 5
 """What JAX calls it with before the tangents."""
 
 
+def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangents: Any, **options: Any) -> Any:
+    """What pushes tangents beside the values: `jax.jvp`, `jacfwd` and `hessian`."""
+    if not (_is_watching() and _is_compiling()):
+        return theirs(function, values, tangents, **options)
+    pushed, *others = theirs(function, values, _pushed(tangents), **options)
+    return pushed, _given_back(others[0]), *others[1:]
+
+
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the user pulls back: of what takes it nothing else tells which operand is the cotangent."""
     return _copied(args)
@@ -72,6 +82,17 @@ def _given_as_tangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return _copied(args)
 
 
+def _pushed(tangents: Any) -> Any:
+    """What is pushed beside values, with constants: from these on there are tangents."""
+    leaves, tree = jax.tree.flatten(tangents)
+    return tree.unflatten([lax.copy_p.bind(leaf) if _is_continuous(leaf) else leaf for leaf in leaves])
+
+
+def _given_back(tangents: Any) -> Any:
+    """And what comes out: a value to who has asked for it."""
+    return _copied(tangents)
+
+
 def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
     """Whether an equation is such a copy of what is pulled back."""
     return _given_as_cotangents.__code__ in _copied_by(equation)
@@ -79,7 +100,18 @@ def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
 
 def is_given(equation: core.JaxprEqn) -> bool:
     """Whether it is one of what is pulled back or pushed."""
-    return not {_given_as_cotangents.__code__, _given_as_tangents.__code__}.isdisjoint(_copied_by(equation))
+    given = {_given_as_cotangents.__code__, _given_as_tangents.__code__, _pushed.__code__}
+    return not given.isdisjoint(_copied_by(equation))
+
+
+def is_pushed(equation: core.JaxprEqn) -> bool:
+    """Whether it is one of what is pushed beside values."""
+    return _pushed.__code__ in _copied_by(equation)
+
+
+def is_given_back(equation: core.JaxprEqn) -> bool:
+    """Whether it is one of what comes out of that."""
+    return _given_back.__code__ in _copied_by(equation)
 
 
 def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:
@@ -100,11 +132,24 @@ def _copied(given: Any) -> Any:
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf for leaf in leaves])
 
 
+def _is_continuous(value: Any) -> bool:
+    """Whether it may have a derivative: of integers the tangents are empty."""
+    return jax.dtypes.issubdtype(jax.dtypes.result_type(value), jnp.inexact)
+
+
 def _is_compiled(value: Any) -> bool:
     """Whether what is computed of a value becomes part of a program: un-jitted a copy would be one."""
     while isinstance(value, core.Tracer) and not isinstance(value._trace, pe.DynamicJaxprTrace):
         value = getattr(value, "val", getattr(value, "primal", None))
     return isinstance(value, core.Tracer)
+
+
+def _is_compiling() -> bool:
+    """Whether what is computed now becomes part of a program."""
+    trace: Any = core.trace_ctx.trace
+    while not isinstance(trace, pe.DynamicJaxprTrace) and hasattr(trace, "parent_trace"):
+        trace = trace.parent_trace
+    return isinstance(trace, pe.DynamicJaxprTrace)
 
 
 def _is_watching() -> bool:

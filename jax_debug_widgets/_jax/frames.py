@@ -150,6 +150,7 @@ class Level:
       code_line: the line at which the code object of its function begins.
       differentiates: which function of JAX's differentiates what is called from here; empty where none does.
       derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
+      pushes: how many of these push tangents forward, beside the values.
       maps: whether it is called for each leaf of a tree.
       runs_rule: whether the next frame is that of a rule for derivatives or `vmap`, and which pass runs it.
       through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
@@ -163,6 +164,7 @@ class Level:
     maps: bool = False
     through: int = 0
     derivatives: int = 0
+    pushes: int = 0
     runs_rule: Rule | None = None
 
     @property
@@ -230,6 +232,7 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         file = code.co_filename
         if runs := rule_run_by(code):
             rule = runs
+        if is_ours(file):
             continue
         if not source_info_util.is_user_filename(file):
             if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
@@ -238,13 +241,12 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
             maps = maps or file.endswith("tree_util.py")
             through.append((id(code), offset))
             continue
-        if not is_ours(file):
-            frame = source_info_util.raw_frame_to_frame(code, offset)
-            span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
-            way = hash(tuple(through)) if levels else 0
-            line, count = code.co_firstlineno, _derivatives(asked)
-            levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count, rule))
-            rule = None
+        frame = source_info_util.raw_frame_to_frame(code, offset)
+        span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
+        way = hash(tuple(through)) if levels else 0
+        line, count, pushes = code.co_firstlineno, _derivatives(asked), sum(name in _PUSHES for name in asked)
+        levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count, pushes, rule))
+        rule = None
         differentiates, maps = "", False
         asked.clear()
         through.clear()
@@ -272,10 +274,13 @@ def _derivatives(asked: Sequence[str]) -> int:
     return max(reverse + asked.count(PUSHING), int(bool(asked)))
 
 
-def is_pushed_forward(traceback: Any) -> bool:
-    """Whether `jax.jvp`, `jacfwd` or `jax.linearize` has asked for an equation: then tangents are computed, too."""
+_PUSHES = (PUSHING, "linearize")
+
+
+def pushes_in(traceback: Any) -> int:
+    """How many `jax.jvp`, `jacfwd` and `jax.linearize` have asked for an equation: each computes tangents beside it."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    return any(code.co_name in (PUSHING, "linearize") and code.co_filename.endswith("api.py") for code in codes)
+    return sum(code.co_name in _PUSHES and code.co_filename.endswith("api.py") for code in codes)
 
 
 def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
@@ -317,4 +322,4 @@ def is_pushed_by_rule(traceback: Any) -> bool:
 
 def is_pushed_now() -> bool:
     """Whether `jax.jvp` or `jacfwd` is on the Python stack."""
-    return is_pushed_forward(xla_client.Traceback.get_traceback())
+    return pushes_in(xla_client.Traceback.get_traceback()) > 0

@@ -16,15 +16,16 @@ from jax_debug_widgets._jax.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.frames import (
     Level,
     is_pushed_by_rule,
-    is_pushed_forward,
     is_pushed_now,
     levels_of,
     pushed_at,
+    pushes_in,
 )
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.passes import order_in_forward_passes
 from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.tangents import hanging, tangents_given, tangents_in
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
 """A derivative in a name stack: what is differentiated twice is in `transpose(jvp(jvp(...)))`, the outer one first."""
@@ -46,7 +47,8 @@ class Around:
       switched: whether a switch beside the values sees to that, and not two bodies of the loop.
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
-      pushed: whether it is run by what computes tangents beside the values.
+      tangents: the operands that are tangents, which are computed beside the values.
+      pushed: whether it is run by what computes such.
       moved: whether it does not do what the source says: JAX has moved it out of a loop, of a jitted function that this runs
         what does not hang on the iteration, or it is a part of what `jax.linearize` gives.
       is_pass: whether the whole program is the forward or the backward pass of a derivative, which has another one.
@@ -63,6 +65,7 @@ class Around:
     equation: Any = None
     primal: frozenset[int] | None = None
     cotangents: frozenset[int] = frozenset()
+    tangents: frozenset[int] = frozenset()
     every: int = 1
     sampled_loop: int = 0
     switched: bool = False
@@ -96,7 +99,7 @@ class Uses:
     """
 
     def __init__(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> None:
-        self._around, self._place, self._equations = around, place, jaxpr.eqns
+        self._around, self._place, self._jaxpr, self._equations = around, place, jaxpr, jaxpr.eqns
         self._function = _place_of(jaxpr)
         self.consumers: dict[Any, list[int]] = {}
         self.results: dict[Any, list[int]] = {}
@@ -129,13 +132,8 @@ class Uses:
 
     def around(self, number: int, equation: Any, key: str) -> Around:
         """What is around the body that an equation runs, which it has as its parameter `key`."""
-        operands, results = list(equation.invars), list(equation.outvars)
-        name = equation.primitive.name
-        if name == "cond":
-            operands = operands[1:]
-        elif name == "while":
-            first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-            operands = [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else operands[first:]
+        results, name = list(equation.outvars), equation.primitive.name
+        operands = operands_of(equation, key, equation.invars)
         used = {i for i, out in enumerate(results) if self.is_used(out, number)}
         if name == "scan":
             used |= set(range(versions.scan_counts(equation.params)[1]))
@@ -151,12 +149,25 @@ class Uses:
             equation=equation,
             primal=frozenset(used),
             cotangents=frozenset(cotangents),
-            pushed=self._around.pushed or is_pushed_forward(traceback_of(equation.source_info)),
+            tangents=self._tangents_given(equation, key),
+            pushed=self._around.pushed or pushes_in(traceback_of(equation.source_info)) > 0,
             moved=self._around.moved or self._is_moved(equation) or self._is_tangent(equation),
             forward=self._forward(number, key) if any(self.in_rules[number]) else None,
             outer=self._outer(number, equation),
             turn=self._turn(number) if any(self.in_rules[number]) and is_checkpointed(equation) else self._around.turn,
         )
+
+    @cached_property
+    def _tangents(self) -> dict[Any, frozenset[int]]:
+        levels = [self._frames_of(one) for one in self._equations]
+        return tangents_in(self._jaxpr, levels, self.derived, self._around.tangents)
+
+    def _tangents_given(self, equation: core.JaxprEqn, key: str) -> frozenset[int]:
+        """Which inputs of a program that an equation runs are tangents."""
+        operands, _ = hanging(
+            equation, [isinstance(one, core.Var) and one in self._tangents for one in equation.invars]
+        )
+        return frozenset(place for place, hangs in enumerate(operands_of(equation, key, operands)) if hangs)
 
     def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
         """`Around.outer` of what an equation runs."""
@@ -296,8 +307,26 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     primal = frozenset(range(own)) if derived and own is not None else None
     derived = derived and primal is None
     return Around(
-        primal=primal, cotangents=cotangents, replicas=replicas, pushed=pushed, is_pass=is_pass, derived=derived
+        primal=primal,
+        cotangents=cotangents,
+        tangents=tangents_given(jaxpr) if pushed else frozenset(),
+        replicas=replicas,
+        pushed=pushed,
+        is_pass=is_pass,
+        derived=derived,
     )
+
+
+def operands_of(equation: core.JaxprEqn, key: str, operands: Sequence[Any]) -> list[Any]:
+    """What of these, one for each operand of an equation, goes to the program that it has as its parameter `key`."""
+    match equation.primitive.name:
+        case "cond":
+            return [*operands[1:]]
+        case "while":
+            first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
+            return [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else [*operands[first:]]
+        case _:
+            return [*operands]
 
 
 def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:
@@ -367,22 +396,15 @@ def _is_of_derivative(equation: core.JaxprEqn, atom: Any) -> bool:
 
 def _given_inside(equation: core.JaxprEqn, variable: Any) -> Iterator[tuple[core.Jaxpr, set[Any]]]:
     """The programs that an equation runs, each with the inputs for which it is given a variable."""
-    params, operands = equation.params, equation.invars
-    match equation.primitive.name:
-        case "cond":
-            pairs = [(program, operands[1:]) for program in core.jaxprs_in_params(params)]
-        case "while":
-            tests, first = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
-            pairs = [
-                (params["cond_jaxpr"].jaxpr, [*operands[:tests], *operands[first:]]),
-                (params["body_jaxpr"].jaxpr, operands[tests:]),
-            ]
-        case name:
-            pairs = (
-                [(program, operands) for program in core.jaxprs_in_params(params)] if name in ("scan", *_JITS) else []
-            )
-    for program, given in pairs:
-        yield program, {one for one, atom in zip(program.invars, given, strict=True) if atom is variable}
+    params: Any = equation.params
+    programs: dict[str, core.Jaxpr] = {}
+    if equation.primitive.name == "while":
+        programs = {key: params[key].jaxpr for key in ("cond_jaxpr", "body_jaxpr")}
+    elif equation.primitive.name in ("scan", "cond", *_JITS):
+        programs = {str(number): program for number, program in enumerate(core.jaxprs_in_params(params))}
+    for key, program in programs.items():
+        operands = zip(program.invars, operands_of(equation, key, equation.invars), strict=True)
+        yield program, {one for one, atom in operands if atom is variable}
 
 
 def runs_program(equation: core.JaxprEqn) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.primals import values_in
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.loads import fields_of
 from jax_debug_widgets.watch.mentions import loads_of
@@ -86,10 +85,7 @@ def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
         first = equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
         carried = len(variables) - first
     carry, sliced = variables[first : first + carried], variables[first + carried :]
-    if not body.around.pushed:
-        return carry, sliced
-    values = values_in(equation)
-    return carry[: values.carried], sliced[: values.sliced]
+    return [one for one in carry if not body.is_tangent(one)], [one for one in sliced if not body.is_tangent(one)]
 
 
 def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]:
@@ -99,7 +95,7 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
     is_loop = primitive in LOOPS
-    told = () if is_loop and body.around.pushed else body.argument_names  # There it numbers tangents, too.
+    told = () if is_loop and body.around.tangents else body.argument_names  # There it numbers tangents, too.
     if body.jaxpr.debug_info.traced_for == "fori_loop" or (is_loop and told and len(told) == len(variables)):
         # JAX tells which is which, also where it has left out what nothing uses.
         yield from ((_part(function, name), one) for name, one in zip(told, variables, strict=False) if name)

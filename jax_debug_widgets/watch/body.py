@@ -13,11 +13,10 @@ import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.copies import is_given
+from jax_debug_widgets._jax.copies import is_given, is_pushed
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
-    is_pushed_forward,
     is_users,
     levels_around_program,
     levels_of,
@@ -25,6 +24,7 @@ from jax_debug_widgets._jax.frames import (
 )
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.place import Place
+from jax_debug_widgets._jax.tangents import tangents_in
 from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
@@ -165,7 +165,8 @@ class Body:
         """From how many of an equation's frames it does what the source says there; None: from all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
-        return -1 if is_given(self.equations[number]) else self.tangents.get(number)
+        at = self.tangents.get(number)
+        return -1 if at is None and is_given(self.equations[number]) else None if at is None else max(at, 0)
 
     @cached_property
     def moved(self) -> frozenset[int]:
@@ -226,16 +227,27 @@ class Body:
         levels = enumerate(self.levels)
         return frozenset(number for number, own in levels if any(level.runs_rule == "backward" for level in own))
 
-    def is_pushed(self, number: int) -> bool:
-        """Whether tangents are computed beside what an equation computes."""
-        return self.around.pushed or is_pushed_forward(traceback_of(self.equations[number].source_info))
-
     @cached_property
     def tangents(self) -> dict[int, int]:
-        """The equations of what `jax.linearize` gives, each with the number of the frame that calls that."""
-        pairs = enumerate(zip(self.levels, self.equations, strict=True))
-        found = ((number, pushed_at(levels, traceback_of(one.source_info))) for number, (levels, one) in pairs)
-        return {number: at for number, at in found if at is not None}
+        """The equations that compute tangents alone, each with the number of the frame that asks for them, below 0 outside."""
+        found: dict[int, int] = {}
+        for number, (levels, equation) in enumerate(zip(self.levels, self.equations, strict=True)):
+            at = pushed_at(levels, traceback_of(equation.source_info))
+            told = [self._tangents.get(variable, frozenset()) for variable in equation.outvars]
+            told = [frozenset([at])] if at is not None else told
+            if is_pushed(equation):  # Who asks for it gives a value.
+                told = [one - {len(levels) - 1} for one in told]
+            if told and all(told):
+                found[number] = min(map(min, told))
+        return found
+
+    def is_tangent(self, variable: Any) -> bool:
+        """Whether derivatives push a variable beside values."""
+        return variable in self._tangents
+
+    @cached_property
+    def _tangents(self) -> dict[Any, frozenset[int]]:
+        return tangents_in(self.jaxpr, self.levels, self.uses.derived, self.around.tangents)
 
     def is_within(self, number: int, call: Call) -> bool:
         """Whether an equation comes from the place or from a part of it."""

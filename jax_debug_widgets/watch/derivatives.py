@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from jax_debug_widgets._jax.frames import GRADIENT, GRADIENT_AND_AUX, PUSHING, VALUE_AND_GRADIENT
+from jax_debug_widgets._jax.copies import is_given_back
+from jax_debug_widgets._jax.frames import GRADIENT, GRADIENT_AND_AUX, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import Body, Call, Made
 from jax_debug_widgets.watch.loads import is_taken_apart, loads_of_targets
 from jax_debug_widgets.watch.source import Statement, Target, is_library
@@ -59,6 +60,12 @@ def taken_or_returned(
     return [one for one in made if is_seen(one)]
 
 
+def parts_beside_values(body: Body, made: Sequence[Made], depth: int) -> list[list[Made]]:
+    """What `jax.jvp` gives to who calls it from a frame: the values, and their tangents."""
+    tangents = [one for one in made if is_given_back(body.equations[one[1]]) and len(body.levels[one[1]]) == depth + 1]
+    return [[one for one in made if one not in tangents], tangents]
+
+
 def parts_of_derivative(
     by: str, statement: Statement, target: Target, forward: list[Made], backward: list[Made]
 ) -> list[list[Made]]:
@@ -72,7 +79,7 @@ def parts_of_derivative(
     if by in WITH_FUNCTION:
         values = [[one] for one in forward] if count > len(forward) > 1 else [forward]
         return [values[0], [], *values[1:]]
-    if by in (PUSHING, GRADIENT) or count != len(("value", "gradient")):
+    if by == GRADIENT or count != len(("value", "gradient")):
         return []
     if not backward:  # A rule of JAX's own may make the gradient of which it keeps no place.
         values = _value(statement, target.parts[0], forward)

@@ -21,6 +21,8 @@ def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
         if _only_guards(body, number):
             continue
         for position, variable in enumerate(body.equations[number].outvars):
+            if body.is_tangent(variable):
+                continue
             is_result = variable in body.uses.results and not _is_kept(body, number, position, inside, depth)
             if is_result or is_taken(body, variable, inside, depth):
                 found.append((variable, number, position))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets._jax.frames import is_pushed_forward
+from jax_debug_widgets._jax.frames import pushes_in
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
@@ -69,7 +69,11 @@ Gradient = tuple[str, Any, int, Any]
 def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     """Each name of a statement with its cotangents in `body`."""
     call, is_assigned = one.call, len(one.statement.targets) == 1
-    within = [n for n in body.transposed if body.is_within(n, call) and body.is_backward(n, call.depth)]
+    within = [
+        n
+        for n in body.transposed
+        if body.is_within(n, call) and body.is_backward(n, call.depth) and n not in body.tangents
+    ]
     if not (body.transposed and is_assigned) or _are_of_others(body, one, within):
         return
     times, is_mapped = one.executions, _is_mapped(one)
@@ -146,7 +150,7 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     if any(differentiating(one.body, made[1], depth) in WITH_FUNCTION for _, made in one.values):
         return True
     derived = {body.derived_from(n, depth) for n in within if body.equations[n].primitive.name != "add_any"}
-    return len(derived) > 1 or any(map(is_pushed_forward, tracebacks))
+    return len(derived) > 1 or any(map(pushes_in, tracebacks))
 
 
 _OF_FORWARD_PASS = ((True, False),)

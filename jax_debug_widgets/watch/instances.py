@@ -120,7 +120,8 @@ def _is_interrupted(body: Body, call: Call, before: int, number: int, *, compreh
     backward = body.passes_from(number, call.depth)
     for between in range(before + 1, number):
         is_put_in = body.is_put_in(between) and not body.is_put_in(number)
-        if is_put_in or body.passes_from(between, call.depth) != backward or between in body.moved:
+        is_beside = between in body.tangents and number not in body.tangents
+        if is_put_in or is_beside or body.passes_from(between, call.depth) != backward or between in body.moved:
             continue
         if not body.is_within(between, call):
             return True

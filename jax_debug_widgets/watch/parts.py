@@ -10,11 +10,11 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
-from jax_debug_widgets._jax.primals import may_be_tangent, values_in
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
 from jax_debug_widgets.watch.derivatives import (
     WITH_FUNCTION,
     differentiating,
+    parts_beside_values,
     parts_of_derivative,
     taken_or_returned,
     without_changed_state,
@@ -45,7 +45,6 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         if is_array(one[0])
         and (is_taken(body, one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
         and not is_stored(body, one[1], call.depth)
-        and not _is_tangent_of_loop(body, one, call.depth)
     ]
     escaping = without_changed_state(body, call, statement, escaping, members)
     if not escaping or (statement.is_array and len(escaping) > 1):
@@ -66,15 +65,6 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         for part, made in parts:
             within = "" if target.is_plain else f"[{target.parts.index(part)}]"
             yield from _leaves(body, call, statement, part, made, set(members), within)
-
-
-def _is_tangent_of_loop(body: Body, one: Made, depth: int) -> bool:
-    """Whether a loop gives it beside its values, as somebody around the statement pushes tangents through it."""
-    equation = body.equations[one[1]]
-    if equation.primitive.name not in LOOPS or not body.is_pushed(one[1]):
-        return False
-    asks = any(level.differentiates for level in body.levels[one[1]][depth:])
-    return not (asks or body.uses.transposed[one[1]]) and one[2] not in values_in(equation).results
 
 
 def _is_of_module(body: Body, number: int, depth: int) -> bool:
@@ -120,7 +110,7 @@ def _whole(
     members: list[int],
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
-    found = _without_tangents(body, escaping)
+    found = escaping
     if comprehends(statement.value) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
     before = {one: before_lanes_moved(body, one) for one in found}
@@ -178,8 +168,8 @@ def _taken_apart(
     in_rule = any(level.runs_rule == "backward" for level in body.levels[members[0]][: call.depth])
     kind = kind_of(body.equations[escaping[0][1]]) if len({number for _, number, _ in escaping}) == 1 else ""
     by = differentiating(body, members[0], call.depth)
-    if kind and by == PUSHING and count == len(escaping) == len(("value", "tangent")):
-        return [[one] for one in sorted(escaping, key=lambda one: one[2])]  # The tangents come after the values.
+    if by == PUSHING:
+        return _beside_values(body, call, target, escaping, inside)
     found = results_of(body, escaping, target) if kind and not by else []
     # What differentiates gives other things; and before jax 0.9 a single equation may be a part of what is called.
     is_inlined = not kind or not (kind in LOOPS or kind in PROGRAMS or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM)
@@ -202,6 +192,13 @@ def _taken_apart(
     else:
         parts = [escaping] if by in WITH_FUNCTION and count == len(("value", "function")) else []
     return [_in_order_of_use(body, part, inside) for part in parts]
+
+
+def _beside_values(body: Body, call: Call, target: Target, escaping: list[Made], inside: set[int]) -> list[list[Made]]:
+    """What each part of a tuple target stands for that `jax.jvp` gives."""
+    values, tangents = (_in_order_of_use(body, own, inside) for own in parts_beside_values(body, escaping, call.depth))
+    pair = _value_and_aux(body, call, values, inside) if len(target.parts) > len(_PAIR) else None
+    return [pair[0], tangents, pair[1]] if pair else [values, tangents]
 
 
 def _of_derivative(
@@ -293,14 +290,6 @@ def _told_fields(
     return found
 
 
-def _without_tangents(body: Body, escaping: list[Made]) -> list[Made]:
-    """Of a value and its tangent (`jax.jvp`), or tangents (`jacfwd`, `hessian`), the value, which JAX computes first."""
-    first, *rest = escaping
-    if len(rest) == 1 and may_be_tangent(first[0].aval, rest[0][0].aval) and body.is_pushed(first[1]):
-        return [first]
-    return escaping
-
-
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:
     """Leaves of a tree in the order in which others take them: that is the tree's, where these go through it.
 
@@ -389,7 +378,7 @@ def made_by(
             escaping = [made for name, made in named if is_part(name, ast.unparse(node))]
         else:
             made = [each for each in what_escapes(body, members, call.depth) if is_array(each[0])] if members else []
-            escaping = _in_order_of_use(body, _without_tangents(body, made), set(members)) if made else []
+            escaping = _in_order_of_use(body, made, set(members)) if made else []
         if escaping:
             return escaping
     root = _root_of(node)  # An array's own items and properties are operations, and have been found.

@@ -50,12 +50,12 @@ def parts_by_path(body: Body, number: int) -> list[int]:
 def result_paths(body: Body, number: int) -> list[str]:
     """Where each result of an equation is in what its function returns, `[0]['w']`; nothing where JAX does not say.
 
-    JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first. Of a loop that pushes
-    tangents it numbers them.
+    JAX says it of what is not differentiated or mapped; in a counted loop its own counters come first. Of what
+    gives tangents as well it numbers them.
     """
     equation = body.equations[number]
     name = kind_of(equation)
-    if name in LOOPS and body.is_pushed(number):
+    if any(map(body.is_tangent, equation.outvars)):
         return []
     key = LOOPS.get(name, "jaxpr" if name in ("jit", "pjit") else "")
     told = equation.params[key].jaxpr.debug_info.result_paths if key else None
