@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 if "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
-    import jax_debug_widgets._jax.context  # noqa: F401
+    import jax_debug_widgets._jax.fast_paths  # noqa: F401 - what is called from now on it remembers.
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol
-from weakref import WeakSet
 
 import jax
 from jax._src import dispatch
@@ -23,6 +22,7 @@ from jax._src.interpreters import pxla
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.backlog import Handed
 from jax_debug_widgets._jax.equation import Recorders
+from jax_debug_widgets._jax.fast_paths import as_by_cpp, is_as_by_cpp
 from jax_debug_widgets._jax.names import function_of
 
 Stage = Literal["trace", "lower", "compile"]
@@ -61,9 +61,6 @@ class Execution:
         """Whether nothing can be asked if it has run to its end, only be waited for."""
         return not (self.finished or self.outputs or self.handed)
 
-
-dispatched_by_cpp: WeakSet[Any] = WeakSet()
-"""Programs that JAX's C++ would dispatch from their next call on, if we need not see them."""
 
 _CALLBACK = "CpuCallback error"
 """What XLA says when a callback has raised, in a `ValueError` where JAX's C++ has dispatched the program."""
@@ -112,7 +109,7 @@ class Watch:
             if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
                 return original(program, *args)
             run = partial(original, program, *args)
-            if program in dispatched_by_cpp:
+            if is_as_by_cpp(program):
                 run = partial(_as_by_cpp, run)
             return self.observe(program.name, ordered, recorders, run)
 
@@ -179,7 +176,7 @@ def _as_by_cpp(run: Callable[[], Any]) -> Any:
     try:
         return run()
     except jax.errors.JaxRuntimeError as error:
-        raise ValueError(*error.args) from None
+        raise as_by_cpp(error) from None
 
 
 def execution_of(outputs: Sequence[Any]) -> Execution:

@@ -153,6 +153,16 @@ _NEEDED = {
         "jax._src.pjit._resolve_and_lower",
         "jax._src.dispatch.xla_primitive_callable",
     ),
+    "failing in the first call as in all others": (
+        "jax._src.config.no_tracing",
+        "jax._src.core.trace_state_clean",
+        "jax._src.lib.jax_jit.parse_arguments",
+        "jax._src.pjit._cpp_pjit:jit_info",
+        "jax._src.pjit._get_fastpath_data",
+        "jax._src.pjit._pjit_call_impl_python",
+        "jax._src.tree_util.default_registry",
+        "jax._src.util.weakref_lru_cache",
+    ),
     "what loops say without a call of Python": (
         "jax._src.sharding_impls.ShardingContext",
         "jax._src.interpreters.mlir.ir_constant",
@@ -242,4 +252,5 @@ COST = "saying what debugging calls cost"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
+FAST_PATHS = "failing in the first call as in all others"
 RINGS = "what loops say without a call of Python"

@@ -23,8 +23,8 @@ from jax._src.interpreters import partial_eval as pe
 from jax_debug_widgets._jax import features, rules, versions
 from jax_debug_widgets._jax.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
 from jax_debug_widgets._jax.context import captured_settings, is_capturing, leaves_out_debugging
-from jax_debug_widgets._jax.dispatch import dispatched_by_cpp
 from jax_debug_widgets._jax.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
+from jax_debug_widgets._jax.fast_paths import call_as_cpp, dispatched_by_cpp
 from jax_debug_widgets._jax.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.inlining import evaluate_checkpointed, traceback_of
@@ -65,6 +65,8 @@ class Hooks(Replacing):
             replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
         if features.available(features.CALLS):
             replace.attribute(pjit, "_get_fastpath_data", _fast_path)
+        if features.available(features.FAST_PATHS):
+            replace.attribute(pjit, "_pjit_call_impl_python", call_as_cpp)
         if features.available(features.HOISTING):
             for table in (pe.custom_partial_eval_rules, ad.primitive_linearizations):
                 replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
