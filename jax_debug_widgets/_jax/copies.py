@@ -99,9 +99,8 @@ def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
 
 
 def is_given(equation: core.JaxprEqn) -> bool:
-    """Whether it is one of what is pulled back or pushed."""
-    given = {_given_as_cotangents.__code__, _given_as_tangents.__code__, _pushed.__code__}
-    return not given.isdisjoint(_copied_by(equation))
+    """Whether it is one of what is given to a function that pulls back or pushes."""
+    return not {_given_as_cotangents.__code__, _given_as_tangents.__code__}.isdisjoint(_copied_by(equation))
 
 
 def is_pushed(equation: core.JaxprEqn) -> bool:

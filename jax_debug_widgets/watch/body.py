@@ -166,7 +166,12 @@ class Body:
         if number in self.moved:
             return self._asked_for.get(number, 0)
         at = self.tangents.get(number)
-        return -1 if at is None and is_given(self.equations[number]) else None if at is None else max(at, 0)
+        if at is not None:
+            return max(at, 0)
+        equation, levels = self.equations[number], self.levels[number]
+        # `jacfwd` makes itself what it pushes.
+        is_users = is_given(equation) or (is_pushed(equation) and not (levels and levels[-1].differentiates))
+        return -1 if is_users else None
 
     @cached_property
     def moved(self) -> frozenset[int]:
