@@ -1,0 +1,233 @@
+"""What `jax.jvp`, `jacfwd` and `hessian` push beside the values has no name of a value; what comes out has its own."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jax_debug_widgets._jax import copies
+from tests.watch.unjitted import assigned_un_jitted
+
+X = jnp.linspace(-0.4, 0.7, 3)
+V = jnp.array([0.5, -1.0, 2.0])
+W = jnp.sin(jnp.arange(9.0).reshape(3, 3))
+
+
+def straight(x):
+    a = jnp.sin(x)
+    b = a * x.sum()
+    return b * a
+
+
+def tree(x):
+    a = jnp.sin(x)
+    both = {"a": a, "c": jnp.cos(x)}
+    b = both["a"] * both["c"]
+    return b
+
+
+def in_loop_of_python(x):
+    for _ in range(2):
+        x = jnp.tanh(W @ x)
+    a = x * 2
+    return a
+
+
+def scanned(x):
+    def step(carry, _):
+        inner = jnp.tanh(W @ carry)
+        return inner, inner.sum()
+
+    a, sums = lax.scan(step, x, None, length=3)
+    return a * sums.sum()
+
+
+def looped(x):
+    def step(state):
+        count, inner = state
+        inner = jnp.sin(inner) * inner
+        return count + 1, inner
+
+    _, a = lax.while_loop(lambda state: state[0] < 3, step, (0, x))
+    return a * x
+
+
+def branching(x):
+    a = lax.cond(x.sum() > 0, jnp.sin, lambda x: x * 2, x)
+    b = a * x
+    return b
+
+
+def called(x):
+    a = jax.jit(lambda x: jnp.sin(x) * x)(x)
+    b = jax.checkpoint(lambda a: jnp.cos(a) * a)(a)
+    return b
+
+
+def by_rule(x):
+    a = jax.nn.relu(x * 2)
+    b = jax.nn.softplus(a)
+    return b
+
+
+FUNCTIONS = [straight, tree, in_loop_of_python, scanned, looped, branching, called, by_rule]
+
+
+def pushed(function, x, v):
+    value, slope = jax.jvp(function, (x,), (v,))
+    return value.sum() + slope.sum()
+
+
+def pushed_twice(function, x, v):
+    (value, inner), (outer, slope) = jax.jvp(lambda x: jax.jvp(function, (x,), (v,)), (x,), (v,))
+    return value.sum() + inner.sum() + (outer * slope).sum()
+
+
+def with_aux(function, x, v):
+    value, slope, aux = jax.jvp(lambda x: (function(x), {"twice": x * 2}), (x,), (v,), has_aux=True)
+    return value.sum() + (slope * aux["twice"]).sum()
+
+
+def by_equinox(function, x, v):
+    value, slope = eqx.filter_jvp(function, (x,), (v,))
+    return value.sum() + slope.sum()
+
+
+def jacobian(function, x, v):
+    value, jac = function(x), jax.jacfwd(function)(x)
+    return value.sum() + (jac @ v).sum()
+
+
+def twice_jacobian(function, x, v):
+    value, jac = function(x), jax.jacfwd(jax.jacfwd(function))(x)
+    return value.sum() + (jac @ v).sum()
+
+
+ASKED = [pushed, pushed_twice, with_aux, by_equinox, jacobian, twice_jacobian]
+
+
+@pytest.mark.behaviour("W1")
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("asked", ASKED, ids=lambda one: one.__name__)
+def test_values_have_their_names_and_tangents_none_of_theirs(function, asked, watched, whole):
+    run = watched(jax.jit(partial(asked, function)), X, V, values=True)
+    np.testing.assert_allclose(run.result, jax.jit(partial(asked, function))(X, V), rtol=1e-6)
+    lines = range(function.__code__.co_firstlineno, function.__code__.co_firstlineno + 9)
+    truth = assigned_un_jitted(lambda: function(X), __file__, lines)
+    told = [event for event in run.events if (event.site.line, root_of(event.site)) in truth]
+    assert told or asked is twice_jacobian, "of which most programs need a value"
+    for event in told:
+        leaves = truth[event.site.line, root_of(event.site)]
+        path = event.site.watch.name.removeprefix(root_of(event.site))
+        assert event.site.watch.role == "value"
+        arrays = [one[path] for one in leaves if path in one]
+        assert any(np.allclose(event.values[-1], array, rtol=1e-4, atol=1e-6) for array in arrays), event
+    value, slope = jax.jvp(function, (X,), (V,))
+    for name, wanted in {"value": value, "slope": slope}.items():
+        for array in whole(run, name) if asked in (pushed, by_equinox, with_aux) else ():
+            np.testing.assert_allclose(array, wanted, rtol=1e-4, atol=1e-5)
+    assert asked is not pushed or {"value", "slope"} <= {*run.values}
+
+
+def root_of(site):
+    """The variable that a value is of, or a leaf of; the name of what is no variable."""
+    name = re.fullmatch(r"(\w+)(\[.*\])?", site.watch.name)
+    return name[1] if name else site.watch.name
+
+
+def test_rounds_of_a_loop_hand_tangents_on_as_values(watched):
+    @jax.jit
+    def program(x, v):
+        for _ in range(3):
+            value, slope = jax.jvp(straight, (x,), (v,))
+            x, v = slope, value
+        return x, v
+
+    run = watched(program, X, V, values=True)
+    x, v = X, V
+    for number in range(3):
+        value, slope = jax.jvp(straight, (x,), (v,))
+        for name, wanted in (("value", value), ("slope", slope), ("a", jnp.sin(x))):
+            told = [event.values[-1] for event in run.events if event.site.watch.name == name]
+            assert len(told) == 3
+            np.testing.assert_allclose(told[number], wanted, rtol=1e-4, atol=1e-6)
+        x, v = slope, value
+
+
+def test_constants_are_pushed_as_well(watched, agrees):
+    def position(t):
+        place = jnp.sin(t) * 2
+        return place
+
+    @jax.jit
+    def program(t):
+        at, velocity = jax.jvp(position, (t,), (1.0,))
+        acceleration = jax.jvp(lambda t: jax.jvp(position, (t,), (1.0,))[1], (t,), (1.0,))[1]
+        return at, velocity, acceleration
+
+    run = watched(program, 0.5)
+    agrees(run["at"], 2 * jnp.sin(0.5))
+    agrees(run["velocity"], 2 * jnp.cos(0.5))
+    agrees(run["acceleration"], -2 * jnp.sin(0.5))
+
+
+def energy(x):
+    h = x
+    for _ in range(2):
+        h = jnp.tanh(W @ h)
+    return (h**2).sum()
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+def test_what_hessians_are_multiplied_by(loops, watched, agrees):
+    @jax.jit
+    def program(x, v):
+        for _ in range(loops):
+            product = jax.jvp(jax.grad(energy), (x,), (v,))[1]
+            v = product / jnp.linalg.norm(product)
+        return v
+
+    run, v = watched(program, X, V), V
+    labels = ["product"] if loops == 1 else [one for one in run.values if one.startswith("product@")]
+    for label in sorted(labels):
+        product = jax.jvp(jax.grad(energy), (X,), (v,))[1]
+        agrees(run[label], product)
+        v = product / jnp.linalg.norm(product)
+    hidden = [one for one in run.values if one.startswith("h@")]
+    assert len(hidden) == 2 * loops
+
+
+def test_a_loss_of_derivatives_that_is_differentiated(watched, agrees):
+    def net(p, x):
+        h = jnp.tanh(x * p["w"])
+        return (h * p["v"]).sum()
+
+    def loss(p, xs):
+        def residual(x):
+            slope, bend = jax.jvp(lambda x: jax.grad(net, 1)(p, x), (x,), (1.0,))
+            left = bend + slope * x
+            return left
+
+        return (jax.vmap(residual)(xs) ** 2).mean()
+
+    p, xs = {"w": jnp.arange(1.0, 4.0), "v": jnp.ones(3)}, jnp.linspace(0.0, 1.0, 5)
+    run = watched(jax.jit(jax.value_and_grad(loss)), p, xs)
+    slopes = jax.vmap(lambda x: jax.grad(net, 1)(p, x))(xs)
+    bends = jax.vmap(lambda x: jax.grad(jax.grad(net, 1), 1)(p, x))(xs)
+    agrees(run["slope"], slopes)
+    agrees(run["bend"], bends)
+    agrees(run["left"], bends + slopes * xs)
+    agrees(run["grad/left"], 2 * (bends + slopes * xs) / 5)
+
+
+def test_a_guard_that_results_are_no_tangents_can_fail(watched, monkeypatch):
+    monkeypatch.setattr(copies, "_push_beside", lambda theirs, *args, **options: theirs(*args, **options))
+    run = watched(jax.jit(partial(pushed, tree)), X, V)
+    assert "both['c'][1]" in run.values
