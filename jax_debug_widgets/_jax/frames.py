@@ -268,6 +268,11 @@ def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
     return found[::-1]
 
 
+def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
+    """How many of the derivatives that an equation is inside are asked for outside of its frames; see `Uses.derived`."""
+    return max(len(derived) - sum(level.derivatives for level in levels), 0)
+
+
 def _derivatives(asked: Sequence[str]) -> int:
     """How many derivatives these functions take: each in reverse is several of them, not all of which are on each stack."""
     reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))

@@ -14,7 +14,7 @@ from jax._src.util import weakref_lru_cache
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_given_back, is_pushed
-from jax_debug_widgets._jax.frames import Level, pushes_in
+from jax_debug_widgets._jax.frames import Level, asked_outside, pushes_in
 from jax_debug_widgets._jax.inlining import traceback_of
 
 AROUND = -2
@@ -35,9 +35,7 @@ def tangents_in(
     for equation, own, transposed in zip(program.eqns, levels, derived, strict=True):
         asked = [found.get(atom, ()) if isinstance(atom, core.Var) else () for atom in equation.invars]
         for at in set[int]().union(*asked):
-            # What a derivative around that transposes are its cotangents.
-            is_of_outer = any(transposed[: sum(level.derivatives for level in own[: max(at, 0)])])
-            if not is_of_outer and _is_inside(equation, own, at):
+            if _is_inside(equation, own, at) and not _is_of_outer(transposed, own, at):
                 _, results = hanging(equation, [at in one for one in asked])
                 for variable, hangs in zip(equation.outvars, results, strict=True):
                     if hangs:
@@ -57,6 +55,12 @@ def _is_inside(equation: core.JaxprEqn, levels: Sequence[Level], at: int) -> boo
     if at < 0:
         return pushes_in(traceback_of(equation.source_info)) > sum(level.pushes for level in levels)
     return len(levels) > at and levels[at].pushes > 0
+
+
+def _is_of_outer(derived: Sequence[bool], levels: Sequence[Level], at: int) -> bool:
+    """Whether a derivative around frame `at` has transposed it: then it computes that one's cotangents."""
+    around = 0 if at == AROUND else asked_outside(derived, levels)
+    return any(derived[: around + sum(level.derivatives for level in levels[: max(at, 0)])])
 
 
 def hanging(equation: core.JaxprEqn, operands: Sequence[bool]) -> tuple[list[bool], list[bool]]:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets._jax.frames import pushes_in
-from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.frames import Level, asked_outside
 from jax_debug_widgets._jax.uses import is_checkpointed, runs_program
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type_of
 from jax_debug_widgets.watch.derivatives import WITH_FUNCTION, differentiating
@@ -139,7 +138,6 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     What is differentiated twice has gradients of its forward and of its backward pass, and beside what `jax.jvp` asks for
     there is a tangent, which has one, too. What `jax.vjp` gives may be taken by the backward pass that it begins.
     """
-    tracebacks = (traceback_of(one.body.equations[made[1]].source_info) for _, made in one.values)
     # A sum of cotangents has the stack of what is added last, in a transposed `jax.checkpoint` with a `jvp` more.
     depth = one.call.depth
     # Of a loop that is differentiated twice, what comes from its backward pass is added where this loop's begins.
@@ -150,7 +148,23 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     if any(differentiating(one.body, made[1], depth) in WITH_FUNCTION for _, made in one.values):
         return True
     derived = {body.derived_from(n, depth) for n in within if body.equations[n].primitive.name != "add_any"}
-    return len(derived) > 1 or any(map(pushes_in, tracebacks))
+    return len(derived) > 1 or _have_tangents(body, one, within)
+
+
+def _have_tangents(body: Body, one: Assignment, within: list[int]) -> bool:
+    """Whether what is transposed is tangents as well: of `jax.grad` of what calls `jax.jvp`, not of `jax.jvp` of a gradient."""
+    is_of_loop = bool(one.body.around.tangents) and not body.around.tangents
+    return is_of_loop or any(_transposes_tangents(body.uses.derived[number], body.levels[number]) for number in within)
+
+
+def _transposes_tangents(derived: Sequence[bool], levels: Sequence[Level]) -> bool:
+    first = asked_outside(derived, levels)
+    for level in levels:
+        own = derived[first : first + level.derivatives]
+        if level.pushes and (level.differentiates == "linearize" or any(derived[:first]) or list(own) != sorted(own)):
+            return True
+        first += level.derivatives
+    return False
 
 
 _OF_FORWARD_PASS = ((True, False),)

@@ -200,8 +200,39 @@ def test_what_hessians_are_multiplied_by(loops, watched, agrees):
         product = jax.jvp(jax.grad(energy), (X,), (v,))[1]
         agrees(run[label], product)
         v = product / jnp.linalg.norm(product)
-    hidden = [one for one in run.values if one.startswith("h@")]
+    first, last = jnp.tanh(W @ X), jnp.tanh(W @ jnp.tanh(W @ X))
+    of_last = 2 * last
+    of_first = W.T @ (of_last * (1 - last**2))
+    hidden = sorted((one for one in run.values if one.startswith("h@")), key=lambda one: int(one.rpartition("#")[2]))
     assert len(hidden) == 2 * loops
+    for label, value, gradient in zip(hidden, [first, last] * loops, [of_first, of_last] * loops, strict=True):
+        agrees(run[label], value)
+        agrees(run[label].gradient, gradient)
+
+
+def test_gradients_that_are_pushed_through_a_loop(watched, agrees):
+    def states(x, zeros):
+        def step(carry, zero):
+            state = jnp.tanh(W @ carry) + zero
+            return state, state.sum()
+
+        last, sums = lax.scan(step, x, zeros)
+        return (last**2).sum() + (sums**2).sum()
+
+    @jax.jit
+    def program(x, v):
+        slope, product = jax.jvp(jax.grad(states), (x, jnp.zeros((3, 3))), (v, jnp.zeros((3, 3))))
+        return slope * product
+
+    run = watched(program, X, V)
+    slope, product = jax.jvp(jax.grad(lambda x: states(x, jnp.zeros((3, 3)))), (X,), (V,))
+    agrees(run["slope"], slope)
+    agrees(run["product"], product)
+    carry = X
+    for step, gradient in enumerate(jax.grad(states, 1)(X, jnp.zeros((3, 3)))):
+        carry = jnp.tanh(W @ carry)
+        agrees(run["state"], carry, step)
+        agrees(run["grad/state"], gradient, step)
 
 
 def test_a_loss_of_derivatives_that_is_differentiated(watched, agrees):
