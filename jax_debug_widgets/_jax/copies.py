@@ -8,6 +8,7 @@ of what is pulled back. In the compiled program there is none: JAX lowers it to 
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,8 +17,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import api, core, source_info_util, tree_util
-from jax._src.interpreters import ad
+from jax._src import api, core, linear_util, source_info_util, traceback_util, tree_util
+from jax._src.interpreters import ad, batching
 from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
@@ -52,10 +53,7 @@ def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
 
 def _push(theirs: Callable[..., Any], *args: Any) -> Any:
     """What the function is called that `jax.linearize` gives."""
-    caller: FrameType | None = sys._getframe(1)
-    while caller and caller.f_code.co_filename == tree_util.__file__:  # It is a `jax.tree_util.Partial`.
-        caller = caller.f_back
-    if not _copies_for(caller):
+    if not _copies_for(sys._getframe(1)):
         return theirs(*args)
     return _copied(theirs(*args[:_ABOUT_FUNCTION], *_given_as_tangents(args[_ABOUT_FUNCTION:])))
 
@@ -120,8 +118,19 @@ def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:
 
 
 def _copies_for(caller: FrameType | None) -> bool:
-    """Whether the user has called this function, and is watching."""
+    """Whether the user has called this function, maybe through `jax.vmap`, and is watching."""
+    while caller is not None and _hands_on(caller.f_code):
+        caller = caller.f_back
     return caller is not None and source_info_util.is_user_filename(caller.f_code.co_filename) and _is_watching()
+
+
+@functools.lru_cache(maxsize=1024)
+def _hands_on(code: CodeType) -> bool:
+    """Whether it is JAX's, and only calls what it is given: a `jax.tree_util.Partial`, or `jax.vmap`."""
+    return code.co_filename in _HANDING_ON or (code.co_filename == api.__file__ and code.co_name == "vmap_f")
+
+
+_HANDING_ON = {module.__file__ for module in (tree_util, batching, linear_util, traceback_util)}
 
 
 def _copied(given: Any) -> Any:

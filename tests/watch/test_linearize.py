@@ -266,3 +266,46 @@ def test_what_comes_beside_it(is_used, watched, agrees):
     agrees(run["aux['total']"], jnp.tanh(X).sum())
     if is_used:
         agrees(run["value"], jnp.tanh(X) * 2)
+
+
+def by_pulling(x):
+    value, pull = jax.vjp(twice_bent, x)
+    (jacobian,) = jax.vmap(pull)(jnp.eye(3))
+    return value @ jacobian
+
+
+def by_pulling_an_item(x):
+    value, pull = jax.vjp(twice_bent, x)
+    jacobian = jax.vmap(pull)(jnp.eye(3))[0]
+    return value @ jacobian
+
+
+def by_pushing(x):
+    value, push = jax.linearize(twice_bent, x)
+    jacobian = jax.vmap(push)(jnp.eye(3)).T
+    return value @ jacobian
+
+
+def by_pushing_beside(x):
+    jacobian = jax.vmap(lambda v: jax.jvp(twice_bent, (x,), (v,))[1])(jnp.eye(3)).T
+    return x @ jacobian
+
+
+since_9 = pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="what `jax.vjp` gives is not told on jax 0.8 (docs/limits.md)"
+)
+JACOBIANS = [
+    pytest.param(by_pulling, marks=since_9),
+    pytest.param(by_pulling_an_item, marks=since_9),
+    by_pushing,
+    by_pushing_beside,
+]
+
+
+@pytest.mark.parametrize("program", JACOBIANS)
+def test_a_jacobian_of_all_directions_at_once(program, watched, agrees):
+    run = watched(jax.jit(program), X)
+    agrees(run["jacobian"], jax.jacobian(twice_bent)(X))
+    if program is not by_pushing_beside:
+        agrees(run["value"], twice_bent(X))
+    agrees(run["hidden"], jnp.tanh(X))
