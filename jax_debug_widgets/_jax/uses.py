@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_given_as_cotangent
+from jax_debug_widgets._jax.derivative import Derivative
 from jax_debug_widgets._jax.frames import (
     Level,
     is_pushed_by_rule,
@@ -54,6 +55,7 @@ class Around:
       is_pass: whether the whole program is the forward or the backward pass of a derivative, which has another one.
       derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
+      derivative: which arguments it is the derivative for, if it is one and that is known.
       meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
       outer: of what a backward rule runs whether it is transposed, for each derivative around it but that which runs the rule;
@@ -76,6 +78,7 @@ class Around:
     is_pass: bool = False
     derived: bool = False
     given: Given | None = None
+    derivative: Derivative | None = None
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
     forward: tuple[core.Jaxpr, Place, Around] | None = None
     outer: tuple[bool, ...] | None = None
@@ -146,6 +149,7 @@ class Uses:
         return replace(
             self._around,
             given=None,
+            derivative=None,
             equation=equation,
             primal=frozenset(used),
             cotangents=frozenset(cotangents),

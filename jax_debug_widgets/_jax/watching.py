@@ -24,6 +24,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import copies, features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
+from jax_debug_widgets._jax.derivative import derivative_now
 from jax_debug_widgets._jax.frames import levels_of
 from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.infinities import meant_infinities
@@ -207,7 +208,8 @@ class _Pass:
         self._samples_loops = has_loop and not self._watcher.conditional()
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
         meant = meant_infinities(program.jaxpr)
-        around = replace(around, given=given(program), call_of=self._every if by_call else 1, meant=meant)
+        every = self._every if by_call else 1
+        around = replace(around, given=given(program), derivative=derivative_now(), call_of=every, meant=meant)
         if forward is not None:
             jaxpr, there, count = forward
             around_it = around_program(jaxpr, there, replicas, is_jitted=not self._is_jaxs_own, own=count)

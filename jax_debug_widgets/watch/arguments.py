@@ -61,13 +61,19 @@ def gradients_of_arguments(body: Body, taken: Sequence[Argument]) -> Iterator[tu
         made = body.makers.get(variable) if is_array(variable) and body.uses.is_cotangent(variable) else None
         if path is None or made is None:
             continue
-        # Beside the value, and of several arguments, it comes below a number.
-        places = {path, _INDEX.sub("", path)}
-        alike = [
-            one for one in taken if type_of(one.variable) == type_of(variable) and _ROOT.sub("", one.name) in places
-        ]
+        alike = [one for one in taken if type_of(one.variable) == type_of(variable) and _may_be_for(body, path, one)]
         if len(alike) == 1:
             yield alike[0], made
+
+
+def _may_be_for(body: Body, path: str, argument: Argument) -> bool:
+    """Whether the result at a path may be the gradient of an argument, or leaf of one."""
+    asked, function = body.around.derivative, body.function
+    if asked is None or function is None or "self" in function.arguments[:1]:
+        # Beside the value, and of several arguments, it comes below a number.
+        return _ROOT.sub("", argument.name) in (path, _INDEX.sub("", path))
+    place = asked.position(path, len(function.arguments))
+    return place is not None and argument.name == function.arguments[place[0]] + place[1]
 
 
 def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:

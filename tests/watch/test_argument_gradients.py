@@ -36,9 +36,50 @@ def test_it_stands_beside_the_value_of_its_argument(watched, agrees):
     agrees(run["params['w']"].gradient, run.result["w"])
 
 
-def test_of_arguments_that_are_alike_nobody_says_which_it_is_of(watched):
-    run = watched(jax.jit(jax.grad(loss, argnums=1)), PARAMS, X, X, watch="grad/*")
-    assert list(run.values) == ["grad/h"]
+def with_aux(params, x, y):
+    return loss(params, x, y), x
+
+
+ALIKE = {
+    "second": (jax.grad(loss, argnums=1), {"x": lambda result: result}),
+    "last": (jax.grad(loss, argnums=-1), {"y": lambda result: result}),
+    "both": (jax.grad(loss, argnums=(1, 2)), {"x": lambda result: result[0], "y": lambda result: result[1]}),
+    "other way round": (
+        jax.value_and_grad(loss, argnums=(2, 1)),
+        {"x": lambda result: result[1][1], "y": lambda result: result[1][0]},
+    ),
+    "aux": (jax.grad(with_aux, argnums=2, has_aux=True), {"y": lambda result: result[0]}),
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+@pytest.mark.parametrize("is_lowered", [False, True], ids=["called", "lowered"])
+def test_of_arguments_that_are_alike_each_has_its_own(kind, is_lowered, watched, agrees):
+    derivative, gradients = ALIKE[kind]
+    program = jax.jit(derivative)
+
+    def ahead(*arguments):
+        return program.lower(*arguments).compile()(*arguments)
+
+    run = watched(ahead if is_lowered else program, PARAMS, X, X * 2, watch="grad/*")
+    for name, of in gradients.items():
+        agrees(run[f"grad/{name}"], of(run.result))
+    assert {name for name in run.values if name in ("grad/x", "grad/y")} == {f"grad/{name}" for name in gradients}
+
+
+def test_of_what_is_mapped_as_well(watched, agrees):
+    mapped = jax.vmap(jax.grad(loss, argnums=2), (None, 0, 0))
+    run = watched(jax.jit(mapped), PARAMS, X[None], X[None] * 2, watch="grad/*")
+    agrees(run["grad/y"], run.result)
+    assert "grad/x" not in run.values
+
+
+def test_where_the_user_has_wrapped_it_types_alone_tell(watched):
+    def turned(params, y, x):
+        return jax.grad(loss, argnums=1)(params, x, y)
+
+    run = watched(jax.jit(turned), PARAMS, X, X * 2, watch="grad/*")
+    assert not [name for name in run.values if name in ("grad/x", "grad/y")]
 
 
 def test_what_a_function_returns_that_asks_for_a_derivative_is_not_taken_for_that_of_its_arguments(watched):
