@@ -9,9 +9,12 @@ of what is pulled back. In the compiled program there is none: JAX lowers it to 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from types import CodeType, FrameType
 from typing import Any
 
@@ -23,7 +26,7 @@ from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
 from jax_debug_widgets._jax.context import captured_settings
-from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.inlining import marked, traceback_of
 from jax_debug_widgets._jax.replacements import Replacements, as_method
 
 _PALLAS = os.path.join("jax", "_src", "pallas", "")
@@ -36,6 +39,7 @@ def put_in(replace: Replacements) -> None:
     replace.attribute(api.VJP, "__call__", _pull_back, wrap=as_method)
     replace.attribute(api, "_lift_linearized", _push)
     replace.attribute(api, "_jvp", _push_beside)
+    replace.attribute(ad, "linearize", _linearize)
 
 
 def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **params: Any) -> Any:
@@ -53,30 +57,34 @@ def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
 
 def _push(theirs: Callable[..., Any], *args: Any) -> Any:
     """What the function is called that `jax.linearize` gives."""
-    if not _copies_for(sys._getframe(1)):
-        return theirs(*args)
-    return _copied(theirs(*args[:_ABOUT_FUNCTION], *_given_as_tangents(args[_ABOUT_FUNCTION:])))
-
-
-_ABOUT_FUNCTION = 5
-"""What JAX calls it with before the tangents."""
+    given = theirs(*args)
+    return _copied(given) if _copies_for(sys._getframe(1)) else given
 
 
 def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangents: Any, **options: Any) -> Any:
     """What pushes tangents beside the values: `jax.jvp`, `jacfwd` and `hessian`."""
     if not (_is_watching() and _is_compiling()):
         return theirs(function, values, tangents, **options)
-    pushed, *others = theirs(function, values, _pushed(tangents), **options)
-    return pushed, _given_back(others[0]), *others[1:]
+    given = theirs(function, values, _pushed(tangents), **options)
+    return tuple(itertools.starmap(_given_back, zip(Given, given, strict=False)))
+
+
+def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What `jax.linearize` and `jax.vjp` call: of the former the values are told apart from what is kept for its function."""
+    given = theirs(*args, **options)
+    caller = sys._getframe(1).f_code
+    if not (
+        caller.co_name == "linearize" and caller.co_filename == api.__file__ and _is_watching() and _is_compiling()
+    ):
+        return given
+    values, known, program, kept, *aux = given
+    leaves = _given_back(Given.VALUES, [*values])
+    values = values.update(leaves) if hasattr(values, "update") else leaves  # Before jax 0.10 a list.
+    return values, known, program, kept, *(_given_back(Given.AUX, one) for one in aux)
 
 
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the user pulls back: of what takes it nothing else tells which operand is the cotangent."""
-    return _copied(args)
-
-
-def _given_as_tangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What the user pushes: of what takes it nothing else tells which operand `jax.linearize` has kept for that."""
     return _copied(args)
 
 
@@ -86,9 +94,34 @@ def _pushed(tangents: Any) -> Any:
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_continuous(leaf) else leaf for leaf in leaves])
 
 
-def _given_back(tangents: Any) -> Any:
-    """And what comes out: a value to who has asked for it."""
-    return _copied(tangents)
+class Given(Enum):
+    """What a derivative gives that pushes: `values, tangents, aux = jax.jvp(..., has_aux=True)`."""
+
+    VALUES = 0
+    TANGENTS = 1
+    AUX = 2
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A part of a name stack: of which part of what comes out a copy is, which of how many leaves of it."""
+
+    part: Given
+    number: int
+    count: int
+
+    def wrap(self, stack: list[str]) -> None:
+        """Add nothing to the text of the name stack."""
+
+
+def _given_back(part: Given, given: Any) -> Any:
+    """What comes out: a value to who has asked for it."""
+    leaves, tree = jax.tree.flatten(given)
+    copies = []
+    for number, leaf in enumerate(leaves):
+        with marked(Leaf(part, number, len(leaves))):
+            copies.append(lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf)
+    return tree.unflatten(copies)
 
 
 def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
@@ -96,19 +129,16 @@ def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
     return _given_as_cotangents.__code__ in _copied_by(equation)
 
 
-def is_given(equation: core.JaxprEqn) -> bool:
-    """Whether it is one of what is given to a function that pulls back or pushes."""
-    return not {_given_as_cotangents.__code__, _given_as_tangents.__code__}.isdisjoint(_copied_by(equation))
-
-
 def is_pushed(equation: core.JaxprEqn) -> bool:
     """Whether it is one of what is pushed beside values."""
     return _pushed.__code__ in _copied_by(equation)
 
 
-def is_given_back(equation: core.JaxprEqn) -> bool:
-    """Whether it is one of what comes out of that."""
-    return _given_back.__code__ in _copied_by(equation)
+def leaf_given_back(equation: core.JaxprEqn) -> Leaf | None:
+    """Which leaf of what comes out it copies; None of what is no such copy."""
+    if _given_back.__code__ not in _copied_by(equation):
+        return None
+    return next((one for one in reversed(equation.source_info.name_stack.stack) if isinstance(one, Leaf)), None)
 
 
 def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:

@@ -114,6 +114,18 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
         context.context = outer
 
 
+@contextmanager
+def marked(mark: Any) -> Iterator[None]:
+    """Equations made inside have this mark in their name stacks; it has a method `wrap`, which adds nothing to their text."""
+    context = source_info_util._source_info_context
+    outer = context.context
+    context.context = outer.replace(name_stack=outer.name_stack + source_info_util.NameStack((mark,)))
+    try:
+        yield
+    finally:
+        context.context = outer
+
+
 def is_inlined(equation: Any) -> bool:
     """Whether JAX has inlined a checkpointed function that an equation comes from."""
     marks = equation.source_info.name_stack.stack

@@ -374,8 +374,8 @@ def is_checkpointed(equation: Any) -> bool:
     return equation.primitive.name in _REMATS
 
 
-def only_differentiates(equation: core.JaxprEqn, variable: Any) -> bool:
-    """Whether an equation runs programs that take a variable for a derivative alone: a `pull_back` or `push` in a loop."""
+def only_pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
+    """Whether an equation runs programs that take a variable for their backward passes alone: a `pull_back` in a loop."""
     inside = [(program, atoms) for program, atoms in _given_inside(equation, variable) if atoms]
     takers = [
         (one, atom)
@@ -387,15 +387,10 @@ def only_differentiates(equation: core.JaxprEqn, variable: Any) -> bool:
     is_given_back = any(
         isinstance(one, core.Var) and one in atoms for program, atoms in inside for one in program.outvars
     )
-    return bool(takers) and not is_given_back and all(_is_of_derivative(*one) for one in takers)
-
-
-def _is_of_derivative(equation: core.JaxprEqn, atom: Any) -> bool:
-    """Whether an equation is what `pull_back` or `push` computes, or runs a program that takes an operand for such."""
-    if "transpose(" in str(equation.source_info.name_stack):
-        return True
-    traceback = traceback_of(equation.source_info)
-    return pushed_at(levels_of(traceback), traceback) is not None or only_differentiates(equation, atom)
+    are_backward = all(
+        "transpose(" in str(one.source_info.name_stack) or only_pulls_back(one, atom) for one, atom in takers
+    )
+    return bool(takers) and not is_given_back and are_backward
 
 
 def _given_inside(equation: core.JaxprEqn, variable: Any) -> Iterator[tuple[core.Jaxpr, set[Any]]]:

@@ -13,7 +13,7 @@ import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.copies import is_given, is_pushed
+from jax_debug_widgets._jax.copies import is_given_as_cotangent, is_pushed
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
@@ -170,7 +170,9 @@ class Body:
             return max(at, 0)
         equation, levels = self.equations[number], self.levels[number]
         # `jacfwd` makes itself what it pushes.
-        is_users = is_given(equation) or (is_pushed(equation) and not (levels and levels[-1].differentiates))
+        is_users = is_given_as_cotangent(equation) or (
+            is_pushed(equation) and not (levels and levels[-1].differentiates)
+        )
         return -1 if is_users else None
 
     @cached_property

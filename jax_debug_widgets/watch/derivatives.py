@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from jax_debug_widgets._jax.copies import is_given_back
+from jax_debug_widgets._jax.copies import Given, leaf_given_back
 from jax_debug_widgets._jax.frames import GRADIENT, GRADIENT_AND_AUX, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import Body, Call, Made
 from jax_debug_widgets.watch.loads import is_taken_apart, loads_of_targets
@@ -60,10 +60,14 @@ def taken_or_returned(
     return [one for one in made if is_seen(one)]
 
 
-def parts_beside_values(body: Body, made: Sequence[Made], depth: int) -> list[list[Made]]:
-    """What `jax.jvp` gives to who calls it from a frame: the values, and their tangents."""
-    tangents = [one for one in made if is_given_back(body.equations[one[1]]) and len(body.levels[one[1]]) == depth + 1]
-    return [[one for one in made if one not in tangents], tangents]
+def parts_given_back(body: Body, made: Sequence[Made], depth: int) -> list[list[Made]]:
+    """What `jax.jvp` or `jax.linearize` gives to who calls it from a frame: the values, their tangents or a function, and aux.
+
+    Nothing where neither is called there.
+    """
+    leaves = [(leaf_given_back(body.equations[one[1]]), one) for one in made if len(body.levels[one[1]]) == depth + 1]
+    told = sorted(((leaf.part.value, leaf.number, one) for leaf, one in leaves if leaf), key=lambda one: one[:2])
+    return [[one for part, _, one in told if part == own.value] for own in Given] if told else []
 
 
 def parts_of_derivative(

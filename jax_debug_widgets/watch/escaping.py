@@ -8,9 +8,10 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.copies import leaf_given_back
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets._jax.uses import only_differentiates
-from jax_debug_widgets.watch.body import Body, Made
+from jax_debug_widgets._jax.uses import only_pulls_back
+from jax_debug_widgets.watch.body import Body, Made, outer_of
 
 
 def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
@@ -23,7 +24,9 @@ def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
         for position, variable in enumerate(body.equations[number].outvars):
             if body.is_tangent(variable):
                 continue
-            is_result = variable in body.uses.results and not _is_kept(body, number, position, inside, depth)
+            is_result = variable in body.uses.results and not (
+                _is_kept(body, number, position, inside, depth) or _asking_for_tangents(body, number, depth)
+            )
             if is_result or is_taken(body, variable, inside, depth):
                 found.append((variable, number, position))
     return found or _escaping_from_rule(body, members, depth)
@@ -37,7 +40,8 @@ def is_taken(body: Body, variable: Any, inside: set[int], depth: int) -> bool:
             body.is_backward(one, depth)
             or _only_pushes(body, one, inside, depth)
             or _only_keeps(body, one, depth)
-            or only_differentiates(body.equations[one], variable)
+            or only_pulls_back(body.equations[one], variable)
+            or _is_kept_for_tangents(body, body.makers[variable][1], one, depth)
         )
         for one in outside
     )
@@ -84,6 +88,24 @@ def _only_pushes(body: Body, number: int, inside: set[int], depth: int) -> bool:
         return False
     own, other = body.levels[min(inside)][depth], body.levels[number][depth]
     return depth > at or (own.file, own.span) == (other.file, other.span)
+
+
+def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) -> bool:
+    """Whether an equation is taken outside of what asks for tangents around it: what that gives to others are copies."""
+    levels, other = body.levels[number], body.levels[consumer]
+
+    def is_inside(at: int) -> bool:
+        is_in_frame = len(other) > at and (levels[at].file, levels[at].span) == (other[at].file, other[at].span)
+        return is_in_frame and outer_of(levels[:at]) == outer_of(other[:at])
+
+    return not all(map(is_inside, _asking_for_tangents(body, number, depth)))
+
+
+def _asking_for_tangents(body: Body, number: int, depth: int) -> list[int]:
+    """Which frames down to one ask for tangents of what an equation computes."""
+    levels = body.levels[number]
+    inside = levels[:-1] if leaf_given_back(body.equations[number]) else levels
+    return [at for at, level in enumerate(inside[: depth + 1]) if level.pushes]
 
 
 def _only_keeps(body: Body, number: int, depth: int) -> bool:

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.frames import GRADIENT, PUSHING, VALUE_AND_GRADIENT
+from jax_debug_widgets._jax.copies import leaf_given_back
+from jax_debug_widgets._jax.frames import GRADIENT, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array
 from jax_debug_widgets.watch.derivatives import (
     WITH_FUNCTION,
     differentiating,
-    parts_beside_values,
+    parts_given_back,
     parts_of_derivative,
     taken_or_returned,
     without_changed_state,
@@ -46,6 +47,7 @@ def assigned(body: Body, call: Call, statement: Statement, members: list[int]) -
         and (is_taken(body, one[0], set(members), call.depth) or not _is_of_module(body, one[1], call.depth))
         and not is_stored(body, one[1], call.depth)
     ]
+    escaping = [one for part in parts_given_back(body, escaping, call.depth) for one in part] or escaping
     escaping = without_changed_state(body, call, statement, escaping, members)
     if not escaping or (statement.is_array and len(escaping) > 1):
         return
@@ -168,8 +170,8 @@ def _taken_apart(
     in_rule = any(level.runs_rule == "backward" for level in body.levels[members[0]][: call.depth])
     kind = kind_of(body.equations[escaping[0][1]]) if len({number for _, number, _ in escaping}) == 1 else ""
     by = differentiating(body, members[0], call.depth)
-    if by == PUSHING:
-        return _beside_values(body, call, target, escaping, inside)
+    if given := parts_given_back(body, escaping, call.depth):
+        return given
     found = results_of(body, escaping, target) if kind and not by else []
     # What differentiates gives other things; and before jax 0.9 a single equation may be a part of what is called.
     is_inlined = not kind or not (kind in LOOPS or kind in PROGRAMS or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM)
@@ -192,13 +194,6 @@ def _taken_apart(
     else:
         parts = [escaping] if by in WITH_FUNCTION and count == len(("value", "function")) else []
     return [_in_order_of_use(body, part, inside) for part in parts]
-
-
-def _beside_values(body: Body, call: Call, target: Target, escaping: list[Made], inside: set[int]) -> list[list[Made]]:
-    """What each part of a tuple target stands for that `jax.jvp` gives."""
-    values, tangents = (_in_order_of_use(body, own, inside) for own in parts_beside_values(body, escaping, call.depth))
-    pair = _value_and_aux(body, call, values, inside) if len(target.parts) > len(_PAIR) else None
-    return [pair[0], tangents, pair[1]] if pair else [values, tangents]
 
 
 def _of_derivative(
@@ -249,6 +244,11 @@ def _leaves(
       within: where the target is in what the statement assigns, `[1]`.
     """
     variables = [variable for variable, _, _ in made]
+    leaves = [leaf_given_back(body.equations[number]) for _, number, _ in made]
+    if all(leaf and leaf.count == len(target.parts) for leaf in leaves) and all(part.is_plain for part in target.parts):
+        for leaf, one in zip(leaves, made, strict=True):
+            yield (target.parts[leaf.number].text if leaf else ""), one
+        return
     if target.parts:
         pair = _value_and_aux(body, call, made, inside) if within == "[0]" and len(target.parts) == len(_PAIR) else None
         if pair:

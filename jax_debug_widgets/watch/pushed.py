@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from jax_debug_widgets._jax.frames import PUSHING
+from jax_debug_widgets._jax.copies import leaf_given_back
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.classes import last_name
-from jax_debug_widgets.watch.derivatives import parts_beside_values
+from jax_debug_widgets.watch.derivatives import parts_given_back
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -15,18 +15,15 @@ from jax_debug_widgets.watch.source import Statement, Target
 def pushed(body: Body, call: Call, statement: Statement, members: list[int]) -> list[tuple[str, Made]]:
     """Each name of `(value, gradient), tangents = jax.jvp(...)` with its variable; none where not all are told.
 
-    The value is of the forward pass, the gradient of the backward pass.
+    The value is the first leaf.
     """
-    parts = _names(statement)
-    if not parts or any(body.levels[one][call.depth].differentiates not in (PUSHING, "") for one in members):
-        return []
-    made = [one for one in what_escapes(body, members, call.depth) if is_array(one[0])]
+    names = _names(statement)
+    made = [one for one in what_escapes(body, members, call.depth) if is_array(one[0])] if names else []
     found: dict[str, list[Made]] = {}
-    for is_tangent, own in enumerate(parts_beside_values(body, made, call.depth)):
-        for one in own:
-            pushed = body.makers.get(body.equations[one[1]].invars[0]) if is_tangent else one
-            is_of_gradient = pushed is not None and body.uses.transposed[pushed[1]] > 0
-            found.setdefault(parts[is_tangent][is_of_gradient], []).append(one)
+    for own, part in zip(names, parts_given_back(body, made, call.depth), strict=False):
+        for one in part:
+            leaf = leaf_given_back(body.equations[one[1]])
+            found.setdefault(own[leaf is not None and leaf.number > 0], []).append(one)
     return [(name, own[0]) for name, own in found.items()] if all(len(own) == 1 for own in found.values()) else []
 
 
