@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, groupby, pairwise, takewhile
 from typing import Any
 
-from jax_debug_widgets._jax.frames import Level
+from jax_debug_widgets._jax.copies import leaf_given_back
+from jax_debug_widgets._jax.frames import PUSHING, Level
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
@@ -50,6 +51,8 @@ def instances(
         for statement in statements
         for node in ast.walk(statement.value)
     )
+    if executions is None and (pushed := _by_what_comes_out(body, call, members)):
+        return pushed
     elements = max(elements, *(statement.elements for statement in statements), 1)
     signatures = [_signature(body, number) for number in members]
     parts: list[list[int]] = []
@@ -76,6 +79,24 @@ def instances(
     return parts
 
 
+def _by_what_comes_out(body: Body, call: Call, members: list[int]) -> list[list[int]]:
+    """The same where each execution asks for tangents, and ends with what it gives; nothing where that is not so."""
+    if not any(body.levels[number][call.depth].differentiates in _PUSHES for number in members):
+        return []
+    parts: list[list[int]] = []
+    is_over = True
+    for number in members:
+        comes_out = leaf_given_back(body.equations[number]) is not None and len(body.levels[number]) == call.depth + 1
+        if not parts or (is_over and not comes_out):
+            parts.append([])
+        is_over = comes_out
+        parts[-1].append(number)
+    return parts if is_over else []
+
+
+_PUSHES = (PUSHING, "linearize")
+
+
 def order_of_frames(body: Body, parts: Sequence[Sequence[int]]) -> dict[Frames, int]:
     """In which order executions of a statement come to its places; empty where they do not agree, or come to one twice."""
     runs = [[frames for frames, _ in groupby(body.levels[number] for number in part)] for part in parts]
@@ -92,6 +113,7 @@ def may_be_several(body: Body, call: Call, part: Sequence[int]) -> bool:
     if not begin.is_looped or body.levels[part[0]][call.depth].maps:
         return False
     given = {number for _, number, _ in what_escapes(body, [*part], call.depth)}
+    given = {number for number in given if leaf_given_back(body.equations[number]) is None}
     is_twice = len({operation_of(body, number) for number in given}) < len(given)
     return is_twice and not any(begin.is_behind(progress_of(body, call, number)) for number in part[1:])
 
