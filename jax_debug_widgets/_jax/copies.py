@@ -70,12 +70,13 @@ def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangent
 
 
 def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What `jax.linearize` and `jax.vjp` call: of the former the values are told apart from what is kept for its function."""
+    """What `jax.linearize` and `jax.vjp` call: the values are told apart from what is kept for the function beside them."""
     given = theirs(*args, **options)
-    caller = sys._getframe(1).f_code
-    if not (
-        caller.co_name == "linearize" and caller.co_filename == api.__file__ and _is_watching() and _is_compiling()
-    ):
+    caller = sys._getframe(1)
+    is_asked_by_user = caller.f_code.co_name in ("linearize", "vjp") and _copies_for(
+        caller.f_back
+    )  # `jax.grad` does, too.
+    if not (is_asked_by_user and caller.f_code.co_filename == api.__file__ and _is_compiling()):
         return given
     values, known, program, kept, *aux = given
     leaves = _given_back(Given.VALUES, [*values])

@@ -105,7 +105,10 @@ def _asking_for_tangents(body: Body, number: int, depth: int) -> list[int]:
     """Which frames down to one ask for tangents of what an equation computes."""
     levels = body.levels[number]
     inside = levels[:-1] if leaf_given_back(body.equations[number]) else levels
-    return [at for at, level in enumerate(inside[: depth + 1]) if level.pushes]
+    pulls = (
+        () if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ("vjp",)
+    )  # There only `jax.linearize` copies what it gives.
+    return [at for at, level in enumerate(inside[: depth + 1]) if level.pushes or level.differentiates in pulls]
 
 
 def _only_keeps(body: Body, number: int, depth: int) -> bool:
