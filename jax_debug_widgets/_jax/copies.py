@@ -1,9 +1,9 @@
 """Copies, so that what the backward pass hands on as it is has an equation of its own, with the line of the source.
 
 The tangent of `o = h + b` is that of `h`, or the sum of both, and what comes back to `o` goes on to `h`: nothing in the
-backward pass tells of `o`. What `pull_back` of `loss, pull_back = jax.vjp(f, x)` gives has the lines of `f`, and none says
-where it is called; nor does that of what `jax.linearize` gives. A copy does, of the tangent of a sum or of what is given, and
-of what is pulled back. In the compiled program there is none: JAX lowers it to what it copies.
+backward pass tells of `o`. What `jax.jvp`, `jax.linearize` and `jax.vjp` give, and the functions that the latter give, has the
+lines of the function that is differentiated, and none says where it is called. A copy does: of the tangent of a sum, of what is
+pushed or pulled back, and of what comes out. In the compiled program there is none: JAX lowers it to what it copies.
 """
 
 from __future__ import annotations

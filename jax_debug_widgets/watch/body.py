@@ -101,6 +101,12 @@ class Body:
         return [number for number, level in enumerate(self.uses.transposed) if level]
 
     @cached_property
+    def forward_outers(self) -> frozenset[Outer]:
+        """The frames around the equations of the forward pass, and the beginnings of these."""
+        forward = (levels for number, levels in enumerate(self.levels) if not self.uses.transposed[number])
+        return frozenset(outer_of(levels[:depth]) for levels in forward for depth in range(len(levels)))
+
+    @cached_property
     def forward(self) -> Body | None:
         """The body of the forward pass that this is the backward pass of, if it is one."""
         return Body(*self.around.forward) if self.around.forward else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, VALUE_AND_GRADIENT
@@ -60,7 +61,8 @@ def _by_part(target: Target, argument: ast.expr | None) -> Iterator[tuple[str, s
     if target.is_plain:
         yield target.text, ast.unparse(argument)
     items = argument.elts if isinstance(argument, ast.Tuple | ast.List) else None
-    for number, part in enumerate(target.parts):
+    # What a star takes is counted from the end behind it.
+    for number, part in enumerate(takewhile(lambda one: not one.text.startswith("*"), target.parts)):
         item = ast.Subscript(argument, ast.Constant(number), ast.Load()) if items is None else None
         yield from _by_part(part, items[number] if items and items[number:] else item)
 

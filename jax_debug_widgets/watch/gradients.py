@@ -100,7 +100,12 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     for name, variable, number in found:  # Of several executions all or none: which is whose is told by their number.
         if times <= 1 or found_of[name] == times:
             own = values[name]  # The last is transposed first.
-            yield name, variable, number, own.pop() if own else None
+            yield name, variable, number, own.pop() if own else NOT_NAMED if _is_left_out(body, one) else None
+
+
+def _is_left_out(body: Body, one: Assignment) -> bool:
+    """Whether JAX leaves out what a statement assigns: the forward pass of its function is in this body, and has none of it."""
+    return one.body is body and not one.values and one.call.outer in body.forward_outers
 
 
 def _of_one(

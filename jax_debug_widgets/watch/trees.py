@@ -29,6 +29,7 @@ from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Function, Span, Statement, Target, span_of
 
 _LEAF = re.compile(r"(\w+)([\[.].*)")
+_ROOT = re.compile(r"[\[.]")
 _OPTAX = re.compile(r"[\\/]optax[\\/]")
 
 
@@ -51,6 +52,8 @@ class Trees:
         """Which of the leaves of arguments flax.nnx differentiates for."""
         self.gradients_of: dict[Any, list[Made]] = {}
         """Of what a derivative is taken for each variable with its gradients."""
+        self._kept: set[tuple[Outer, str]] = set()
+        """The names that were assigned something of which leaves are known, or parts of it."""
         self._numbered: set[tuple[Outer, str]] = set()
         """Those whose leaves have numbers in place of paths."""
         for one in arguments:
@@ -73,10 +76,21 @@ class Trees:
         if not mapped:
             self._tell_arguments(call, statement, members, values)
         for asked in asked_for(self._body, call, statement, members):
+            if self._is_another(call, statement, asked[1]):
+                continue
             leaves = self._of(call.outer, members[0], asked[1]) or self._gone_through(call, members, _read(asked[1]))
             for variable, made in with_gradients(self._body, asked, values, leaves):
                 self.gradients_of.setdefault(variable, []).append(made)
         return values
+
+    def _is_another(self, call: Call, statement: Statement, tree: str) -> bool:
+        """Whether a tree is no more what it was: before this statement it is assigned what has no leaves, `ws[:1] + us`."""
+        root = _ROOT.split(tree, maxsplit=1)[0]
+        before = (
+            [one for one in statement.function.statements if one.span < statement.span] if statement.function else []
+        )
+        is_assigned = any(root == text for one in before for target in one.targets for text in texts_of(target))
+        return is_assigned and (call.outer, root) not in self._kept
 
     def path_told(self, outer: Outer, name: str, variable: Any) -> str | None:
         """What a leaf is called that had a number, `state[1]`, since its path is known."""
@@ -209,6 +223,7 @@ class Trees:
     def _keep(self, outer: Outer, name: str, leaves: Leaves) -> None:
         """Note what a name stands for now, also as a part: `t[0]` of `t`."""
         self._leaves[outer, name] = leaves
+        self._kept.add((outer, _ROOT.split(name, maxsplit=1)[0]))
         part = _LEAF.fullmatch(name)
         if part:
             root, path = part[1], part[2]
@@ -336,7 +351,7 @@ class Trees:
 
     def _of(self, outer: Outer, number: int, tree: str) -> Leaves:
         """The leaves of a tree in the frame that these frames lead to: its own, its caller's, or a function's around it."""
-        root = re.split(r"[\[.]", tree, maxsplit=1)[0]
+        root = _ROOT.split(tree, maxsplit=1)[0]
         path = tree.removeprefix(root)
         found = self._leaves.get((outer, tree)) or [
             (own.removeprefix(path), variable)

@@ -260,6 +260,30 @@ def test_a_gradient_that_is_taken_apart_where_it_is_assigned(step, shape, watche
     assert {label for label in run.values if label.startswith("g") and "/" not in label} == {*names[:used]}
 
 
+def test_a_star_and_what_is_another_list_then_are_not_what_was_differentiated(watched, agrees):
+    def total(ws, x):
+        for w in ws:
+            x = jnp.tanh(x @ w)
+        return (x**2).sum()
+
+    @jax.jit
+    def step(ws, x):
+        first, *rest = jax.grad(total)(ws, x)
+        ws = [ws[0] - first] + [w - g for w, g in zip(ws[1:], rest, strict=True)]
+        a, b = jax.grad(total)(ws, x)
+        return a @ b
+
+    ws = [jnp.eye(3), jnp.ones((3, 3)) / 3]
+    run = watched(step, ws, X)
+    (first, last), names = jax.grad(total)(ws, X), [name for name in run.values if name.startswith("grad/ws")]
+    for name, gradient in zip(("grad/ws[0]", "grad/ws[1]"), (first, last), strict=True):
+        if name in names:
+            agrees(run[name], gradient)
+    a, b = jax.grad(total)([ws[0] - first, ws[1] - last], X)
+    agrees(run["a"], a)
+    agrees(run["b"], b)
+
+
 def of_argument(pair, x):
     gw, gb = jax.grad(energy)(pair, x)
     return pair[0] - gw, pair[1] - gb

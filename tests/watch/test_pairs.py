@@ -185,3 +185,28 @@ def test_the_gradient_beside_what_is_no_array(watched, agrees):
     x = jnp.linspace(0.5, 2.0, 3)
     run = watched(jax.jit(jax.value_and_grad(loss)), x)
     agrees(run["h"].gradient, 2 * jnp.sin(x) / 3)
+
+
+@pytest.mark.parametrize("is_in_loop", [False, True])
+def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_in_loop, watched, agrees):
+    def loss(w, x):
+        h = jnp.sin(x @ w)
+        e = h * h
+        return e.mean()
+
+    def step(w, x):
+        g = jax.grad(loss)(w, x)
+        w = w - 0.1 * g
+        return w, loss(w, x)
+
+    w, x = GENERATOR[0], NOISE[None]
+
+    def steps(w, x):
+        return lax.scan(lambda w, _: step(w, x), w, None, 2)
+
+    run = watched(jax.jit(steps if is_in_loop else step), w, x)
+    after = w - 0.1 * jax.grad(loss)(w, x)
+    agrees(run["h"], jnp.sin(x @ after))
+    agrees(run["grad/h"], 2 * jnp.sin(x @ w) / 3)
+    with pytest.raises(KeyError, match="gradient"):
+        _ = run["h"].gradient
