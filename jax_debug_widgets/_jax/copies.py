@@ -66,7 +66,7 @@ def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangent
     if not (_is_watching() and _is_compiling()):
         return theirs(function, values, tangents, **options)
     given = theirs(function, values, _pushed(tangents), **options)
-    return tuple(itertools.starmap(_given_back, zip(Given, given, strict=False)))
+    return tuple(itertools.starmap(give_back, zip(Given, given, strict=False)))
 
 
 def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -79,9 +79,9 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
     if not (is_asked_by_user and caller.f_code.co_filename == api.__file__ and _is_compiling()):
         return given
     values, known, program, kept, *aux = given
-    leaves = _given_back(Given.VALUES, [*values])
+    leaves = give_back(Given.VALUES, [*values])
     values = values.update(leaves) if hasattr(values, "update") else leaves  # Before jax 0.10 a list.
-    return values, known, program, kept, *(_given_back(Given.AUX, one) for one in aux)
+    return values, known, program, kept, *(give_back(Given.AUX, one) for one in aux)
 
 
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -115,7 +115,7 @@ class Leaf:
         """Add nothing to the text of the name stack."""
 
 
-def _given_back(part: Given, given: Any) -> Any:
+def give_back(part: Given, given: Any) -> Any:
     """What comes out: a value to who has asked for it."""
     leaves, tree = jax.tree.flatten(given)
     copies = []
@@ -137,7 +137,7 @@ def is_pushed(equation: core.JaxprEqn) -> bool:
 
 def leaf_given_back(equation: core.JaxprEqn) -> Leaf | None:
     """Which leaf of what comes out it copies; None of what is no such copy."""
-    if _given_back.__code__ not in _copied_by(equation):
+    if give_back.__code__ not in _copied_by(equation):
         return None
     return next((one for one in reversed(equation.source_info.name_stack.stack) if isinstance(one, Leaf)), None)
 

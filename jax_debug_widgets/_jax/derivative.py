@@ -26,20 +26,19 @@ class Derivative:
     argnums: int | tuple[int, ...]
     within: str
 
-    def position(self, path: str, count: int) -> tuple[int, str] | None:
-        """Of which of `count` arguments a result is the gradient, and of which leaf; None where it is no gradient.
+    def position(self, path: str) -> tuple[int, str] | None:
+        """Of which argument a result is the gradient, and of which leaf; None where it is no gradient.
 
         Args:
           path: where the result is in what the program returns, `[1][0]['w']`.
         """
         if not path.startswith(self.within):
             return None
-        own, leaf = path.removeprefix(self.within), ""
+        own = path.removeprefix(self.within)
         if isinstance(self.argnums, int):
-            return self.argnums % count, own
-        first, _, leaf = own.removeprefix("[").partition("]")
-        is_number = first.isdigit() and int(first) < len(self.argnums)
-        return (self.argnums[int(first)] % count, leaf) if is_number else None
+            return self.argnums, own
+        number, _, leaf = own.removeprefix("[").partition("]")
+        return (self.argnums[int(number)], leaf) if number.isdigit() and int(number) < len(self.argnums) else None
 
 
 def derivative_now() -> Derivative | None:

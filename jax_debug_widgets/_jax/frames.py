@@ -218,13 +218,17 @@ _DIFFERENTIATING = (
 )
 
 
+GIVING_BACK = "give_back"
+"""What copies what a derivative gives: that is no part of it any more."""
+
+
 def levels_of(traceback: Any) -> tuple[Level, ...]:
     """The user's frames in a JAX traceback, outermost first."""
     if traceback is None:
         return ()
     codes, offsets = traceback.raw_frames()
     levels: list[Level] = []
-    differentiates, maps = "", False
+    differentiates, maps, comes_out = "", False, False
     asked: list[str] = []
     through: list[tuple[int, int]] = []
     rule: Rule | None = None
@@ -233,6 +237,7 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         if runs := rule_run_by(code):
             rule = runs
         if is_ours(file):
+            comes_out = comes_out or code.co_name == GIVING_BACK
             continue
         if not source_info_util.is_user_filename(file):
             if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
@@ -241,6 +246,9 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
             maps = maps or file.endswith("tree_util.py")
             through.append((id(code), offset))
             continue
+        if comes_out:
+            differentiates, comes_out = "", False
+            asked.clear()
         frame = source_info_util.raw_frame_to_frame(code, offset)
         span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
         way = hash(tuple(through)) if levels else 0

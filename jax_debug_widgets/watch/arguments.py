@@ -69,11 +69,22 @@ def gradients_of_arguments(body: Body, taken: Sequence[Argument]) -> Iterator[tu
 def _may_be_for(body: Body, path: str, argument: Argument) -> bool:
     """Whether the result at a path may be the gradient of an argument, or leaf of one."""
     asked, function = body.around.derivative, body.function
-    if asked is None or function is None or "self" in function.arguments[:1]:
+    if asked is None or function is None:
         # Beside the value, and of several arguments, it comes below a number.
         return _ROOT.sub("", argument.name) in (path, _INDEX.sub("", path))
-    place = asked.position(path, len(function.arguments))
-    return place is not None and argument.name == function.arguments[place[0]] + place[1]
+    place = asked.position(path)
+    return place is not None and argument.name == f"{_positional(function, place[0])}{place[1]}"
+
+
+def _positional(function: Function, number: int) -> str | None:
+    """What a function calls its argument of that number, `rest[0]`; None where nobody can say."""
+    node = function.node
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+    names = names[names[:1] == ["self"] :]
+    if -len(names) <= number < len(names) and not (node.args.vararg and number < 0):
+        return names[number]
+    return f"{node.args.vararg.arg}[{number - len(names)}]" if node.args.vararg and number >= 0 else None
 
 
 def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:

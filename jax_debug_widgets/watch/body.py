@@ -290,6 +290,10 @@ class Body:
             for position, variable in enumerate(equation.outvars)
         }
 
+    def maker_of(self, operand: Any) -> Made | None:
+        """What makes an operand; None of a number, or of an input of the program."""
+        return self.makers.get(operand) if is_array(operand) else None
+
     def stack_of(self, number: int) -> str:
         """JAX's name stack of an equation, in its whole program."""
         return str(self.place.stack + self.equations[number].source_info.name_stack)

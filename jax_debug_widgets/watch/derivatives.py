@@ -22,7 +22,7 @@ _WRAPPER = re.compile("grad|vjp|update_context_manager", re.IGNORECASE)  # The l
 
 def differentiating(body: Body, number: int, depth: int) -> str:
     """Which function of JAX's differentiates what is called from a frame, itself or through a library's wrapper of it."""
-    own, *inner = body.levels[number][depth:]
+    own, *inner = body.levels[_inside(body, number, depth)][depth:]
     wrappers = takewhile(lambda level: is_library(level.file) and _WRAPPER.search(level.function), inner)
     for level in (own, *wrappers):
         if level.function == "_GradWrapper.__call__":  # `equinox.filter_grad`: of `value_and_grad` the gradient first.
@@ -30,6 +30,18 @@ def differentiating(body: Body, number: int, depth: int) -> str:
         if level.differentiates:
             return level.differentiates
     return ""
+
+
+def _inside(body: Body, number: int, depth: int) -> int:
+    """Of a copy of what a derivative gives what has made that, in the same frame; else the equation itself."""
+    equation, levels = body.equations[number], body.levels[number]
+    made = body.maker_of(equation.invars[0]) if leaf_given_back(equation) else None
+    there = body.levels[made[1]][depth : depth + 1] if made else ()
+    return (
+        made[1]
+        if made and [(one.file, one.span) for one in there] == [(levels[depth].file, levels[depth].span)]
+        else number
+    )
 
 
 def without_changed_state(

@@ -8,7 +8,6 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.copies import leaf_given_back
 from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.uses import only_pulls_back
 from jax_debug_widgets.watch.body import Body, Made, outer_of
@@ -103,12 +102,12 @@ def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) ->
 
 def _asking_for_tangents(body: Body, number: int, depth: int) -> list[int]:
     """Which frames down to one ask for tangents of what an equation computes."""
-    levels = body.levels[number]
-    inside = levels[:-1] if leaf_given_back(body.equations[number]) else levels
     pulls = (
         () if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ("vjp",)
     )  # There only `jax.linearize` copies what it gives.
-    return [at for at, level in enumerate(inside[: depth + 1]) if level.pushes or level.differentiates in pulls]
+    return [
+        at for at, level in enumerate(body.levels[number][: depth + 1]) if level.pushes or level.differentiates in pulls
+    ]
 
 
 def _only_keeps(body: Body, number: int, depth: int) -> bool:
@@ -129,7 +128,7 @@ def _only_guards(body: Body, number: int) -> bool:
     if equation.primitive.name != "select_n" or len(equation.invars) != len(("which", "stopped", "given")):
         return False
     _, stopped, given = equation.invars
-    made = None if isinstance(stopped, jax_core.Literal) else body.makers.get(stopped)
+    made = body.maker_of(stopped)
     maker = body.equations[made[1]] if made else None
     return maker is not None and maker.primitive.name == "stop_gradient" and maker.invars[0] is given
 

@@ -131,7 +131,7 @@ def _whole(
 def before_lanes_moved(body: Body, one: Made) -> Made:
     """What a value was before `vmap` has moved its lanes to where they are asked for, or a derivative has given it."""
     while body.equations[one[1]].primitive.name == "transpose" or leaf_given_back(body.equations[one[1]]):
-        before = body.makers.get(body.equations[one[1]].invars[0])
+        before = body.maker_of(body.equations[one[1]].invars[0])
         if before is None:
             break
         one = before

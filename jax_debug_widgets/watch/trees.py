@@ -196,7 +196,7 @@ class Trees:
         """What a differentiated function returns beside its value, `loss, {"kl": kl}`, with its paths."""
         if not made or any(self._body.uses.transposed[number] for _, number, _ in made):
             return []
-        by = self._body.levels[made[0][1]][call.depth].differentiates
+        by = differentiating(self._body, made[0][1], call.depth)
         parts = [one.parts for one in statement.targets if one.parts]
         spots: list[tuple[Target, int | None]] = []
         for own in parts:

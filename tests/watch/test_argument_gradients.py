@@ -74,6 +74,20 @@ def test_of_what_is_mapped_as_well(watched, agrees):
     assert "grad/x" not in run.values
 
 
+def test_of_arguments_that_have_no_names_of_their_own(watched, agrees):
+    run = watched(jax.jit(jax.grad(lambda x, *rest: (x * rest[0] ** 2 * rest[1]).sum(), argnums=1)), X, X * 2, X)
+    agrees(run["grad/rest[0]"], run.result)
+    assert "grad/x" not in run.values
+
+    class Model:
+        def loss(self, x, y):
+            return (x * y**2).sum()
+
+    run = watched(jax.jit(jax.grad(Model().loss, argnums=1)), X, X * 2)
+    agrees(run["grad/y"], run.result)
+    assert "grad/x" not in run.values
+
+
 def test_where_the_user_has_wrapped_it_types_alone_tell(watched):
     def turned(params, y, x):
         return jax.grad(loss, argnums=1)(params, x, y)

@@ -262,3 +262,18 @@ def test_a_guard_that_results_are_no_tangents_can_fail(watched, monkeypatch):
     monkeypatch.setattr(copies, "_push_beside", lambda theirs, *args, **options: theirs(*args, **options))
     run = watched(jax.jit(partial(pushed, tree)), X, V)
     assert "both['c'][1]" in run.values
+
+
+def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
+    @jax.jit
+    def program(x):
+        (same, number), slopes = jax.jvp(lambda x: (x, jnp.float32(3.0)), (x,), (x * 2,))
+        value, push = jax.linearize(lambda x: (x, 2.0), x)
+        given, _, aux = jax.vjp(lambda x: (x, 5), x, has_aux=True)
+        return same, number, slopes, value[0], push(x), given, aux
+
+    run = watched(program, X)
+    for name in ("same", "value[0]", "given"):
+        agrees(run[name], X)
+    agrees(run["number"], 3.0)
+    agrees(run["slopes[0]"], X * 2)
