@@ -73,10 +73,8 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """What `jax.linearize` and `jax.vjp` call: the values are told apart from what is kept for the function beside them."""
     given = theirs(*args, **options)
     caller = sys._getframe(1)
-    is_asked_by_user = caller.f_code.co_name in ("linearize", "vjp") and _copies_for(
-        caller.f_back
-    )  # `jax.grad` does, too.
-    if not (is_asked_by_user and caller.f_code.co_filename == api.__file__ and _is_compiling()):
+    is_one_of_these = caller.f_code.co_filename == api.__file__ and caller.f_code.co_name in ("linearize", "vjp")
+    if not (is_one_of_these and _copies_for(caller.f_back) and _is_compiling()):  # `jax.grad` calls `jax.vjp`, too.
         return given
     values, known, program, kept, *aux = given
     leaves = give_back(Given.VALUES, [*values])

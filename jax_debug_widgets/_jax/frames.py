@@ -252,7 +252,7 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         frame = source_info_util.raw_frame_to_frame(code, offset)
         span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
         way = hash(tuple(through)) if levels else 0
-        line, count, pushes = code.co_firstlineno, _derivatives(asked), sum(name in _PUSHES for name in asked)
+        line, count, pushes = code.co_firstlineno, _derivatives(asked), sum(name in PUSHES for name in asked)
         levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count, pushes, rule))
         rule = None
         differentiates, maps = "", False
@@ -287,13 +287,14 @@ def _derivatives(asked: Sequence[str]) -> int:
     return max(reverse + asked.count(PUSHING), int(bool(asked)))
 
 
-_PUSHES = (PUSHING, "linearize")
+PUSHES = (PUSHING, "linearize")
+"""What computes tangents, beside the values or in a function that it gives."""
 
 
 def pushes_in(traceback: Any) -> int:
     """How many `jax.jvp`, `jacfwd` and `jax.linearize` have asked for an equation: each computes tangents beside it."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    return sum(code.co_name in _PUSHES and code.co_filename.endswith("api.py") for code in codes)
+    return sum(code.co_name in PUSHES and code.co_filename.endswith("api.py") for code in codes)
 
 
 def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from jax_debug_widgets._jax.frames import (
 )
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.inputs import JITS, operands_of
 from jax_debug_widgets._jax.passes import order_in_forward_passes
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import hanging, tangents_given, tangents_in
@@ -87,8 +88,6 @@ class Around:
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
 """What JAX's versions call `jax.checkpoint`."""
-
-_JITS = frozenset({"jit", "pjit"})
 
 
 class Uses:
@@ -186,7 +185,7 @@ class Uses:
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
         """Whether what a loop of this body runs is, or calls, a jitted function that is run here: it was moved out of there."""
-        if equation.primitive.name not in _JITS:
+        if equation.primitive.name not in JITS:
             return False
         frames = self._frames_of(equation)
         caller = (frames[0].file, frames[0].code_line) if frames else _place_of(equation.params["jaxpr"].jaxpr)
@@ -321,18 +320,6 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     )
 
 
-def operands_of(equation: core.JaxprEqn, key: str, operands: Sequence[Any]) -> list[Any]:
-    """What of these, one for each operand of an equation, goes to the program that it has as its parameter `key`."""
-    match equation.primitive.name:
-        case "cond":
-            return [*operands[1:]]
-        case "while":
-            first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-            return [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else [*operands[first:]]
-        case _:
-            return [*operands]
-
-
 def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:
     """Which derivatives have transposed an equation, but for those that run the rules around frame `depth`; None: its own."""
     for at, level in enumerate(levels[:depth]):
@@ -372,38 +359,6 @@ def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
 def is_checkpointed(equation: Any) -> bool:
     """Whether an equation is a call of what `jax.checkpoint` gives."""
     return equation.primitive.name in _REMATS
-
-
-def only_pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
-    """Whether an equation runs programs that take a variable for their backward passes alone: a `pull_back` in a loop."""
-    inside = [(program, atoms) for program, atoms in _given_inside(equation, variable) if atoms]
-    takers = [
-        (one, atom)
-        for program, atoms in inside
-        for one in program.eqns
-        for atom in one.invars
-        if isinstance(atom, core.Var) and atom in atoms
-    ]
-    is_given_back = any(
-        isinstance(one, core.Var) and one in atoms for program, atoms in inside for one in program.outvars
-    )
-    are_backward = all(
-        "transpose(" in str(one.source_info.name_stack) or only_pulls_back(one, atom) for one, atom in takers
-    )
-    return bool(takers) and not is_given_back and are_backward
-
-
-def _given_inside(equation: core.JaxprEqn, variable: Any) -> Iterator[tuple[core.Jaxpr, set[Any]]]:
-    """The programs that an equation runs, each with the inputs for which it is given a variable."""
-    params: Any = equation.params
-    programs: dict[str, core.Jaxpr] = {}
-    if equation.primitive.name == "while":
-        programs = {key: params[key].jaxpr for key in ("cond_jaxpr", "body_jaxpr")}
-    elif equation.primitive.name in ("scan", "cond", *_JITS):
-        programs = {str(number): program for number, program in enumerate(core.jaxprs_in_params(params))}
-    for key, program in programs.items():
-        operands = zip(program.invars, operands_of(equation, key, equation.invars), strict=True)
-        yield program, {one for one, atom in operands if atom is variable}
 
 
 def runs_program(equation: core.JaxprEqn) -> bool:

@@ -9,7 +9,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets._jax.uses import only_pulls_back
+from jax_debug_widgets._jax.inputs import only_pulls_back
 from jax_debug_widgets.watch.body import Body, Made, outer_of
 
 
@@ -101,13 +101,13 @@ def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) ->
 
 
 def _asking_for_tangents(body: Body, number: int, depth: int) -> list[int]:
-    """Which frames down to one ask for tangents of what an equation computes."""
-    pulls = (
-        () if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ("vjp",)
-    )  # There only `jax.linearize` copies what it gives.
-    return [
-        at for at, level in enumerate(body.levels[number][: depth + 1]) if level.pushes or level.differentiates in pulls
-    ]
+    """Which frames down to one ask for tangents of what an equation computes, or for a function that pulls back."""
+    levels = enumerate(body.levels[number][: depth + 1])
+    return [at for at, level in levels if level.pushes or (_VJP_COPIES and level.differentiates == "vjp")]
+
+
+_VJP_COPIES = not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM
+"""Whether what `jax.vjp` gives is copied; on jax 0.8 it calls other functions of JAX's."""
 
 
 def _only_keeps(body: Body, number: int, depth: int) -> bool:

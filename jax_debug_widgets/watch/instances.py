@@ -9,7 +9,7 @@ from itertools import chain, groupby, pairwise, takewhile
 from typing import Any
 
 from jax_debug_widgets._jax.copies import leaf_given_back
-from jax_debug_widgets._jax.frames import PUSHING, Level
+from jax_debug_widgets._jax.frames import PUSHES, Level
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
@@ -81,7 +81,7 @@ def instances(
 
 def _by_what_comes_out(body: Body, call: Call, members: list[int]) -> list[list[int]]:
     """The same where each execution asks for tangents, and ends with what it gives; nothing where that is not so."""
-    if not any(body.levels[number][call.depth].differentiates in _PUSHES for number in members):
+    if not any(body.levels[number][call.depth].differentiates in PUSHES for number in members):
         return []
     parts: list[list[int]] = []
     is_over = True
@@ -92,9 +92,6 @@ def _by_what_comes_out(body: Body, call: Call, members: list[int]) -> list[list[
         is_over = comes_out
         parts[-1].append(number)
     return parts if is_over else []
-
-
-_PUSHES = (PUSHING, "linearize")
 
 
 def order_of_frames(body: Body, parts: Sequence[Sequence[int]]) -> dict[Frames, int]:

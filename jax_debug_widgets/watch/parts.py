@@ -108,11 +108,10 @@ def _whole(
     body: Body,
     call: Call,
     statement: Statement,
-    escaping: list[Made],
+    found: list[Made],
     members: list[int],
 ) -> list[Made]:
     """What one target stands for: a value, or the leaves of a tree in its order."""
-    found = escaping
     if comprehends(statement.value) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
     before = {one: before_lanes_moved(body, one) for one in found}

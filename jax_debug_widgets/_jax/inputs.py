@@ -1,0 +1,55 @@
+"""Which inputs of the programs that an equation runs its operands are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jax._src import core
+
+JITS = frozenset({"jit", "pjit"})
+"""What JAX calls, or called, the equation of a jitted function."""
+
+
+def operands_of(equation: core.JaxprEqn, key: str, operands: Sequence[Any]) -> list[Any]:
+    """What of these, one for each operand of an equation, goes to the program that it has as its parameter `key`."""
+    match equation.primitive.name:
+        case "cond":
+            return [*operands[1:]]
+        case "while":
+            first, count = equation.params["cond_nconsts"], equation.params["body_nconsts"]
+            return [*operands[:first], *operands[first + count :]] if key == "cond_jaxpr" else [*operands[first:]]
+        case _:
+            return [*operands]
+
+
+def only_pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
+    """Whether an equation runs programs that take a variable for their backward passes alone: a `pull_back` in a loop."""
+    inside = [(program, atoms) for program, atoms in _given_inside(equation, variable) if atoms]
+    takers = [
+        (one, atom)
+        for program, atoms in inside
+        for one in program.eqns
+        for atom in one.invars
+        if isinstance(atom, core.Var) and atom in atoms
+    ]
+    is_given_back = any(
+        isinstance(one, core.Var) and one in atoms for program, atoms in inside for one in program.outvars
+    )
+    are_backward = all(
+        "transpose(" in str(one.source_info.name_stack) or only_pulls_back(one, atom) for one, atom in takers
+    )
+    return bool(takers) and not is_given_back and are_backward
+
+
+def _given_inside(equation: core.JaxprEqn, variable: Any) -> Iterator[tuple[core.Jaxpr, set[Any]]]:
+    """The programs that an equation runs, each with the inputs for which it is given a variable."""
+    params: Any = equation.params
+    programs: dict[str, core.Jaxpr] = {}
+    if equation.primitive.name == "while":
+        programs = {key: params[key].jaxpr for key in ("cond_jaxpr", "body_jaxpr")}
+    elif equation.primitive.name in ("scan", "cond", *JITS):
+        programs = {str(number): program for number, program in enumerate(core.jaxprs_in_params(params))}
+    for key, program in programs.items():
+        operands = zip(program.invars, operands_of(equation, key, equation.invars), strict=True)
+        yield program, {one for one, atom in operands if atom is variable}
