@@ -114,16 +114,9 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
         context.context = outer
 
 
-@contextmanager
-def marked(mark: Any) -> Iterator[None]:
+def marked(mark: Any) -> AbstractContextManager[None]:
     """Equations made inside have this mark in their name stacks; it has a method `wrap`, which adds nothing to their text."""
-    context = source_info_util._source_info_context
-    outer = context.context
-    context.context = outer.replace(name_stack=outer.name_stack + source_info_util.NameStack((mark,)))
-    try:
-        yield
-    finally:
-        context.context = outer
+    return _marked(mark, source_info_util._source_info_context.context.traceback)
 
 
 def is_inlined(equation: Any) -> bool:

@@ -36,12 +36,8 @@ def _inside(body: Body, number: int, depth: int) -> int:
     """Of a copy of what a derivative gives what has made that, in the same frame; else the equation itself."""
     equation, levels = body.equations[number], body.levels[number]
     made = body.maker_of(equation.invars[0]) if leaf_given_back(equation) else None
-    there = body.levels[made[1]][depth : depth + 1] if made else ()
-    return (
-        made[1]
-        if made and [(one.file, one.span) for one in there] == [(levels[depth].file, levels[depth].span)]
-        else number
-    )
+    there = [(one.file, one.span) for one in body.levels[made[1]][depth : depth + 1]] if made else []
+    return made[1] if made and there == [(levels[depth].file, levels[depth].span)] else number
 
 
 def without_changed_state(

@@ -188,10 +188,7 @@ def _taken_apart(
     is_in_order = kind not in LOOPS and (kind or by != GRADIENT) and not in_rule
     if count == len(escaping) and is_in_order and all(used.get(one[0], n) == n for n, one in enumerate(escaping)):
         return [[one] for one in escaping]
-    if used:
-        parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)]
-    else:
-        parts = [escaping] if by in WITH_FUNCTION and count == len(("value", "function")) else []
+    parts = [[one for one in escaping if used.get(one[0]) == number] for number in range(count)] if used else []
     return [_in_order_of_use(body, part, inside) for part in parts]
 
 

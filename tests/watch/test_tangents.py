@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import copies
+from jax_debug_widgets._jax import copies, versions
 from tests.watch.unjitted import assigned_un_jitted
 
 X = jnp.linspace(-0.4, 0.7, 3)
@@ -273,7 +273,9 @@ def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
         return same, number, slopes, value[0], push(x), given, aux
 
     run = watched(program, X)
-    for name in ("same", "value[0]", "given"):
+    for name in ("same", "value[0]"):
         agrees(run[name], X)
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # What `jax.vjp` gives is not copied on jax 0.8.
+        agrees(run["given"], X)
     agrees(run["number"], 3.0)
     agrees(run["slopes[0]"], X * 2)
