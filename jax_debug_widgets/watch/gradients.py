@@ -100,7 +100,18 @@ def gradients(body: Body, one: Assignment) -> Iterator[Gradient]:
     for name, variable, number in found:  # Of several executions all or none: which is whose is told by their number.
         if times <= 1 or found_of[name] == times:
             own = values[name]  # The last is transposed first.
-            yield name, variable, number, own.pop() if own else NOT_NAMED if _is_left_out(body, one) else None
+            value = own.pop() if own else NOT_NAMED if _is_left_out(body, one) else None
+            if not is_array(value) or _is_as_large(body, variable, number, value):
+                yield name, variable, number, value
+
+
+def _is_as_large(body: Body, cotangent: Any, number: int, value: Any) -> bool:
+    """Whether a cotangent has the size of a value, or that for each lane of a `vmap` in which the value has none.
+
+    One of another size is that of what the value is made of: JAX does not tell all of the derivatives that an equation is in.
+    """
+    many, few = cotangent.aval.size, value.aval.size
+    return many == few or (few > 0 and many % few == 0 and "vmap(" in body.stack_of(number))
 
 
 def _is_left_out(body: Body, one: Assignment) -> bool:
@@ -153,7 +164,9 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
     if any(differentiating(one.body, made[1], depth) in WITH_FUNCTION for _, made in one.values):
         return True
     derived = {body.derived_from(n, depth) for n in within if body.equations[n].primitive.name != "add_any"}
-    return len(derived) > 1 or _have_tangents(body, one, within)
+    # What is transposed twice takes the cotangents of cotangents.
+    is_of_backward_pass = any(sum(transposed) > 1 for transposed in derived)
+    return len(derived) > 1 or is_of_backward_pass or _have_tangents(body, one, within)
 
 
 def _have_tangents(body: Body, one: Assignment, within: list[int]) -> bool:

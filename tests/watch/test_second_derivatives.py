@@ -1,0 +1,70 @@
+"""The loss of a physics-informed network has second derivatives in it, and is itself differentiated."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+W = jnp.arange(6.0).reshape(3, 2) / 5
+T, X = jnp.linspace(0.1, 0.4, 4), jnp.linspace(0.7, 0.2, 4)
+
+
+def u(w, t, x):
+    z = jnp.stack([t, x])
+    h = jnp.tanh(w @ z)
+    return jnp.sum(h**2)
+
+
+def residual(w, t, x):
+    ut = jax.grad(u, 1)(w, t, x)
+    uxx = jax.grad(jax.grad(u, 2), 2)(w, t, x)
+    return ut - uxx
+
+
+def loss(w, t, x):
+    r = jax.vmap(residual, (None, 0, 0))(w, t, x)
+    return jnp.mean(r**2)
+
+
+def loss_and_gradient(w, t, x):
+    cost, gradient = jax.value_and_grad(loss)(w, t, x)
+    return cost, gradient
+
+
+def first_by_z(w, t, x):
+    return jax.grad(lambda z: jnp.sum(jnp.tanh(w @ z) ** 2))(jnp.stack([t, x]))
+
+
+@pytest.mark.parametrize("program", [jax.value_and_grad(jax.jit(loss)), jax.jit(loss_and_gradient)])
+def test_cotangents_of_cotangents_are_of_no_value(program, watched, whole, agrees):
+    run = watched(program, W, T, X, values=True)
+    each = jax.vmap(residual, (None, 0, 0))(W, T, X)
+    agrees(run["ut"], jax.vmap(jax.grad(u, 1), (None, 0, 0))(W, T, X))
+    agrees(run["uxx"], jax.vmap(jax.grad(jax.grad(u, 2), 2), (None, 0, 0))(W, T, X))
+    agrees(run["r"], each)
+    agrees(run["grad/r"], each / 2)
+    agrees(run["grad/ut"], each / 2)
+    for gradient in whole(run, "grad/z"):  # Of the first derivative, if any: those of the second and of the loss are others'.
+        np.testing.assert_allclose(gradient, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)
+
+
+def test_the_first_derivative_has_its_own_gradients(watched, whole):
+    run = watched(jax.value_and_grad(jax.jit(loss)), W, T, X, values=True)
+    assert len(whole(run, "grad/z")) == len(whole(run, "grad/h")) == 1
+
+
+def test_a_gradient_has_the_size_of_its_value(watched, agrees):
+    def v(w, t, x):
+        return jnp.tanh(jnp.stack([t, x]) @ w).sum()
+
+    def squared(w, t, x):
+        vx = jax.grad(v, 2)(w, t, x)
+        vxx = jax.grad(jax.grad(v, 2), 2)(w, t, x)
+        r = vx * 2 - vxx
+        return r**2
+
+    run = watched(jax.jit(jax.value_and_grad(squared)), W.T, 0.3, 0.4)
+    agrees(run["grad/vx"], 2 * run["grad/r"]["value"][0])
+    assert "grad/vxx" not in run.values  # That of the stacked array is none of it.
