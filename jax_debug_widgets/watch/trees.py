@@ -271,8 +271,11 @@ class Trees:
     def _alike(self, leaves: Leaves, made: Sequence[Made], inside: set[int]) -> list[tuple[str, Made]]:
         """What has the types of these leaves, with their paths; of several of one type in their order, where that is told."""
         types = [type_of(one[0]) for one in made]
-        is_told = len(set(types)) == len(made) or self._is_in_tree_order(made, inside)
-        rest, found = list(made), []
+        uses = [self._first_use(one, inside) for one in made]
+        # What takes all of them, one line or one equation, goes through them in the tree's order.
+        is_told = len(set(types)) == len(made) or len({self._body.levels[use[0]] if use else () for use in uses}) == 1
+        rest = [one for _, one in sorted(zip(uses, made, strict=True), key=lambda used: used[0])]
+        found = []
         for path, variable in leaves if is_told and len(leaves) == len(made) else ():
             one = next((one for one in rest if type_of(one[0]) == type_of(variable)), None)
             if one is None:
@@ -281,11 +284,10 @@ class Trees:
             found.append((path, one))
         return found
 
-    def _is_in_tree_order(self, made: Sequence[Made], inside: set[int]) -> bool:
-        """Whether what takes these first goes through all of them: one line, or one equation."""
-        uses = self._body.uses.consumers
-        users = [[number for number in uses.get(one[0], ()) if number not in inside] for one in made]
-        return len({self._body.levels[min(own)] if own else () for own in users}) == 1
+    def _first_use(self, made: Made, inside: set[int]) -> tuple[int, ...]:
+        """The first equation not among these that takes something, and as which of its operands; empty for none."""
+        users = [number for number in self._body.uses.consumers.get(made[0], ()) if number not in inside]
+        return (min(users), self._body.equations[min(users)].invars.index(made[0])) if users else ()
 
     def _gone_through(self, call: Call, members: list[int], node: ast.expr) -> Leaves:
         """The leaves of a tree through which these equations go leaf by leaf; none where they have numbers."""
