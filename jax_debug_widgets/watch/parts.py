@@ -26,8 +26,8 @@ from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.loads import comprehends, fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.results import PROGRAMS, kind_of, parts_by_path, result_paths, results_of
-from jax_debug_widgets.watch.source import Span, Statement, Target, is_library, span_of
+from jax_debug_widgets.watch.results import kind_of, parts_by_path, result_paths, results_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_library, span_of
 from jax_debug_widgets.watch.stored import is_stored
 
 _PAIR = ("value", "aux")
@@ -115,7 +115,8 @@ def _whole(
     if comprehends(statement.value) or body.levels[members[0]][call.depth].maps:
         return found  # In the order in which they are made.
     before = {one: before_lanes_moved(body, one) for one in found}
-    if len({number for _, number, _ in before.values()}) == 1:
+    makers = {number for _, number, _ in before.values()}
+    if len(makers) == 1 and not body.uses.transposed[makers.pop()]:
         return sorted(found, key=lambda one: before[one][2])
     if len(found) > 1:
         found = _without_state(body, call, statement, found, members)
@@ -171,11 +172,12 @@ def _taken_apart(
     by = differentiating(body, members[0], call.depth)
     if given := parts_given_back(body, escaping, call.depth):
         return given
-    found = results_of(body, escaping, target) if kind and not by else []
     # What differentiates gives other things; and before jax 0.9 a single equation may be a part of what is called.
-    is_inlined = not kind or not (kind in LOOPS or kind in PROGRAMS or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM)
-    if is_inlined and not (found or by):
-        returned = _returned(body, call, members, count)
+    is_inlined = not (by or (kind and versions.TRACEBACKS_LEAVE_THEIR_PROGRAM))
+    returned = _returned(body, call, members, count, of_one=bool(kind)) if is_inlined else None
+    if returned is None and kind and not by:
+        found = results_of(body, escaping, target)
+    else:
         found = [[one for one in part if one in escaping] for part in returned or ()]
     if any(found):
         return found
@@ -251,7 +253,7 @@ def _leaves(
             used = {one[0]: number for number, own in enumerate(pair) for one in own}
         else:
             used = parts_by_use(body, call, statement, target, variables, inside)
-        if not pair and len(used) < len(made) == len(target.parts):
+        if not pair and len(used) < len(made) == len(target.parts) and _are_all_carried(body, made):
             in_order = dict(zip(variables, range(len(made)), strict=True))
             used = in_order if used.items() <= in_order.items() else used
         for number, part in enumerate(target.parts):
@@ -269,6 +271,15 @@ def _leaves(
             yield field, one
         else:
             yield target.text if len(made) == 1 and not items else f"{target.text}{place}", one
+
+
+def _are_all_carried(body: Body, made: Sequence[Made]) -> bool:
+    """Whether they are all that a loop hands on, if they come from one: what others do not use is not among them."""
+    number = made[0][1]
+    equation = body.equations[number]
+    if equation.primitive.name != "scan" or any(one != number for _, one, _ in made):
+        return True
+    return len(made) in (versions.scan_counts(equation.params)[1], len(equation.outvars))
 
 
 def _told_fields(
@@ -289,9 +300,9 @@ def _told_fields(
 def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list[Made]:
     """Leaves of a tree in the order in which others take them: that is the tree's, where these go through it.
 
-    Of the results of one equation their own order is the tree's.
+    Of the results of one equation their own order is the tree's, but not of its operands, for which there are gradients.
     """
-    if len({number for _, number, _ in made}) == 1:
+    if len({number for _, number, _ in made}) == 1 and not body.uses.transposed[made[0][1]]:
         return sorted(made, key=lambda one: one[2])
 
     def first_use(one: Made) -> tuple[int, int]:
@@ -303,15 +314,36 @@ def _in_order_of_use(body: Body, made: Sequence[Made], inside: set[int]) -> list
     return sorted(made, key=first_use)
 
 
-def _returned(body: Body, call: Call, members: list[int], count: int) -> list[list[Made]] | None:
-    """What an inlined function returned: the variable of each element of the tuple after its `return`."""
+def _returned(
+    body: Body, call: Call, members: list[int], count: int, *, of_one: bool = False
+) -> list[list[Made]] | None:
+    """What an inlined function returned: the variable of each element of a tuple, nothing of those that cannot be told.
+
+    Args:
+      of_one: whether it is of one equation, so that what functions give on of others is told as well.
+
+    Returns:
+      None where nothing says it, or the function gives on all that the equation gives.
+    """
     inner = inlined_by(body, call, members)
     if inner is None:
         return None
     for value in reversed(inner.returned):
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
             return [made_by(body, element, inner, set(members)) for element in value.elts]
+    if of_one and isinstance(inner.only, ast.Call):
+        called = Call(inner.outer, inner.file, span_of(inner.only))
+        within = [number for number in body.calls.get(called, ()) if number in members]
+        return _returned(body, called, within, count, of_one=True) if within else None
+    if of_one and isinstance(inner.only, ast.Name) and _is_part_of_others(inner.function, inner.only.id):
+        made = made_by(body, inner.only, inner, set(members))
+        return [[one] for one in made] if len(made) == count else [[] for _ in range(count)]
     return None
+
+
+def _is_part_of_others(function: Function, name: str) -> bool:
+    """Whether a variable is assigned together with others: `state` of `state, _ = lax.scan(...)`."""
+    return any(name in texts_of(target) and target.parts for one in function.statements for target in one.targets)
 
 
 def _value_and_aux(

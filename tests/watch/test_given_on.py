@@ -1,0 +1,122 @@
+"""A helper gives on what its loop gives: in another order, in part, or as the parts of its state."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+X = jnp.array([1.0, 2.0])
+
+
+def decay(x, t):
+    y = x * 0.9 + t
+    return y, y.sum()
+
+
+def swapped(x):
+    final, trace = lax.scan(decay, x, jnp.arange(5.0))
+    return trace, final
+
+
+def passed_on(x):
+    return swapped(x)
+
+
+def in_order(x):
+    final, trace = lax.scan(decay, x, jnp.arange(5.0))
+    return final, trace
+
+
+def whole(x):
+    both = lax.scan(decay, x, jnp.arange(5.0))
+    return both
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+@pytest.mark.parametrize("used", ["trace", "final", "both"])
+@pytest.mark.parametrize("helper", [swapped, passed_on, in_order, whole])
+def test_of_two_results_of_which_one_may_not_be_used(watched, agrees, helper, used, differentiated):
+    def loss(x):
+        if helper in (in_order, whole):
+            final, trace = helper(x)
+        else:
+            trace, final = helper(x)
+        return {"trace": trace.sum(), "final": final.sum(), "both": trace.sum() * final.sum()}[used]
+
+    run = watched(jax.jit(jax.value_and_grad(loss) if differentiated else loss), X)
+    final, trace = lax.scan(decay, X, jnp.arange(5.0))
+    truth = {"final": final, "trace": trace}
+    named = set(truth) if used == "both" else {used}
+    for name in named:
+        agrees(run[name], truth[name])
+        if differentiated and used != "both":
+            agrees(run[f"grad/{name}"], jnp.ones_like(truth[name]))
+    assert not (set(truth) - named) & run.values.keys()
+
+
+def flow(x):
+    (y, density), _ = lax.scan(lambda c, _: ((jnp.tanh(c[0]) + 1, c[1] - c[0].sum()), None), (x, 0.0), length=3)
+    return y, density
+
+
+def flow_swapped(x):
+    (y, density), _ = lax.scan(lambda c, _: ((jnp.tanh(c[0]) + 1, c[1] - c[0].sum()), None), (x, 0.0), length=3)
+    return density, y
+
+
+def flow_state(x):
+    state, _ = lax.scan(lambda c, _: ((jnp.tanh(c[0]) + 1, c[1] - c[0].sum()), None), (x, 0.0), length=3)
+    return state
+
+
+@pytest.mark.parametrize("helper", [flow, flow_swapped, flow_state])
+def test_the_parts_of_a_loops_state(watched, agrees, helper):
+    @jax.jit
+    def loss(x):
+        if helper is flow_swapped:
+            density, z = helper(x)
+        else:
+            z, density = helper(x)
+        return (z**2).sum() - density
+
+    run = watched(loss, X)
+    z, density = flow(X)
+    agrees(run["z"], z)
+    agrees(run["density"], density)
+    assert "z[0]" not in run.values
+
+
+def test_leaves_of_one_part_have_not_the_names_of_others(watched, agrees):
+    """In a backward rule JAX keeps no paths: three leaves of `sums` are not `z`, `a` and `sums`."""
+
+    @jax.custom_vjp
+    def f(z, params):
+        return z * params["b"].sum()
+
+    def forward(z, params):
+        return f(z, params), (z, params)
+
+    def backward(kept, g):
+        z_end, params = kept
+
+        def step(carry, _):
+            z, a, sums = carry
+            z = z * 0.9
+            a = a + z.sum()
+            sums = jax.tree.map(lambda one, other: one + other * a[0], sums, params)
+            return (z, a, sums), a.sum()
+
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        (z0, a0, sums), _norms = lax.scan(step, (z_end, g, zeros), length=3)
+        return z0 + a0, sums
+
+    f.defvjp(forward, backward)
+    params = {"w": jnp.ones((2, 2)), "b": jnp.ones(2), "c": jnp.ones(2)}
+    program = jax.grad(lambda params, z: (f(z, params) ** 2).sum())
+    run = watched(jax.jit(program), params, X)
+    gradients = program(params, X)
+    assert not {"z0", "a0"} & run.values.keys()
+    for leaf, gradient in gradients.items():
+        agrees(run[f"grad/params['{leaf}']"], gradient)
