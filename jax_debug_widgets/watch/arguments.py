@@ -112,13 +112,15 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
     is_loop = primitive in LOOPS
-    told = () if is_loop and body.around.tangents else body.argument_names  # There it numbers tangents, too.
+    told = () if is_loop and body.around.pushes_through else body.argument_names  # There it numbers tangents, too.
     if body.jaxpr.debug_info.traced_for == "fori_loop" or (is_loop and told and len(told) == len(variables)):
         # JAX tells which is which, also where it has left out what nothing uses.
         yield from ((_part(function, name), one) for name, one in zip(told, variables, strict=False) if name)
     elif primitive == "scan" and len(arguments) == len(("carry", "x")):
-        for name, leaves in zip(arguments, _given_to_loop(body), strict=True):
-            yield from _argument_leaves(body, function, name, leaves)
+        carry, sliced = _given_to_loop(body)
+        yield from _argument_leaves(body, function, arguments[0], carry)
+        leaves_of_slice = _leaves_by_their_uses if _is_split(body) else _argument_leaves
+        yield from leaves_of_slice(body, function, arguments[1], sliced)
     elif primitive == "while" and len(arguments) == 1:
         yield from _argument_leaves(body, function, arguments[0], _given_to_loop(body)[0])
     elif not is_loop:
@@ -131,24 +133,53 @@ def _argument_names(body: Body, function: Function) -> Iterator[tuple[str, Any]]
 def _by_their_uses(body: Body, function: Function, arguments: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Of a differentiated function its arguments, in its order where nothing that takes them says otherwise.
 
-    One that nothing uses is left out there, and there may be as many by chance. In a loop what changes is put first, and in
-    the place of what does not is what JAX has computed of it before the loop: there only their uses tell.
+    One that nothing uses is left out there, and there may be as many by chance.
     """
     variables = list(body.jaxpr.invars)
     in_order = list(zip(arguments, variables, strict=True))
-    if not (body.place.loops and "jvp(" in str(body.place.stack)):
-        if all(_may_be(body, function, name, one, _takes_loosely) for name, one in in_order):
+    if not _is_split(body):
+        if all(_may_be(body, function, _head(function, name), name, one, _takes_loosely) for name, one in in_order):
             yield from in_order
         return
-    may_be = [[_may_be(body, function, name, one, _takes_itself) for one in variables] for name in arguments]
+    heads = [_head(function, name) for name in arguments]
+    may_be = [
+        [_may_be(body, function, head, name, one, _takes_itself) for one in variables]
+        for head, name in zip(heads, arguments, strict=True)
+    ]
     orders = list(itertools.islice(_orders(may_be), 2)) if len(arguments) <= _MOST_ORDERED else []
     if len(orders) == 1:
         yield from ((name, variables[number]) for name, number in zip(arguments, orders[0], strict=True))
         return
-    for name, own in zip(arguments, may_be, strict=True):
+    yield from ((name, variables[number]) for name, number in _only_pairs(arguments, may_be))
+
+
+def _is_split(body: Body) -> bool:
+    """Whether JAX may have moved a part of this program out of a differentiated loop around it.
+
+    Then what changes is put first, and in the place of what does not is what has been computed of it before that loop.
+    """
+    equation = body.around.equation
+    is_loop = equation is not None and equation.primitive.name in LOOPS
+    return len(body.place.loops) > is_loop and "jvp(" in str(body.place.stack)
+
+
+def _leaves_by_their_uses(
+    body: Body, function: Function, argument: str, variables: Sequence[Any]
+) -> Iterator[tuple[str, Any]]:
+    """The parts of what a loop goes through, where something takes each as it is."""
+    apart = _taken_apart(function, argument)
+    names = _parts(apart) or _fields(function, argument)
+    head = apart or _head(function, argument)
+    may_be = [[_may_be(body, function, head, name, one, _takes_itself) for one in variables] for name in names]
+    yield from ((name, variables[number]) for name, number in _only_pairs(names, may_be))
+
+
+def _only_pairs(names: Sequence[str], may_be: Sequence[Sequence[bool]]) -> Iterator[tuple[str, int]]:
+    """Each name that may be one variable alone, which may have no other: with the number of that."""
+    for name, own in zip(names, may_be, strict=True):
         number = own.index(True) if sum(own) == 1 else None
         if number is not None and sum(row[number] for row in may_be) == 1:
-            yield name, variables[number]
+            yield name, number
 
 
 _MOST_ORDERED = 8
@@ -169,9 +200,8 @@ _Takes = Callable[[SourceFile, Taken, Span], bool]
 """Whether what takes a variable in a file may take the name at a range."""
 
 
-def _may_be(body: Body, function: Function, argument: str, variable: Any, takes: _Takes) -> bool:
+def _may_be(body: Body, function: Function, head: Statement, argument: str, variable: Any, takes: _Takes) -> bool:
     """Whether something that takes an input names this argument, or nothing is known to take it."""
-    head = _head(function, argument)
     loads = [one.span for one in loads_of(function, head, argument)]
     takers = takers_of(body, Call((), body.origin[0], head.span), variable, set())
     known = [taken for taken in takers if taken.span is not None]
@@ -212,33 +242,47 @@ def _head(function: Function, argument: str) -> Statement:
 def _argument_leaves(
     body: Body, function: Function, argument: str, variables: Sequence[Any]
 ) -> Iterator[tuple[str, Any]]:
-    if len(variables) == 1:
+    parts = _parts(_taken_apart(function, argument))
+    if len(parts) == len(variables):
+        yield from zip(parts, variables, strict=True)
+    elif parts or (len(variables) == 1 and _fields(function, argument)):  # Some of them nothing uses.
+        yield from _leaves_by_their_uses(body, function, argument, variables)
+    elif len(variables) == 1:
         yield argument, variables[0]
-        return
-    parts = _parts(function, argument)
-    if len(parts) != len(variables):
+    else:
         head = _head(function, argument)
         call = Call((), body.origin[0], head.span)
         used = fields_of(body, call, head, argument, variables, set())
-        parts = [name if name and used.count(name) == 1 else f"{argument}[{i}]" for i, name in enumerate(used)]
-    yield from zip(parts, variables, strict=True)
+        names = [name if name and used.count(name) == 1 else f"{argument}[{i}]" for i, name in enumerate(used)]
+        yield from zip(names, variables, strict=True)
 
 
 def _part(function: Function, name: str) -> str:
     """What the source calls a part of an argument, `c[1]['w']`: `b['w']` after `a, b = c`."""
     found = _ITEM.fullmatch(name)
-    parts = _parts(function, found[1]) if found else []
+    parts = _parts(_taken_apart(function, found[1])) if found else []
     return parts[int(found[2])] + found[3] if found and int(found[2]) < len(parts) else name
 
 
-def _parts(function: Function, argument: str) -> list[str]:
-    """The variables that an argument is taken apart into."""
-    for statement in function.statements:
-        if isinstance(statement.value, ast.Name) and statement.value.id == argument and statement.targets:
-            parts = statement.targets[0].parts
+def _taken_apart(function: Function, argument: str) -> Statement | None:
+    """The statement that takes an argument apart into variables."""
+    for one in function.statements:
+        if isinstance(one.value, ast.Name) and one.value.id == argument and one.targets:
+            parts = one.targets[0].parts
             if parts and all(part.is_plain for part in parts):
-                return [part.text for part in parts]
-    return []
+                return one
+    return None
+
+
+def _parts(apart: Statement | None) -> list[str]:
+    """The variables that an argument is taken apart into."""
+    return [part.text for part in apart.targets[0].parts] if apart else []
+
+
+def _fields(function: Function, argument: str) -> list[str]:
+    """The fields of an argument that the function takes, `inp['p']`; none where it takes something else of it."""
+    texts = [one.text for one in loads_of(function, _head(function, argument), argument)]
+    return [*dict.fromkeys(texts)] if all(text.startswith(f"{argument}['") for text in texts) else []
 
 
 def _argument_span(function: Function, name: str) -> Span:

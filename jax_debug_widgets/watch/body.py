@@ -116,11 +116,15 @@ class Body:
         """The function of the source that the body is the program of."""
         return self._function_at(self.origin)
 
-    @property
+    @cached_property
     def origin(self) -> Origin:
-        """Where that function is."""
+        """Where that function is; nowhere, where JAX does not say."""
         given = self.around.given
-        return _origin_of(self.jaxpr) if given is None else (given.file, given.line, given.name)
+        if given is not None:
+            return given.file, given.line, given.name
+        origin = _origin_of(self.jaxpr)
+        # Of the forward pass of a checkpointed loop it names the function of that; none runs itself in a loop.
+        return ("", 0, "") if origin in (_origin_of(program) for _, program in self._loops()) else origin
 
     def _function_at(self, origin: Origin) -> Function | None:
         file, line, name = origin
@@ -197,11 +201,7 @@ class Body:
         Returns:
           for each such equation the number of frames down to that which asks for the derivative.
         """
-        loops = {
-            number: _origin_of(one.params[LOOPS[one.primitive.name]].jaxpr)[:2]
-            for number, one in enumerate(self.equations)
-            if one.primitive.name in LOOPS
-        }
+        loops = {number: _origin_of(program)[:2] for number, program in self._loops()}
         around: dict[int, tuple[Level, ...]] = {}
         for number in sorted(self.moved) if loops else ():
             levels = self.levels[number]
@@ -332,11 +332,15 @@ class Body:
         levels = self.levels[number]
         return not (levels and self.is_own(levels[0]))
 
+    def _loops(self) -> Iterator[tuple[int, Any]]:
+        """The loops among the equations, each with the program that it runs."""
+        for number, one in enumerate(self.equations):
+            if one.primitive.name in LOOPS:
+                yield number, one.params[LOOPS[one.primitive.name]].jaxpr
+
     def _loop_bodies(self) -> list[tuple[Any, Places]]:
         """File and first line of the functions that the loops of this body run, and the frames of each loop."""
-        loops = [(number, one) for number, one in enumerate(self.equations) if one.primitive.name in LOOPS]
-        programs = [(number, one.params[LOOPS[one.primitive.name]]) for number, one in loops]
-        return [(_origin_of(program.jaxpr)[:2], _places(self.levels[number])) for number, program in programs]
+        return [(_origin_of(program)[:2], _places(self.levels[number])) for number, program in self._loops()]
 
     def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Places]]) -> bool:
         """Whether these are frames out of a loop: they begin in its function, or in JAX 0.8 with those of the loop."""
