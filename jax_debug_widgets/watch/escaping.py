@@ -8,6 +8,7 @@ from typing import Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.inputs import only_pulls_back
 from jax_debug_widgets.watch.body import Body, Made, outer_of
@@ -18,7 +19,7 @@ def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
     inside = set(members)
     found = []
     for number in members:
-        if _only_guards(body, number):
+        if _only_guards(body, number) or is_given_as_cotangent(body.equations[number]):
             continue
         for position, variable in enumerate(body.equations[number].outvars):
             if body.is_tangent(variable):

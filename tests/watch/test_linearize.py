@@ -309,3 +309,19 @@ def test_a_jacobian_of_all_directions_at_once(program, watched, agrees):
     if program is not by_pushing_beside:
         agrees(run["value"], twice_bent(X))
     agrees(run["hidden"], jnp.tanh(X))
+
+
+def test_what_a_function_takes_that_pulls_back_is_not_what_it_gives(watched, agrees):
+    @jax.jit
+    def program(x, z):
+        _, pull = jax.vjp(lambda z: jnp.tanh(2 * z + x), x)
+        push = lambda u: z + pull(u)[0]  # noqa: E731 - as it is handed to a solver.
+        a = push(2 * z)
+        b = a * 3
+        return b
+
+    run = watched(program, X, V)
+    expected = V + jax.vjp(lambda z: jnp.tanh(2 * z + X), X)[1](2 * V)[0]
+    agrees(run["a"], expected)
+    agrees(run["b"], expected * 3)
+    assert "a[0]" not in run.values
