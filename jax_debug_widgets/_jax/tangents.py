@@ -6,7 +6,7 @@ value to who has asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jax._src import core
@@ -22,16 +22,20 @@ AROUND = -2
 
 
 def tangents_in(
-    program: core.Jaxpr, levels: Sequence[Sequence[Level]], derived: Sequence[Sequence[bool]], given: Collection[int]
+    program: core.Jaxpr,
+    levels: Sequence[Sequence[Level]],
+    derived: Sequence[Sequence[bool]],
+    given: Mapping[int, frozenset[int]],
 ) -> dict[Any, frozenset[int]]:
     """The tangents among a program's variables, each with the numbers of the frames that have asked for it.
 
     Args:
       levels: of each equation its frames, outermost first. What is asked for outside of all of these has number -1.
       derived: of each equation whether it is transposed, for each derivative that it is inside, the outermost first.
-      given: which inputs are tangents, which `AROUND` the program somebody has asked for.
+      given: which inputs are tangents, and who has asked for each: somebody `AROUND` the program, or frames in it, of copies
+        that JAX has moved out of a loop.
     """
-    found = {program.invars[one]: frozenset([AROUND]) for one in given if one < len(program.invars)}
+    found = {program.invars[one]: asked for one, asked in given.items() if one < len(program.invars)}
     for equation, own, transposed in zip(program.eqns, levels, derived, strict=True):
         asked = [found.get(atom, ()) if isinstance(atom, core.Var) else () for atom in equation.invars]
         for at in set[int]().union(*asked):

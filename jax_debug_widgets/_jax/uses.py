@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.inputs import JITS, operands_of
 from jax_debug_widgets._jax.passes import order_in_forward_passes
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.tangents import hanging, tangents_given, tangents_in
+from jax_debug_widgets._jax.tangents import AROUND, hanging, tangents_given, tangents_in
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
 """A derivative in a name stack: what is differentiated twice is in `transpose(jvp(jvp(...)))`, the outer one first."""
@@ -49,7 +49,8 @@ class Around:
       switched: whether a switch beside the values sees to that, and not two bodies of the loop.
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.
-      tangents: the operands that are tangents, which are computed beside the values.
+      tangents: the operands that are tangents, which are computed beside the values, and who has asked for each, see
+        `tangents_in`.
       pushed: whether it is run by what computes such.
       moved: whether it does not do what the source says: JAX has moved it out of a loop, of a jitted function that this runs
         what does not hang on the iteration, or it is a part of what `jax.linearize` gives.
@@ -59,8 +60,8 @@ class Around:
       derivative: which arguments it is the derivative for, if it is one and that is known.
       meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
       forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
-      outer: of what a backward rule runs whether it is transposed, for each derivative around it but that which runs the rule;
-        None: the name stack tells.
+      outer: of what a backward rule or a transposed `jax.checkpoint` runs whether it is transposed, for each derivative around
+        it but that which runs the rule; None: the name stack tells.
       turn: of a transposed `jax.checkpoint` and what that runs, of which the forward pass has no body, the how manieth call of
         it that was, and of how many.
     """
@@ -68,7 +69,7 @@ class Around:
     equation: Any = None
     primal: frozenset[int] | None = None
     cotangents: frozenset[int] = frozenset()
-    tangents: frozenset[int] = frozenset()
+    tangents: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     every: int = 1
     sampled_loop: int = 0
     switched: bool = False
@@ -84,6 +85,11 @@ class Around:
     forward: tuple[core.Jaxpr, Place, Around] | None = None
     outer: tuple[bool, ...] | None = None
     turn: tuple[int, int] | None = None
+
+    @property
+    def pushes_through(self) -> bool:
+        """Whether somebody outside pushes tangents through the body."""
+        return any(AROUND in asked for asked in self.tangents.values())
 
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
@@ -165,18 +171,30 @@ class Uses:
         levels = [self._frames_of(one) for one in self._equations]
         return tangents_in(self._jaxpr, levels, self.derived, self._around.tangents)
 
-    def _tangents_given(self, equation: core.JaxprEqn, key: str) -> frozenset[int]:
-        """Which inputs of a program that an equation runs are tangents."""
-        operands, _ = hanging(
-            equation, [isinstance(one, core.Var) and one in self._tangents for one in equation.invars]
-        )
-        return frozenset(place for place, hangs in enumerate(operands_of(equation, key, operands)) if hangs)
+    def _tangents_given(self, equation: core.JaxprEqn, key: str) -> dict[int, frozenset[int]]:
+        """Which inputs of a program that an equation runs are tangents, and who has asked for each."""
+        function = _place_of(_program(equation, key))
+        asked = [self._asked_inside(one, function) for one in equation.invars]
+        # What is carried comes in again: not what is moved out, which ends inside.
+        operands, _ = hanging(equation, [AROUND in one for one in asked])
+        asked = [frozenset([AROUND]) if hangs else one for hangs, one in zip(operands, asked, strict=True)]
+        return {place: one for place, one in enumerate(operands_of(equation, key, asked)) if one}
+
+    def _asked_inside(self, operand: Any, function: tuple[Any, ...]) -> frozenset[int]:
+        """Who has asked for a tangent, seen from a loop that runs this function: of what was moved out of it a frame of it."""
+        if isinstance(operand, core.Literal) or operand not in self._tangents:
+            return frozenset()
+        maker = next((one for one in self._equations if operand in one.outvars), None)
+        frames = () if maker is None else self._frames_of(maker)
+        is_moved = bool(frames) and (frames[0].file, frames[0].code_line) == function != self._function
+        return self._tangents[operand] if is_moved else frozenset([AROUND])
 
     def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
         """`Around.outer` of what an equation runs."""
         levels = self._frames_of(equation)
         is_of_rule = any(level.runs_rule == "backward" for level in levels)
-        if self._around.outer is None and not is_of_rule:
+        is_told = not (is_of_rule or (self.transposed[number] and is_checkpointed(equation)))
+        if self._around.outer is None and is_told:
             return None
         return seen_from_rules(self.derived[number], levels)
 
@@ -312,7 +330,7 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     return Around(
         primal=primal,
         cotangents=cotangents,
-        tangents=tangents_given(jaxpr) if pushed else frozenset(),
+        tangents=dict.fromkeys(tangents_given(jaxpr) if pushed else (), frozenset([AROUND])),
         replicas=replicas,
         pushed=pushed,
         is_pass=is_pass,

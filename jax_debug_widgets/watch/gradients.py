@@ -171,7 +171,7 @@ def _are_of_others(body: Body, one: Assignment, within: list[int]) -> bool:
 
 def _have_tangents(body: Body, one: Assignment, within: list[int]) -> bool:
     """Whether what is transposed is tangents as well: of `jax.grad` of what calls `jax.jvp`, not of `jax.jvp` of a gradient."""
-    is_of_loop = bool(one.body.around.tangents) and not body.around.tangents
+    is_of_loop = one.body.around.pushes_through and not body.around.pushes_through
     return is_of_loop or any(_transposes_tangents(body.uses.derived[number], body.levels[number]) for number in within)
 
 
@@ -298,11 +298,12 @@ def _is_only_added(body: Body, number: int) -> bool:
 def _of_split(body: Body, one: Assignment, part: list[int], entering: dict[Any, int]) -> dict[str, Any]:
     """Of the parts of an array (`jnp.split`) the cotangents that are joined again, in the same order."""
     made_by = [one.body.equations[number] for number in {number for _, (_, number, _) in one.values}]
-    pieces = [equation.outvars for equation in made_by if equation.primitive.name == "split"]
+    pieces = {len(equation.outvars) if equation.primitive.name == "split" else 0 for equation in made_by}
     joined = [body.equations[number] for number in part if body.equations[number].primitive.name == "concatenate"]
-    if len(made_by) != 1 or len(joined) != 1 or [*map(len, pieces)] != [len(joined[0].invars)]:
+    places = {(name, position) for name, (_, _, position) in one.values}  # Those of all executions.
+    if len(joined) != 1 or pieces != {len(joined[0].invars)} or len(places) != len(dict(places)):
         return {}
-    own = [(name, joined[0].invars[position]) for name, (_, _, position) in one.values]
+    own = [(name, joined[0].invars[position]) for name, position in places]
     return {name: atom for name, atom in own if body.uses.is_cotangent(atom) and atom in entering}
 
 

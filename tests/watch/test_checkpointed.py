@@ -272,3 +272,25 @@ def test_where_every_other_layer_is_checkpointed_each_has_its_own_gradient(count
     for value in forward:
         number = next(n for n, h in enumerate(hs) if np.allclose(value["value"][0], h, rtol=1e-4))
         np.testing.assert_allclose(value.gradient["value"][0], slopes[number], rtol=1e-3, atol=1e-5)
+
+
+def test_a_loop_in_a_checkpointed_function_has_gradients(watched, whole):
+    def step(x, _):
+        a = jnp.sin(x)
+        y = x + 0.1 * a
+        return y, None
+
+    def chunk(x):
+        x, _ = lax.scan(step, x, length=2)
+        return x
+
+    def loss(x, of):
+        return (of(chunk)(x) ** 2).sum()
+
+    start = jnp.linspace(0.3, 1.0, 3)
+    program = jax.jit(jax.value_and_grad(loss), static_argnums=1)
+    plain, checkpointed = (watched(program, start, of, values=True) for of in (lambda f: f, jax.checkpoint))
+    for name in ("grad/a", "grad/y"):
+        expected = whole(plain, name)
+        assert len(expected) == 2
+        np.testing.assert_allclose(whole(checkpointed, name), expected, rtol=1e-6)

@@ -210,3 +210,34 @@ def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_
     agrees(run["grad/h"], 2 * jnp.sin(x @ w) / 3)
     with pytest.raises(KeyError, match="gradient"):
         _ = run["h"].gradient
+
+
+def test_parts_of_an_array_that_layers_of_a_flow_exchange(watched, whole):
+    """As RealNVP does: each layer changes one half by the other, and the next one the other half."""
+
+    def flow(ws, x, zeros):
+        total = jnp.float32(0.0)
+        for number, (w, zero) in enumerate(zip(ws, zeros, strict=True)):
+            a, b = jnp.split(x @ w, 2)
+            a, b = a + zero[0], b + zero[1]
+            if number % 2:
+                a, b = b, a
+            x = jnp.concatenate([a * jnp.exp(b), b])
+            total = total + b.sum()
+        return x.sum() + total
+
+    def plain(ws, x):
+        total = jnp.float32(0.0)
+        for number, w in enumerate(ws):
+            left, right = jnp.split(x @ w, 2)
+            if number % 2:
+                left, right = right, left
+            x = jnp.concatenate([left * jnp.exp(right), right])
+            total = total + right.sum()
+        return x.sum() + total
+
+    ws, x = jax.random.normal(KEYS[0], (3, 4, 4)) / 2, jnp.arange(4.0)
+    run = watched(jax.jit(jax.grad(plain)), ws, x, values=True)
+    truth = jax.grad(flow, 2)(ws, x, jnp.zeros((3, 2, 2)))
+    for side, name in enumerate(("left", "right")):
+        np.testing.assert_allclose(whole(run, f"grad/{name}")[::-1], truth[:, side], rtol=1e-5)

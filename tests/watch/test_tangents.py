@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import partial
 
 import equinox as eqx
@@ -279,3 +280,30 @@ def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
         agrees(run["given"], X)
     agrees(run["number"], 3.0)
     agrees(run["slopes[0]"], X * 2)
+
+
+def test_a_density_that_flows_through_a_differentiated_loop(watched):
+    """Hutchinson's estimate of a divergence: what is pushed is the same in each step, so JAX moves its copy out of the loop."""
+
+    def flow(w, x, e, added):
+        def step(state, added):
+            x, density = state
+            dx, slope = jax.jvp(lambda x: jnp.tanh(w @ x), (x,), (e,))
+            divergence = e @ slope
+            x = x + 0.1 * dx + added
+            density = density - 0.1 * divergence
+            return (x, density), (x, slope, divergence, density)
+
+        (x, density), each = lax.scan(step, (x, jnp.float32(0.0)), added)
+        return (x**2).sum() + density, each
+
+    added = jnp.zeros((3, 3))
+    run = watched(jax.jit(jax.value_and_grad(lambda w: flow(w, X, V, added)[0])), W, values=True)
+    gradient, each = jax.grad(flow, 3, has_aux=True)(W, X, V, added)
+    told = defaultdict(list)
+    for event in run.events:
+        if event.step:
+            told[event.site.label].append(event.values[-1])
+    for name, expected in zip(("x", "slope", "divergence", "density"), each, strict=True):
+        np.testing.assert_allclose(told[name], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(told["grad/x"][::-1], gradient, rtol=1e-5, atol=1e-6)
