@@ -243,13 +243,14 @@ class Recorders:
       on_many_devices: whether it runs on several.
       are_counted: whether it is known of all how often a call of the program calls them.
       fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
+      are_results: whether what they record is among the results of the program: of which call it is then is known.
     """
 
-    def __init__(self, recorders: Iterable[Any], fire_elsewhere: bool) -> None:
+    def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
         self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
         self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
         self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
-        self.fire_elsewhere = fire_elsewhere
+        self.fire_elsewhere, self.are_results = fire_elsewhere, are_results
 
 
 class Settings(Hashable, Protocol):

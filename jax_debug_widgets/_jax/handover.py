@@ -237,7 +237,7 @@ class HandingOver:
 
     def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
         self.program, self.hooks = program, hooks
-        self.recorders = Recorders((line.teller for line in told.lines), fire_elsewhere=False)
+        self.recorders = Recorders((line.teller for line in told.lines), fire_elsewhere=False, are_results=True)
         self._says, self._count = told, told.count
         self._devices = program._local_devices
         self._latest: Sequence[Any] | None = None

@@ -51,7 +51,7 @@ class Observer:
         run.dispatching(recorders)
         if run.call_log.is_dispatching:  # Of the two that then are at work, this one fires in this thread.
             self._session.tell_threads(run)
-        alone = not recorders.are_counted
+        alone = not (recorders.are_counted or recorders.are_results)
         in_turn = recorders.fire_elsewhere or alone
         executed = run.call_log.executing(name, ordered, recorders.taps, in_turn=in_turn, alone=alone)
         many = recorders.on_many_devices

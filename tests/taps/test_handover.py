@@ -21,6 +21,7 @@ from jax_debug_widgets._jax import backlog, handover
 from jax_debug_widgets._jax.packing import Packing
 from jax_debug_widgets._jax.straight import Line, Told
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.turns import Turns
 from tests.conftest import mesh
 from tests.waiting import PATIENCE, until
 
@@ -209,6 +210,21 @@ def test_each_call_in_flight_has_its_own_events_also_where_few_are_recorded():
     numbers = [int(event.args[0]) for event in run.events]
     assert [event.call for event in run.events] == numbers
     assert numbers == [number for number in range(0, 100, 3) for _ in range(2)]
+
+
+def test_sampled_calls_that_python_dispatches_wait_for_no_older_one(monkeypatch):
+    """What is among a program's results is known to be that call's: to wait until the older one is told took a second each."""
+    taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # Where arguments are given away Python dispatches what prints.
+    taker(jnp.ones(3))
+    waited = []
+    theirs = Turns._wait
+    monkeypatch.setattr(Turns, "_wait", lambda *args: waited.append(args) or theirs(*args))
+    program = jax.jit(said)
+    with jdw.capture(every=2) as run:
+        for number in range(6):
+            program(jnp.full(2, number))
+    assert [int(event.args[0][0]) for event in run.events] == [0, 2, 4]
+    assert not waited
 
 
 @pytest.mark.behaviour("P9")
