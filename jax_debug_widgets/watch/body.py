@@ -304,6 +304,8 @@ class Body:
         for length in range(min(len(callers), len(levels)), 0, -1):
             if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
+        if callers[: len(places)] == places:  # A loop of a checkpointed function has those of its caller alone.
+            return ()
         # Traced for another call of the same function: it begins where the function itself does.
         first = next((i for i, one in enumerate(levels) if self.is_own(one)), None)
         if first is not None:

@@ -173,7 +173,8 @@ def _taken_apart(
     if given := parts_given_back(body, escaping, call.depth):
         return given
     # What differentiates gives other things; and before jax 0.9 a single equation may be a part of what is called.
-    is_inlined = not (by or (kind and versions.TRACEBACKS_LEAVE_THEIR_PROGRAM))
+    is_whole = not kind or kind in LOOPS or not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM
+    is_inlined = is_whole and not by
     returned = _returned(body, call, members, count, of_one=bool(kind)) if is_inlined else None
     if returned is None and kind and not by:
         found = results_of(body, escaping, target)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
+
+from jax_debug_widgets._jax import versions
 
 X = jnp.array([1.0, 2.0])
 
@@ -120,3 +123,23 @@ def test_leaves_of_one_part_have_not_the_names_of_others(watched, agrees):
     assert not {"z0", "a0"} & run.values.keys()
     for leaf, gradient in gradients.items():
         agrees(run[f"grad/params['{leaf}']"], gradient)
+
+
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="jax 0.8 has one caller for all calls of a checkpointed function"
+)
+def test_a_checkpointed_helper_gives_on_in_another_order(watched, whole):
+    def loss(x):
+        total = jnp.float32(0.0)
+        for _ in range(2):
+            trace, x = jax.checkpoint(swapped)(x)
+            total = total + (trace**2).sum()
+        return total + x.sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X, values=True)
+    traces, last = [], X
+    for _ in range(2):
+        trace, last = swapped(last)
+        traces.append(trace)
+    assert [one.shape for one in whole(run, "trace")] == [(5,)] * 4  # In the helper, and where it is called.
+    np.testing.assert_allclose(whole(run, "trace")[::2], traces, rtol=1e-5)

@@ -282,6 +282,10 @@ def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
     agrees(run["slopes[0]"], X * 2)
 
 
+@pytest.mark.skipif(
+    versions.TRACEBACKS_LEAVE_THEIR_PROGRAM,
+    reason="what is pushed in all steps alike has no end (docs/limits.md) on jax 0.8",
+)
 def test_a_density_that_flows_through_a_differentiated_loop(watched):
     """Hutchinson's estimate of a divergence: what is pushed is the same in each step, so JAX moves its copy out of the loop."""
 
