@@ -116,6 +116,7 @@ class SourceFile:
       fields: of the classes that it calls.
       rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
       repeated: the ranges of expressions that a loop or comprehension of their function runs.
+      loops: the ranges that loops and comprehensions run, and what each goes through.
       comprehensions: those that are no generators, of each function, outermost first: the range, and that of what it goes
         through first, which is computed outside of it.
     """
@@ -127,6 +128,7 @@ class SourceFile:
         self.expressions: dict[Span, ast.expr] = {}
         self.rules: set[str] = set()
         self.repeated: set[Span] = set()
+        self.loops: list[tuple[Span, ast.expr]] = []
         self.comprehensions: dict[Function | None, list[tuple[Span, Span]]] = {}
         try:
             tree = ast.parse("".join(lines))
@@ -148,6 +150,12 @@ class SourceFile:
         found = [one for one in self.functions if one.code_line == code_line]
         exact = [one for one in found if one.name.rpartition(".")[2] == last]
         return (exact or found or [None])[0]
+
+    def loops_around(self, span: Span) -> list[ast.expr]:
+        """What the loops and comprehensions go through that run this range of their function, outermost first."""
+        functions = [span_of(one.node) for one in self.functions if isinstance(one.node, ast.stmt | ast.expr)]
+        own = max((one for one in functions if one.contains(span)), default=None)
+        return [each for run, each in self.loops if run.contains(span) and (own is None or own.contains(run))]
 
     def text(self, span: Span) -> str:
         """The expression in this range in one line; the whole lines where it is none."""
@@ -183,6 +191,7 @@ class SourceFile:
             return
         if isinstance(node, ast.ClassDef):
             scope = f"{scope}{node.name}."
+        self.loops += _loops(node)
         loop = isinstance(node, ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS)
         once = _gone_through(node)
         for child in _children(node):
@@ -214,6 +223,14 @@ class SourceFile:
             return
         for child in node.body:
             self._visit(child, made, inner, repeats=False)
+
+
+def _loops(node: ast.AST) -> Iterator[tuple[Span, ast.expr]]:
+    """The range that a loop or comprehension runs, and what it goes through."""
+    if isinstance(node, ast.For | ast.AsyncFor):
+        yield Span(*span_of(node.body[0])[:2], *span_of(node.body[-1])[2:]), node.iter
+    elif isinstance(node, _COMPREHENSIONS):
+        yield from ((span_of(node), one.iter) for one in node.generators)
 
 
 def _gone_through(node: ast.AST) -> ast.expr | None:
@@ -286,6 +303,15 @@ def _loaded(node: ast.expr) -> ast.expr:
 def span_of(node: ast.expr | ast.stmt) -> Span:
     """The range of a node."""
     return Span(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+_BRANCHES = ast.If | ast.Match | ast.Try | ast.For | ast.AsyncFor | ast.While
+
+
+def is_in_branch(statement: Statement) -> bool:
+    """Whether a statement may be left out by its function: it is in an `if`, a loop or the like."""
+    nodes = ast.walk(statement.function.node) if statement.function else ()
+    return any(isinstance(node, _BRANCHES) and span_of(node).contains(statement.span) for node in nodes)
 
 
 @functools.lru_cache(maxsize=512)

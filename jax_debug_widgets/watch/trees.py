@@ -19,6 +19,7 @@ from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array, oute
 from jax_debug_widgets.watch.derivatives import WITH_FUNCTION, differentiating
 from jax_debug_widgets.watch.differentiated import asked_for, pulled_back, with_gradients
 from jax_debug_widgets.watch.inlined import inlined_at
+from jax_debug_widgets.watch.leaf_order import paths_like
 from jax_debug_widgets.watch.literals import leaves_of
 from jax_debug_widgets.watch.mapped import Leaves, by_leaf, given_at, in_order_of, name_at, trees_of
 from jax_debug_widgets.watch.mentions import is_part, texts_of
@@ -252,11 +253,19 @@ class Trees:
             paths = (
                 _mapped(leaves or self._gone_through(call, members, one), made)
                 if own.maps
-                else self._alike(leaves, made, set(members))
+                else paths_like(
+                    self._body, call, leaves, made, set(members), {_ROOT.split(tree)[0], *self._names_of(call)}
+                )
             )
             if paths:
                 return paths
         return [] if is_alike or own.maps else self._returned(call, part, members, made)
+
+    def _names_of(self, call: Call) -> Iterator[str]:
+        """What the source calls what a call gives."""
+        for statement in self._body.source(call.file).statements_at(call.span):
+            for target in statement.targets:
+                yield from (name for name, _ in _plain(target))
 
     def _told_by_program(self, part: int | None, made: Sequence[Made]) -> list[tuple[str, Made]]:
         """The paths of what one equation gives, or of part `part` of it, where the names inside its program tell."""
@@ -267,27 +276,6 @@ class Trees:
         if not all(path.startswith(within) and path != "<unknown>" for path in paths):
             return []
         return [(path.removeprefix(within), one) for path, one in zip(paths, made, strict=True)]
-
-    def _alike(self, leaves: Leaves, made: Sequence[Made], inside: set[int]) -> list[tuple[str, Made]]:
-        """What has the types of these leaves, with their paths; of several of one type in their order, where that is told."""
-        types = [type_of(one[0]) for one in made]
-        uses = [self._first_use(one, inside) for one in made]
-        # What takes all of them, one line or one equation, goes through them in the tree's order.
-        is_told = len(set(types)) == len(made) or len({self._body.levels[use[0]] if use else () for use in uses}) == 1
-        rest = [one for _, one in sorted(zip(uses, made, strict=True), key=lambda used: used[0])]
-        found = []
-        for path, variable in leaves if is_told and len(leaves) == len(made) else ():
-            one = next((one for one in rest if type_of(one[0]) == type_of(variable)), None)
-            if one is None:
-                return []
-            rest.remove(one)
-            found.append((path, one))
-        return found
-
-    def _first_use(self, made: Made, inside: set[int]) -> tuple[int, ...]:
-        """The first equation not among these that takes something, and as which of its operands; empty for none."""
-        users = [number for number in self._body.uses.consumers.get(made[0], ()) if number not in inside]
-        return (min(users), self._body.equations[min(users)].invars.index(made[0])) if users else ()
 
     def _gone_through(self, call: Call, members: list[int], node: ast.expr) -> Leaves:
         """The leaves of a tree through which these equations go leaf by leaf; none where they have numbers."""

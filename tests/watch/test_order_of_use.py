@@ -48,7 +48,25 @@ def by_optax(params, gradients):
     return optax.apply_updates(params, updates)
 
 
-@pytest.mark.parametrize("update", [by_map, by_comprehension, by_optax])
+def by_written_keys(params, gradients):
+    return {name: params[name] - 0.1 * gradients[name] for name in ["k", "c"]}
+
+
+def in_a_loop_over_rates(params, gradients):
+    new = dict(params)
+    for name, rate in {"k": 0.1, "c": 0.2}.items():
+        new[name] = params[name] - rate * gradients[name]
+    return new
+
+
+def after_a_line_that_logs(params, gradients):
+    norms = {name: jnp.linalg.norm(gradients[name]) for name in ("k", "c")}
+    return by_map(params, gradients), norms
+
+
+@pytest.mark.parametrize(
+    "update", [by_map, by_comprehension, by_optax, by_written_keys, in_a_loop_over_rates, after_a_line_that_logs]
+)
 @pytest.mark.parametrize("loss", [through_scan, through_fori, through_jit])
 @pytest.mark.parametrize("names", ["ck", "kc"])
 def test_gradients_have_the_names_of_their_parameters(watched, agrees, loss, update, names):
@@ -66,3 +84,19 @@ def test_gradients_have_the_names_of_their_parameters(watched, agrees, loss, upd
     for leaf, gradient in jax.grad(renamed)(params, X, V).items():
         agrees(run[f"gradients['{leaf}']"], gradient)
         agrees(run[f"grad/params['{leaf}']"], gradient)
+
+
+def test_what_is_taken_by_keys_that_somebody_has_written_has_no_other_key(watched, agrees):
+    """Where nothing meets its parameter, and the keys are in an order of their own, JAX keeps nothing that tells."""
+
+    @jax.jit
+    def norms(params, x, v):
+        gradients = jax.grad(through_scan)(params, x, v)
+        return {name: jnp.linalg.norm(gradients[name]) for name in ("k", "c")}
+
+    params = {"c": jnp.full(3, 0.2), "k": jnp.arange(1.0, 4.0)}
+    run = watched(norms, params, X, V)
+    gradients = jax.grad(through_scan)(params, X, V)
+    agrees(run["gradients[0]"], gradients["k"])
+    agrees(run["gradients[1]"], gradients["c"])
+    assert not {"gradients['c']", "gradients['k']"} & run.values.keys()
