@@ -145,6 +145,34 @@ def items_taken(statement: Statement, name: str) -> list[str]:
     return [path for number in in_order for path in taken[number]]
 
 
+def items_of_slice(statement: Statement, name: str, count: int) -> list[str]:
+    """So many items that its function takes of a list, where it takes one slice and nothing else: `[1]`, `[2]` of `hs[1:]`."""
+    if statement.function is None:
+        return []
+    slices = _slices(statement.function)
+    taken = {slices.get(one.span) for one in loads_of(statement.function, statement, name)}
+    if len(taken) != 1 or (only := taken.pop()) is None:
+        return []
+    first, step = only
+    return [f"[{first + step * number}]" for number in range(count)] if step > 0 else []
+
+
+def _slices(function: Function) -> dict[Span, tuple[int, int]]:
+    """By the range of a name the first item and the step of a slice of it, where these are written as numbers."""
+    found = {}
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            bounds = [_written(one, default) for one, default in ((node.slice.lower, 0), (node.slice.step, 1))]
+            if None not in bounds:
+                found[span_of(node.value)] = (*bounds,)
+    return found
+
+
+def _written(bound: ast.expr | None, default: int) -> int | None:
+    text = str(default) if bound is None else ast.unparse(bound)
+    return int(text) if re.fullmatch(r"-?\d+", text) else None
+
+
 def comprehends(value: ast.expr) -> bool:
     """Whether an expression is a list of what one computes again and again, or a tuple: `tuple(f(k) for k in ks)`."""
     match value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Sequence
 
 from jax.extend import core as jax_core
@@ -24,10 +25,18 @@ from jax_debug_widgets.watch.escaping import is_taken, what_escapes
 from jax_debug_widgets.watch.inlined import Inlined, inlined_at, inlined_by
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.literals import leaves_of
-from jax_debug_widgets.watch.loads import comprehends, fields_of, is_called, is_taken_by_name, items_taken, parts_by_use
+from jax_debug_widgets.watch.loads import (
+    comprehends,
+    fields_of,
+    is_called,
+    is_taken_by_name,
+    items_of_slice,
+    items_taken,
+    parts_by_use,
+)
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.results import kind_of, parts_by_path, result_paths, results_of
-from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_library, span_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_in_branch, is_library, span_of
 from jax_debug_widgets.watch.stored import is_stored
 
 _PAIR = ("value", "aux")
@@ -266,7 +275,8 @@ def _leaves(
     )
     items = items_taken(statement, target.text)
     # What is not taken of them JAX leaves out.
-    places = items if len(items) == len(made) else [f"[{number}]" for number in range(len(made))]
+    places = items if len(items) == len(made) else items_of_slice(statement, target.text, len(made))
+    places = places or [f"[{number}]" for number in range(len(made))]
     for one, field, place in zip(made, fields, places, strict=True):
         if field is not None and fields.count(field) == 1:
             yield field, one
@@ -379,16 +389,17 @@ def _returned_value(body: Body, call: Call, members: list[int]) -> list[Made]:
 
 
 def made_by(
-    body: Body,
-    node: ast.expr,
-    inner: Inlined,
-    within: set[int],
+    body: Body, node: ast.expr, inner: Inlined, within: set[int], before: tuple[int, ...] = (sys.maxsize,)
 ) -> list[Made]:
-    """The variables that an expression in a function stands for."""
+    """The variables that an expression in a function stands for.
+
+    Args:
+      before: the place in the source up to which a variable may have been assigned.
+    """
     function, file, outer, _ = inner
     elements = leaves_of(node, body.source(file).fields)
     if elements:
-        return [one for element in elements for one in made_by(body, element.value, inner, within)]
+        return [one for element in elements for one in made_by(body, element.value, inner, within, before)]
 
     def members_of(call: Call) -> list[int]:
         return [one for one in body.calls.get(call, ()) if one in within and not body.is_backward(one, call.depth)]
@@ -396,9 +407,14 @@ def made_by(
     assignments: list[Statement | None] = [None]
     if isinstance(node, ast.Name):
         assignments = [
-            one for one in reversed(function.statements) if any(node.id in texts_of(target) for target in one.targets)
+            one
+            for one in reversed(function.statements)
+            if any(node.id in texts_of(target) for target in one.targets) and _begin_of(one) < before
         ]
     for one in assignments:
+        if one and isinstance(one.value, ast.Name):  # `u, v = v, u`
+            is_sure = not one.repeats and not is_in_branch(one)
+            return made_by(body, one.value, inner, within, _begin_of(one)) if is_sure else []
         call = Call(outer, file, one.span if one else span_of(node))
         parts = instances(body, call, members_of(call), repeats=one.repeats if one else False)
         members = parts[-1] if parts else []
@@ -412,6 +428,10 @@ def made_by(
             return escaping
     root = _root_of(node)  # An array's own items and properties are operations, and have been found.
     return _item_of(body, node, root, inner, within) if root is not None and root is not node else []
+
+
+def _begin_of(statement: Statement) -> tuple[int, ...]:
+    return tuple((statement.whole or statement.span)[:2])
 
 
 def _root_of(node: ast.expr) -> ast.Name | None:

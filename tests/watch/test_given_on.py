@@ -143,3 +143,73 @@ def test_a_checkpointed_helper_gives_on_in_another_order(watched, whole):
         traces.append(trace)
     assert [one.shape for one in whole(run, "trace")] == [(5,)] * 4  # In the helper, and where it is called.
     np.testing.assert_allclose(whole(run, "trace")[::2], traces, rtol=1e-5)
+
+
+def exchanged(x):
+    u = jnp.sin(x)
+    v = jnp.cos(x)
+    u, v = v, u
+    return u, v
+
+
+def exchanged_by_hand(x):
+    u = jnp.sin(x)
+    v = jnp.cos(x)
+    kept = u
+    u = v
+    v = kept
+    return u, v
+
+
+def exchanged_maybe(x, descending=True):
+    u = jnp.sin(x)
+    v = jnp.cos(x)
+    if descending:
+        u, v = v, u
+    return u, v
+
+
+@pytest.mark.parametrize("helper", [exchanged, exchanged_by_hand, exchanged_maybe])
+def test_variables_that_a_helper_exchanges(watched, agrees, helper):
+    def loss(x):
+        a, b = helper(x)
+        return (a**2 + 3 * b).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X)
+    agrees(run["a"], jnp.cos(X))
+    agrees(run["b"], jnp.sin(X))
+    agrees(run["grad/a"], 2 * jnp.cos(X))
+    agrees(run["grad/b"], jnp.full(2, 3.0))
+
+
+def trunk(x):
+    hs = []
+    for factor in (2.0, 3.0, 5.0, 7.0):
+        x = x * factor
+        hs.append(x)
+    return hs
+
+
+def from_the_second(x):
+    hs = trunk(x)
+    return jnp.stack(hs[1:])
+
+
+def every_second(x):
+    hs = trunk(x)
+    return jnp.stack(hs[::2])
+
+
+def last_two(x):
+    hs = trunk(x)
+    return jnp.stack(hs[-2:])
+
+
+@pytest.mark.parametrize(
+    ("program", "numbers"), [(from_the_second, (1, 2, 3)), (every_second, (0, 2)), (last_two, (-2, -1))]
+)
+def test_items_of_a_slice_of_what_a_helper_lists(watched, agrees, program, numbers):
+    run = watched(jax.jit(program), X)
+    assert {name for name in run.values if name.startswith("hs[")} == {f"hs[{number}]" for number in numbers}
+    for number in numbers:
+        agrees(run[f"hs[{number}]"], trunk(X)[number])
