@@ -22,7 +22,7 @@ from jax._src.interpreters import pxla
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.backlog import Handed
 from jax_debug_widgets._jax.equation import Recorders
-from jax_debug_widgets._jax.fast_paths import as_by_cpp, is_as_by_cpp
+from jax_debug_widgets._jax.fast_paths import is_as_by_cpp, run_as_cpp
 from jax_debug_widgets._jax.names import function_of
 
 Stage = Literal["trace", "lower", "compile"]
@@ -102,15 +102,15 @@ class Watch:
         original = self._original = pxla.ExecuteReplicated.__call__
 
         def execute(program: Any, *args: Any) -> Any:
-            # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
-            if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
-                return original(program, *args)
-            ordered, recorders = bool(program.ordered_effects), recorders_of(program)
-            if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
-                return original(program, *args)
             run = partial(original, program, *args)
             if is_as_by_cpp(program):
-                run = partial(_as_by_cpp, run)
+                run = partial(run_as_cpp, run, program, args)
+            # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
+            if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
+                return run()
+            ordered, recorders = bool(program.ordered_effects), recorders_of(program)
+            if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
+                return run()
             return self.observe(program.name, ordered, recorders, run)
 
         self._replacement = execute
@@ -169,14 +169,6 @@ class Watch:
 
 _REFUSED = (AttributeError, RuntimeError, ValueError)
 """What arrays and tracers raise that have not come to be there: no error of a signal's handler, a time limit's."""
-
-
-def _as_by_cpp(run: Callable[[], Any]) -> Any:
-    """Run a program that fails as where JAX's C++ dispatches it, which raises errors of another type."""
-    try:
-        return run()
-    except jax.errors.JaxRuntimeError as error:
-        raise as_by_cpp(error) from None
 
 
 def execution_of(outputs: Sequence[Any]) -> Execution:

@@ -14,13 +14,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from types import FrameType
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import jax
-from jax._src import config, core, lib, pjit, tree_util
+from jax._src import array, config, core, lib, pjit, tree_util
+from jax._src.interpreters import partial_eval, pxla
 from jax._src.util import weakref_lru_cache
 
 from jax_debug_widgets._jax import features
@@ -30,8 +30,8 @@ from jax_debug_widgets._jax.replacements import Replacements
 dispatched_by_cpp: WeakSet[Any] = WeakSet()
 """Programs that C++ would dispatch from their next call on, if we need not see them."""
 
-_left_to_python: WeakSet[Any] = WeakSet()
-"""Functions with effects, which Python dispatches each time: their arguments are not looked at."""
+_with_effects: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+"""Functions: whether all their calls have effects. Python dispatches these each time: their arguments are not looked at."""
 
 
 class _Here(threading.local):
@@ -39,12 +39,12 @@ class _Here(threading.local):
 
     Attributes:
       calls: those like the one that is on its way to its program.
-      latest: the latest call that was looked at, and those like it.
+      latest: the latest call that was looked at, whether it was direct, and those like it.
       let_through: the call in which all may be traced and lowered.
     """
 
     calls: _Calls | None = None
-    latest: tuple[int | None, _Calls | None] = None, None
+    latest: tuple[int | None, bool, _Calls | None] = None, False, None
     let_through: int | None = None
 
 
@@ -55,17 +55,13 @@ class _Calls:
     """Those of a function with such arguments.
 
     Attributes:
-      clearings: how often C++ was made to forget all that it knew.
+      begun: how many by Python.
     """
 
-    clearings = 0
-
     def __init__(self) -> None:
-        self._begun = 0
-        """By Python."""
+        self.begun = 0
         self._program: ref[Any] | None = None
         """What it was traced to, where the first has succeeded."""
-        self._known_since: int | None = None
 
     @property
     def are_fast(self) -> bool:
@@ -73,66 +69,78 @@ class _Calls:
         return self._program is not None and self._program() is not None
 
     @property
-    def are_known_outside(self) -> bool:
-        """Whether C++ does so where nothing is captured, and thus can be asked."""
-        return self.are_fast and self._known_since == _Calls.clearings
+    def are_slow(self) -> bool:
+        """Whether C++ leaves them to Python, as the first has failed."""
+        return self.begun > 1 and not self.are_fast
 
     def begin(self) -> None:
         """JAX's Python is asked for one."""
         if self._program is not None and self._program() is None:
-            self._begun, self._program = 0, None
-        self._begun += 1
+            self.begun, self._program = 0, None
+        self.begun += 1
 
     def succeed(self, program: Any) -> None:
         """It has come to its end, and C++ could dispatch the next."""
-        if self._begun == 1:
+        if self.begun == 1:
             self._program = ref(program)
-            self._known_since = None if is_capturing() else _Calls.clearings
-
-
-def cleared() -> None:
-    """C++ was made to forget all that it knew."""
-    _Calls.clearings += 1
 
 
 _calls = weakref_lru_cache(lambda *_signature: _Calls(), maxsize=8192)
 """Calls by the function and what its arguments are, and by JAX's context; as many as C++ knows of."""
 
 
-def _calls_like(frame: FrameType) -> _Calls | None:
-    """The calls that are to C++ as this one; None where it leaves them to Python anyway, or we do not know."""
-    latest, calls = _here.latest
-    if latest != id(frame):
-        calls = _look_up(frame)
-        _here.latest = id(frame), calls
+def _calls_like(call: FrameType, *, is_direct: bool) -> _Calls | None:
+    """The calls that are to C++ as this one; None where it leaves them to Python anyway, or we do not know.
+
+    One that is transformed, un-jitted, comes to Python each time, and C++ dispatches what it was transformed to.
+    """
+    latest, was_direct, calls = _here.latest
+    if latest != id(call) or was_direct != is_direct:
+        calls = _look_up(call, is_direct)
+        _here.latest = id(call), is_direct, calls
     return calls
 
 
-def _look_up(frame: FrameType) -> _Calls | None:
+def _look_up(frame: FrameType, is_direct: bool) -> _Calls | None:
     call = frame.f_locals
     try:
         fun, jit_info, kwargs = call["fun"], call["jit_info"], call["kwargs"]
-        if fun in _left_to_python:
+        if _with_effects.get(fun):
             return None
         static = jit_info.static_argnums, jit_info.static_argnames
         values, names = tuple(kwargs.values()), tuple(kwargs)
         signature, leaves = lib.jax_jit.parse_arguments(
             call["args"], values, names, *static, tree_util.default_registry
         )
-        if any(isinstance(leaf, core.Tracer) for leaf in leaves):
-            return None
         kinds = tuple(map(_kind, leaves))
         with capturing(None):  # JAX's context without ours is a part of the key.
-            return _calls(fun, jit_info, signature, kinds)
+            return _calls(fun, jit_info, signature, kinds, is_direct)
     except Exception:  # noqa: BLE001 - JAX will say what is wrong with these arguments.
         return None
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
     """What C++ tells arguments apart by; of arrays without their abstract value, which is slow to hash."""
+    if isinstance(leaf, core.Tracer):
+        return _kind_of_tracer(leaf)
     if not isinstance(leaf, jax.Array):
         return (jax.typeof(leaf),)
     return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False), leaf.sharding, leaf.committed
+
+
+def _kind_of_tracer(tracer: Any) -> tuple[Any, ...]:
+    """What decides to which program a call with it is transformed: how, and what it stands for."""
+    inside = (getattr(tracer, name, None) for name in ("val", "primal", "tangent"))
+    how = type(tracer), getattr(tracer, "batch_dim", None), getattr(tracer._trace, "axis_data", None)
+    return *how, tracer.aval, *(_kind(one) if isinstance(one, jax.Array) else type(one) for one in inside)
+
+
+def _is_traced() -> bool:
+    """Whether what is called now is only written down, to be a part of another program."""
+    trace: Any = core.trace_ctx.trace
+    while trace is not None and not isinstance(trace, partial_eval.DynamicJaxprTrace):
+        trace = getattr(trace, "parent_trace", None)
+    return trace is not None
 
 
 def _is_call(frame: FrameType) -> bool:
@@ -145,11 +153,14 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _call_here() -> FrameType | None:
-    """The call of a jitted function for which JAX calls us; None where it is one of a transformed one."""
+def _call_here() -> tuple[FrameType, FrameType] | None:
+    """The call of a jitted function for which JAX calls us, and where it calls its program: there, unless it is transformed."""
     misses = (one for one in _frames(sys._getframe(2)) if one.f_code.co_name in ("cache_miss", "call_impl_cache_miss"))
     nearest = next(misses, None)
-    return nearest if nearest is not None and _is_call(nearest) else None
+    if nearest is None or _is_call(nearest):
+        return nearest and (nearest, nearest)
+    call = next(filter(_is_call, misses), None)
+    return call and (call, nearest)
 
 
 class _NoTracing:
@@ -175,82 +186,108 @@ class _NoTracing:
 
 def _begin(call: FrameType) -> None:
     """Note that a call has come to Python."""
-    _here.latest = None, None  # It may be where the latest was.
-    calls = _calls_like(call) if core.trace_state_clean() else None
+    _here.latest = None, False, None  # It may be where the latest was.
+    is_direct = core.trace_state_clean()
+    calls = None if _is_traced() else _calls_like(call, is_direct=is_direct)
     if calls is not None:
         calls.begin()
-    if calls is not None and calls.are_fast and is_capturing():
+    if calls is not None and is_direct and calls.are_fast and is_capturing():
         _here.let_through = id(call)
     elif _here.let_through == id(call):  # Of a call that is over.
         _here.let_through = None
 
 
 def _give(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What C++ needs to dispatch a function from its next call on; None if it has effects."""
+    """What C++ needs to dispatch a function from its next call on; None if it has effects, or its first call has failed."""
     data = theirs(*args, **options)
-    if (data is None and is_capturing()) or not core.trace_state_clean():  # Then it has none because of us, maybe.
+    if data is None and (is_capturing() or not core.trace_state_clean()):  # Maybe because of us, or nothing has run.
+        return None
+    found = _call_here()
+    program = found and found[1].f_locals.get("jaxpr")
+    if found is None or program is None or (data is None) != bool(program.effects):
         return data
-    frame = _call_here()
-    if frame is not None and (calls := _calls_like(frame)) and (program := frame.f_locals.get("jaxpr")):
-        if data is None and program.effects:
-            _left_to_python.add(frame.f_locals["fun"])
-        elif data is not None and not program.effects:
-            calls.succeed(program)
-    return data
+    calls = _calls_of(*found, program)
+    if calls is None or program.effects:
+        return data
+    calls.succeed(program)
+    return None if calls.are_slow and is_capturing() else data
+
+
+def _calls_of(call: FrameType, where: FrameType, program: Any) -> _Calls | None:
+    """The calls like one that has come to its program; None if all of its function have effects."""
+    fun, has_effects, is_direct = call.f_locals["fun"], bool(program.effects), call is where
+    had_effects = _with_effects.setdefault(fun, has_effects)
+    if not had_effects or has_effects:
+        return _calls_like(call, is_direct=is_direct)
+    _with_effects[fun] = False
+    calls = _look_up(call, is_direct)
+    if calls is not None:  # When it began its arguments were not looked at.
+        calls.begin()
+    _here.latest = id(call), is_direct, calls
+    return calls
 
 
 def call_as_cpp(theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
     """Call a program in a capture, with the errors that C++ raises if it would dispatch it."""
-    call = partial(theirs, *args, jaxpr=jaxpr, **params)
-    frame = _call_here() if is_capturing() else None
-    calls = None if frame is None else _calls_like(frame)
-    _here.calls = calls
+    found = _call_here() if is_capturing() else None
+    before, _here.calls = _here.calls, None if found is None else _calls_of(*found, jaxpr)
     try:
-        if frame is None or calls is None:
-            return call()
-        if not calls.are_fast:
-            if jaxpr.effects:
-                _left_to_python.add(frame.f_locals["fun"])
-            return call()
-        return _failing_as_by_cpp(call, frame, calls, args)
+        return theirs(*args, jaxpr=jaxpr, **params)
     finally:
-        _here.calls = None
-
-
-def _failing_as_by_cpp(call: Callable[[], Any], frame: FrameType, calls: _Calls, args: Sequence[Any]) -> Any:
-    """Call it, by Python; what it raises is of the type, and has the words, of C++."""
-    try:
-        return call()
-    except jax.errors.JaxRuntimeError as error:
-        if _here.calls is None:  # Who has asked has seen to it.
-            raise
-        raise as_by_cpp(error) from None
-    except RuntimeError:
-        if not (calls.are_known_outside and any(isinstance(arg, jax.Array) and arg.is_deleted() for arg in args)):
-            raise
-        _fail_by_cpp(frame)
-        raise
+        _here.calls = before
 
 
 def is_as_by_cpp(program: Any) -> bool:
     """Whether the call that this thread is in, of this program, is one that C++ would dispatch. To be asked once."""
     calls, _here.calls = _here.calls, None
-    return program in dispatched_by_cpp if calls is None else calls.are_fast
+    return calls.are_fast if calls is not None and calls.begun else program in dispatched_by_cpp
 
 
-def as_by_cpp(error: BaseException) -> ValueError:
-    """What C++ raises where Python raises a `JaxRuntimeError`."""
-    return ValueError(*error.args)
-
-
-def _fail_by_cpp(frame: FrameType) -> None:
-    """Raise what C++ does of a call with an argument that is gone: it runs nothing then, but must know of the function."""
-    call = frame.f_locals
+def run_as_cpp(run: Callable[[], Any], program: Any, args: Sequence[Any]) -> Any:
+    """Run an `ExecuteReplicated` with these arguments; what it raises is of the type, and has the words, of C++."""
     try:
-        with capturing(None):
-            pjit._cpp_pjit(call["fun"], call["jit_info"])(*call["args"], **call["kwargs"])
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is that.
-        raise error.with_traceback(None) from None
+        return run()
+    except jax.errors.JaxRuntimeError as error:
+        raise ValueError(*error.args) from None
+    except RuntimeError:
+        kept = [arg for index, arg in enumerate(args) if index in program.kept_var_idx]
+        gone = [
+            numbers for numbers in map(_numbers, kept) if isinstance(numbers, array.ArrayImpl) and numbers.is_deleted()
+        ]
+        # On several devices it takes the process down, in C++'s hands too.
+        if not (gone and all(map(_is_given_away, gone)) and len(program._local_devices) == 1):
+            raise
+        raise _refusal(program, kept) from None
+
+
+def _refusal(program: Any, args: Sequence[Any]) -> ValueError:
+    """What C++ raises, for XLA says it, of an argument that was given away. Python looks first."""
+    handler, reuse = program.in_handler, pxla.xc.ArrayCopySemantics.REUSE_INPUT
+    places = zip(args, handler.in_shardings, handler.in_layouts, strict=True)
+    try:
+        program.xla_executable.execute_sharded(
+            [
+                _numbers(arg) if _is_given_away(arg) else pxla.shard_args([sharding], [layout], [reuse], [arg])[0]
+                for arg, sharding, layout in places
+            ]
+        )
+    except jax.errors.JaxRuntimeError as error:
+        return ValueError(*error.args)
+    raise AssertionError("XLA has run a program without its argument")
+
+
+def _is_given_away(arg: Any) -> bool:
+    """Whether it is gone, and was not deleted: C++ itself sees that, and leaves it to Python."""
+    numbers = _numbers(arg)
+    try:
+        return isinstance(numbers, array.ArrayImpl) and numbers.is_deleted() and numbers.on_device_size_in_bytes() >= 0
+    except jax.errors.JaxRuntimeError:
+        return False
+
+
+def _numbers(arg: Any) -> Any:
+    """The array that a typed key is made of; any other argument itself."""
+    return getattr(arg, "_base_array", arg)
 
 
 if features.available(features.FAST_PATHS):

@@ -18,7 +18,7 @@ import jax
 from jax._src import config, dispatch, pjit, sharding_impls, tree_util
 from jax._src.interpreters import pxla
 
-from jax_debug_widgets._jax import fast_paths, features
+from jax_debug_widgets._jax import features
 from jax_debug_widgets._jax.backlog import Backlog, Handed
 from jax_debug_widgets._jax.context import captured_settings, capturing
 from jax_debug_widgets._jax.equation import Equation, Recorders
@@ -148,7 +148,6 @@ class HandoverHooks(Replacing):
             self._is_fast = self._is_fast_with_effects = False
             pjit._cpp_pjit_cache_fun_only.clear()
             pjit._cpp_pjit_cache_explicit_attributes.clear()
-            fast_paths.cleared()
 
     def dispatched(self, call: HandingOver, said: Sequence[Any]) -> None:
         """JAX's C++ has dispatched a program, which will have said this."""

@@ -28,6 +28,12 @@ def asking(x):
     return jax.pure_callback(positive, like(x), x, vmap_method="sequential")
 
 
+def saying_integers(x):
+    if x.dtype == jnp.int32:
+        jax.debug.print("{}", x)
+    return x
+
+
 # Each is made anew: JAX goes by functions that it has seen.
 PROGRAMS = {
     "calling the host": lambda: jax.jit(lambda x: asking(x) * 2),
@@ -36,6 +42,9 @@ PROGRAMS = {
     "of another": lambda: jax.jit(lambda x: jnp.linalg.norm(jax.jit(lambda x: asking(x) * 2)(x))),
     "silent": lambda: jax.jit(lambda x: jnp.sin(x) * 2),
     "silent, donating": lambda: jax.jit(lambda x: jnp.sin(x) * 2, donate_argnums=0),
+    "then vmapped": lambda: jax.vmap(jax.jit(lambda x: asking(x) * 2)),
+    "then differentiated": lambda: jax.grad(jax.jit(lambda x: jnp.sum(asking(jax.lax.stop_gradient(x)) * x))),
+    "printing integers": lambda: jax.jit(lambda x: asking(saying_integers(x)) * 2),
     "printing": lambda: jax.jit(lambda x: (jax.debug.print("{}", x), asking(x))[1]),
 }
 
@@ -45,6 +54,8 @@ BEFORE = {
     "with another type": ("integers",),
     "with NumPy's": ("NumPy's",),
     "failing": ("bad", "good"),
+    "with what is gone": ("donated", "good"),
+    "with both types": ("integers", "good"),
     "and forgotten": ("good", "clear"),
     "and all forgotten": ("good", "clear all"),
     "again, forgotten between": ("good", "clear", "good"),
@@ -55,6 +66,7 @@ INSIDE = (
     ("deleted", "donated"),
     ("untraced good", "untraced good", "untraced bad"),
     ("placed",),
+    ("good", "donated", "integers", "bad"),
 )
 
 
@@ -89,9 +101,12 @@ def outcome(program, step):
 
 # All histories of one program, and of the others those in which most differs.
 COMBINED = [
-    (name, history)
-    for name, history in itertools.product(PROGRAMS, BEFORE)
-    if name == "calling the host" or history in ("not", "once", "failing")
+    *itertools.product(["calling the host"], BEFORE),
+    *itertools.product([name for name in PROGRAMS if name not in ("calling the host", "vmapped")], ["once", "failing"]),
+    *itertools.product(["of another", "silent", "printing", "then vmapped"], ["not"]),
+    *itertools.product(["silent", "silent, donating"], ["with what is gone"]),
+    ("printing integers", "with both types"),
+    ("vmapped", "once"),
 ]
 
 
@@ -166,6 +181,26 @@ def test_what_is_called_with_static_and_named_arguments_and_keys_is_known():
     for way, error in (("a", ValueError), ("b", jax.errors.JaxRuntimeError)):
         with jdw.capture(), pytest.raises(error):
             jax.block_until_ready(program(key, x=argument("bad"), way=way))
+
+
+@pytest.mark.parametrize("gone", [{"key"}, {"x"}, {"key", "x"}])
+def test_an_array_that_is_gone_is_told_by_its_place_among_what_the_program_needs(gone):
+    def fail(program):
+        key, x = jax.random.key(1), argument("donated" if "x" in gone else "good")
+        if "key" in gone:
+            jax.jit(lambda key: jax.random.fold_in(key, 1), donate_argnums=0)(key)
+        with pytest.raises(ValueError, match="donated") as raised:
+            program(argument("good"), 2.0, key, np.ones(3, np.float32), x)
+        return str(raised.value)
+
+    def make():
+        program = jax.jit(lambda _unused, scale, key, y, x: asking(x) * scale + jax.random.uniform(key) + y)
+        program(argument("good"), 2.0, jax.random.key(1), np.ones(3, np.float32), argument("good"))
+        return program
+
+    expected = fail(make())
+    with jdw.capture():
+        assert fail(make()) == expected
 
 
 def test_what_a_watched_program_raises_is_what_it_raised_before():
