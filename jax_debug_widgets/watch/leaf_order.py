@@ -31,7 +31,7 @@ def paths_like(
     if len({type_of(one[0]) for one in made}) == len(made):
         return _by_type(leaves, made)
     met = _by_what_they_meet(body, leaves, made, inside)
-    return met or _by_type(leaves, _as_made(body, made) or _as_taken(body, call, made, inside, trees))
+    return met or _by_type(leaves, _as_made(body, call, made) or _as_taken(body, call, made, inside, trees))
 
 
 def _by_type(leaves: Leaves, made: Sequence[Made]) -> list[tuple[str, Made]]:
@@ -79,7 +79,7 @@ def _lines(body: Body, number: int) -> list[tuple[str, int]]:
     return [(level.file, level.span[0]) for level in body.levels[number]]
 
 
-def _as_made(body: Body, made: Sequence[Made]) -> list[Made]:
+def _as_made(body: Body, call: Call, made: Sequence[Made]) -> list[Made]:
     """In their order, where one line of a library's makes them one after the other."""
     numbers = {number for _, number, _ in made}
     levels = {body.levels[number] for number in numbers}
@@ -87,7 +87,8 @@ def _as_made(body: Body, made: Sequence[Made]) -> list[Made]:
     if len(numbers) < len(made) or len(levels) != 1 or not is_forward:
         return []
     (own,) = levels
-    return sorted(made, key=lambda one: one[1]) if any(is_library(level.file) for level in own) else []
+    is_of_library = any(is_library(level.file) for level in own[call.depth :])
+    return sorted(made, key=lambda one: one[1]) if is_of_library else []
 
 
 def _as_taken(body: Body, call: Call, made: Sequence[Made], inside: set[int], trees: Collection[str]) -> list[Made]:
