@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets.watch.body import Body, Call, Made, is_array, type_of
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of, type_of
 from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.mapped import Leaves
 from jax_debug_widgets.watch.source import Function, Span, is_library
@@ -110,7 +111,10 @@ def _as_taken(body: Body, call: Call, made: Sequence[Made], inside: set[int], tr
 
 def _goes_through(body: Body, call: Call, levels: Sequence[Level], trees: Collection[str]) -> bool:
     """Whether what these frames lead to goes through a whole tree, leaf by leaf in its order."""
-    for level in levels[call.depth :]:
+    # Of what a function gives to its caller the frames that both have are fewer than those around the call.
+    both = zip(outer_of(levels), call.outer, strict=False)
+    shared = len([*takewhile(lambda frames: frames[0] == frames[1], both)])
+    for level in levels[shared:]:
         if level.maps or is_library(level.file):
             return True
         source, span = body.source(level.file), Span(*level.span)
@@ -122,7 +126,7 @@ def _goes_through(body: Body, call: Call, levels: Sequence[Level], trees: Collec
             return False
         if not through and (node is None or any(map(_is_written, ast.walk(node)))):
             return False
-    return True
+    return bool(levels)
 
 
 def _is_written(node: ast.AST) -> bool:

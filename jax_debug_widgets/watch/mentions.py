@@ -130,6 +130,12 @@ def _other_branches(statement: Statement) -> tuple[Span, ...]:
     return tuple(one for branches in own for one in branches if not one.contains(statement.span))
 
 
+def is_in_branch(statement: Statement) -> bool:
+    """Whether it is in a branch of an `if` or `match`, which may not be run."""
+    around = _branches(statement.function) if statement.function else ()
+    return any(one.contains(statement.span) for branches in around for one in branches)
+
+
 @functools.lru_cache(maxsize=1024)
 def _branches(function: Function) -> tuple[tuple[Span, ...], ...]:
     """Of each `if` and `match` the ranges of its branches."""

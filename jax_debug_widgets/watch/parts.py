@@ -34,9 +34,9 @@ from jax_debug_widgets.watch.loads import (
     items_taken,
     parts_by_use,
 )
-from jax_debug_widgets.watch.mentions import is_part, texts_of
+from jax_debug_widgets.watch.mentions import is_in_branch, is_part, texts_of
 from jax_debug_widgets.watch.results import kind_of, parts_by_path, result_paths, results_of
-from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_in_branch, is_library, span_of
+from jax_debug_widgets.watch.source import Function, Span, Statement, Target, is_library, span_of
 from jax_debug_widgets.watch.stored import is_stored
 
 _PAIR = ("value", "aux")

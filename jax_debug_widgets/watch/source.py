@@ -305,15 +305,6 @@ def span_of(node: ast.expr | ast.stmt) -> Span:
     return Span(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
 
 
-_BRANCHES = ast.If | ast.Match | ast.Try | ast.For | ast.AsyncFor | ast.While
-
-
-def is_in_branch(statement: Statement) -> bool:
-    """Whether a statement may be left out by its function: it is in an `if`, a loop or the like."""
-    nodes = ast.walk(statement.function.node) if statement.function else ()
-    return any(isinstance(node, _BRANCHES) and span_of(node).contains(statement.span) for node in nodes)
-
-
 @functools.lru_cache(maxsize=512)
 def _parsed(file: str, text: tuple[str, ...], fields: Fields) -> SourceFile:
     del file

@@ -46,9 +46,8 @@ def test_cotangents_of_cotangents_are_of_no_value(program, watched, whole, agree
     agrees(run["r"], each)
     agrees(run["grad/r"], each / 2)
     agrees(run["grad/ut"], each / 2)
-    for gradient in whole(
-        run, "grad/z"
-    ):  # Of the first derivative, if any: those of the second and of the loss are others'.
+    # Of the first derivative, if any: those of the second and of the loss are others'.
+    for gradient in whole(run, "grad/z"):
         np.testing.assert_allclose(gradient, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)
 
 
