@@ -9,12 +9,9 @@ pushed or pulled back, and of what comes out. In the compiled program there is n
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from types import CodeType, FrameType
 from typing import Any
 
@@ -26,7 +23,7 @@ from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
 from jax_debug_widgets._jax.context import captured_settings
-from jax_debug_widgets._jax.inlining import marked, traceback_of
+from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.replacements import Replacements, as_method
 
 _PALLAS = os.path.join("jax", "_src", "pallas", "")
@@ -66,7 +63,7 @@ def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangent
     if not (_is_watching() and _is_compiling()):
         return theirs(function, values, tangents, **options)
     given = theirs(function, values, _pushed(tangents), **options)
-    return tuple(itertools.starmap(give_back, zip(Given, given, strict=False)))
+    return tuple(map(give_back, given))
 
 
 def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -77,9 +74,9 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
     if not (is_one_of_these and _copies_for(caller.f_back) and _is_compiling()):  # `jax.grad` calls `jax.vjp`, too.
         return given
     values, known, program, kept, *aux = given
-    leaves = give_back(Given.VALUES, [*values])
+    leaves = give_back([*values])
     values = values.update(leaves) if hasattr(values, "update") else leaves  # Before jax 0.10 a list.
-    return values, known, program, kept, *(give_back(Given.AUX, one) for one in aux)
+    return values, known, program, kept, *map(give_back, aux)
 
 
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -93,34 +90,9 @@ def _pushed(tangents: Any) -> Any:
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_continuous(leaf) else leaf for leaf in leaves])
 
 
-class Given(Enum):
-    """What a derivative gives that pushes: `values, tangents, aux = jax.jvp(..., has_aux=True)`."""
-
-    VALUES = 0
-    TANGENTS = 1
-    AUX = 2
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A part of a name stack: of which part of what comes out a copy is, which of how many leaves of it."""
-
-    part: Given
-    number: int
-    count: int
-
-    def wrap(self, stack: list[str]) -> None:
-        """Add nothing to the text of the name stack."""
-
-
-def give_back(part: Given, given: Any) -> Any:
+def give_back(given: Any) -> Any:
     """What comes out: a value to who has asked for it."""
-    leaves, tree = jax.tree.flatten(given)
-    copies = []
-    for number, leaf in enumerate(leaves):
-        with marked(Leaf(part, number, len(leaves))):
-            copies.append(lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf)
-    return tree.unflatten(copies)
+    return _copied(given)
 
 
 def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
@@ -133,11 +105,9 @@ def is_pushed(equation: core.JaxprEqn) -> bool:
     return _pushed.__code__ in _copied_by(equation)
 
 
-def leaf_given_back(equation: core.JaxprEqn) -> Leaf | None:
-    """Which leaf of what comes out it copies; None of what is no such copy."""
-    if give_back.__code__ not in _copied_by(equation):
-        return None
-    return next((one for one in reversed(equation.source_info.name_stack.stack) if isinstance(one, Leaf)), None)
+def is_given_back(equation: core.JaxprEqn) -> bool:
+    """Whether it is one of what comes out."""
+    return give_back.__code__ in _copied_by(equation)
 
 
 def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:

@@ -84,6 +84,15 @@ _NEEDED = {
         "jax._src.core.extend_axis_env_nd",
         "jax._src.config._check_vma",
     ),
+    "naming values as they are called while they are traced": (
+        "jax._src.core.Var",
+        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
+        "jax._src.interpreters.partial_eval.DynamicJaxprTracer.val",
+        "jax._src.interpreters.partial_eval.JaxprStackFrame.add_eqn",
+        "jax._src.interpreters.partial_eval.JaxprStackFrame.to_jaxpr",
+        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
+        "jax._src.source_info_util._source_info_context",
+    ),
     "telling the gradients of sums, and what jax.vjp and jax.linearize give": (
         "jax._src.interpreters.ad.primitive_jvps",
         "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
@@ -254,6 +263,7 @@ INLINING = "saying who called what jax.checkpoint runs"
 RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute"
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
+BINDINGS = "naming values as they are called while they are traced"
 COPIES = "telling the gradients of sums, and what jax.vjp and jax.linearize give"
 KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
 from types import CodeType
 from typing import Any
 
@@ -120,24 +119,6 @@ def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, .
     return inner if inner[len(inner) - len(outer) :] == outer else (*inner, *outer)
 
 
-_MAPPING = os.path.join("control_flow", "loops.py")
-
-
-def is_mapping(told: Any) -> bool:
-    """Whether a loop is that of `lax.map`, by what JAX says of its body: a lambda of JAX's own that carries nothing."""
-    return told.func_name == "<lambda>" and (told.func_filename or "").endswith(_MAPPING)
-
-
-def asks_host(traceback: Any) -> bool:
-    """Whether an equation is of a call of `jax.pure_callback` or its like, of which `vmap` may have made a loop over lanes."""
-    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    jaxs = takewhile(lambda code: not is_users(code.co_filename), codes)
-    return any(code.co_name in _ASKING_HOST and code.co_filename.endswith(("callback.py", "ffi.py")) for code in jaxs)
-
-
-_ASKING_HOST = ("pure_callback", "io_callback", "wrapped")
-"""JAX's functions that call the host; the last is what `jax.ffi.ffi_call` gives."""
-
 INLINED = ".<locals>.<comprehension>"
 """How the name of a comprehension's function ends that has no frame of its own."""
 
@@ -171,21 +152,6 @@ class Level:
     def is_inlined(self) -> bool:
         """Whether it is that of a comprehension which has no frame of its own, as since Python 3.12."""
         return self.function.endswith(INLINED)
-
-    @property
-    def calls_directly(self) -> bool:
-        """Whether the next frame is called from here without JAX in between."""
-        return self.through == _DIRECTLY
-
-
-_DIRECTLY = hash(())
-
-
-def may_run_rule(level: Level) -> bool:
-    """Whether the next frame may be that of a rule: JAX 0.8 does not say what calls it."""
-    return level.runs_rule is not None or (
-        versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and not level.differentiates and level.through not in (0, _DIRECTLY)
-    )
 
 
 def levels_around_program() -> tuple[Level, ...]:

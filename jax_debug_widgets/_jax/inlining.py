@@ -114,11 +114,6 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
         context.context = outer
 
 
-def marked(mark: Any) -> AbstractContextManager[None]:
-    """Equations made inside have this mark in their name stacks; it has a method `wrap`, which adds nothing to their text."""
-    return _marked(mark, source_info_util._source_info_context.context.traceback)
-
-
 def is_inlined(equation: Any) -> bool:
     """Whether JAX has inlined a checkpointed function that an equation comes from."""
     marks = equation.source_info.name_stack.stack

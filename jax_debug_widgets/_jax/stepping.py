@@ -13,6 +13,8 @@ import jax.numpy as jnp
 from jax._src import api_util, core
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.bindings import LinesOf, noting
+from jax_debug_widgets._jax.context import uncached
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import outermost
@@ -76,10 +78,16 @@ Ask = Callable[[Standing], bool]
 """Called before each equation; whether to step into its body. May raise to end the program."""
 
 
-def run_stepwise(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], ask: Ask) -> Any:
+def run_stepwise(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], ask: Ask, lines_of: LinesOf
+) -> Any:
     """The value of `function(*args, **kwargs)`, run equation by equation.
 
     Values are those of un-jitted JAX: XLA has fused nothing, so that last digits may differ from the compiled program's.
+
+    Args:
+      ask: is asked before each equation how to go on.
+      lines_of: what is noted of functions while they are traced.
 
     Raises:
       Exception: what tracing the function raises, what an equation raises, what `ask` raises.
@@ -94,7 +102,8 @@ def run_stepwise(function: Callable[..., Any], args: Sequence[Any], kwargs: dict
         return function(*filled_args, **filled_kwargs)
 
     operands = [jnp.asarray(leaf) for array, leaf in zip(is_array, flat, strict=True) if array]
-    program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
+    with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
+        program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
     about = api_util.debug_info("jit", function, args, kwargs)
     names = about.filter_arg_names(is_array) if len(about.arg_names or ()) == len(is_array) else None
     about = about._replace(arg_names=names, result_paths=program.jaxpr.debug_info.result_paths)

@@ -13,7 +13,7 @@ from jax._src import core
 from jax._src.util import weakref_lru_cache
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.copies import is_pushed, leaf_given_back
+from jax_debug_widgets._jax.copies import is_given_back, is_pushed
 from jax_debug_widgets._jax.frames import Level, asked_outside, pushes_in
 from jax_debug_widgets._jax.inlining import traceback_of
 
@@ -54,7 +54,7 @@ def _is_inside(equation: core.JaxprEqn, levels: Sequence[Level], at: int) -> boo
     """Whether an equation is a part of what frame `at` has asked for tangents of, where it takes such."""
     if at == AROUND:
         return True
-    if leaf_given_back(equation) and len(levels) - 1 <= at:
+    if is_given_back(equation) and len(levels) - 1 <= at:
         return False
     if at < 0:
         return pushes_in(traceback_of(equation.source_info)) > sum(level.pushes for level in levels)

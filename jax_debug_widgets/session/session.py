@@ -36,7 +36,7 @@ from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.session.verification import Verification, verify
 from jax_debug_widgets.session.waiter import Waiter
 from jax_debug_widgets.taps import Capture
-from jax_debug_widgets.watch import Watching
+from jax_debug_widgets.watch import Watching, lines_of
 from jax_debug_widgets.widgets import may_ask, running_kernel
 
 if TYPE_CHECKING:
@@ -378,7 +378,7 @@ class Session:
         if not features.available(features.STEPPING):
             raise NotImplementedError(features.missing()[features.STEPPING])
         try:
-            return run_stepwise(function, args, kwargs, Stepper(self.debugger))
+            return run_stepwise(function, args, kwargs, Stepper(self.debugger), lines_of)
         except Stopped:
             raise
         except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.ahead import AheadHooks
+from jax_debug_widgets._jax.bindings import BindingHooks, Lines, LinesOf
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.handover import HandoverHooks
@@ -82,6 +83,7 @@ class Capture:
     Attributes:
       lanes: which axes of the values that are traced are lanes, where what is watched asks for it.
       tells_lanes: set by the room that watches: whether what it calls `Settings.watch` asks for them.
+      lines_of: set by it, too: what is noted of functions while they are traced.
       breakpoint_recorder: set by whoever can open a debugger.
     """
 
@@ -101,6 +103,7 @@ class Capture:
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
+        self.lines_of: LinesOf = lambda _code: Lines({}, {})
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
@@ -111,6 +114,7 @@ class Capture:
             self.prints,
             self.threads,
             watch_hooks,
+            BindingHooks(lambda code: self.lines_of(code)),  # noqa: PLW0108 - it is set later.
             self.lanes,
             self.handover,
             AheadHooks(),

@@ -7,6 +7,7 @@ May know: _jax, taps, events.   Must not know: store, transport, widgets, IPytho
 
 from jax_debug_widgets.watch.histogram import NAMES as HISTOGRAM
 from jax_debug_widgets.watch.lanes import NAME as LANES
+from jax_debug_widgets.watch.noted import lines_of
 from jax_debug_widgets.watch.price import price
 from jax_debug_widgets.watch.scopes import Scope, Scopes
 from jax_debug_widgets.watch.select import BY_LANE, Watch
@@ -24,6 +25,7 @@ __all__ = [
     "Watch",
     "Watching",
     "is_library",
+    "lines_of",
     "named_places",
     "price",
     "why_unwatched",

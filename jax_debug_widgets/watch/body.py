@@ -149,12 +149,6 @@ class Body:
         is_in = prefix and told[position].startswith(prefix)
         return told[position].removeprefix(prefix).removesuffix(_STATE) if is_in else None
 
-    def is_state(self, position: int) -> bool:
-        """Whether a result is what `flax.nnx.jit` gives back beside what its function returns: the state of modules."""
-        told, given = self.jaxpr.debug_info.result_paths, self.around.given
-        is_told = given is not None and bool(given.result and told) and len(told or ()) == len(self.jaxpr.outvars)
-        return is_told and self.result_path(position) is None
-
     @cached_property
     def calls(self) -> dict[Call, list[int]]:
         """Each place with the equations that come from it, in order.

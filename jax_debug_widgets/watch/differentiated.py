@@ -12,7 +12,6 @@ from jax_debug_widgets._jax.frames import GRADIENT_AND_AUX, VALUE_AND_GRADIENT
 from jax_debug_widgets.watch.body import Body, Call, Made, type_of
 from jax_debug_widgets.watch.classes import last_name
 from jax_debug_widgets.watch.derivatives import differentiating
-from jax_debug_widgets.watch.mapped import Leaves
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Function, SourceFile, Statement, Target
 
@@ -40,6 +39,19 @@ def asked_for(body: Body, call: Call, statement: Statement, members: Sequence[in
     arguments = [_argument(node, one) for one in numbers]
     items = [(one.parts or _items(one, len(arguments))) for one in wholes]
     return [pair for own in items for part, one in zip(own, arguments, strict=False) for pair in _by_part(part, one)]
+
+
+def may_be_asked_for(statement: Statement, source: SourceFile) -> Iterator[ast.expr]:
+    """What a statement may take derivatives for, if what it calls does."""
+    node = statement.value
+    if not isinstance(node, ast.Call):
+        return
+    numbers = _argument_number(node.func, statement.function, source)
+    pulled = _pulled_from(node, statement.function)
+    several = numbers if isinstance(numbers, tuple) else (numbers,)
+    for one in (*(_argument(node, number) for number in several), *(pulled.args[1:] if pulled else ())):
+        yield from (one,) if one is not None else ()
+        yield from one.elts if isinstance(one, ast.Tuple | ast.List) else ()
 
 
 def _gradient_of(by: str, target: Target) -> Target:
@@ -100,9 +112,9 @@ def _pulled_from(node: ast.Call, function: Function | None) -> ast.Call | None:
 
 
 def with_gradients(
-    body: Body, asked: tuple[str, str], values: Sequence[tuple[str, Made]], leaves: Leaves
+    body: Body, asked: tuple[str, str], values: Sequence[tuple[str, Made]], leaves: Sequence[tuple[str, Any]]
 ) -> Iterator[tuple[object, Made]]:
-    """Of the leaves of an argument the variables, each with its gradient."""
+    """Of the leaves of an argument, by their paths, the variables, each with its gradient."""
     root, _ = asked
     variables = {_as_field(path): variable for path, variable in leaves}
     for name, made in values:

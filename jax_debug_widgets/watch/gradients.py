@@ -17,7 +17,6 @@ from jax_debug_widgets.watch.body import LOOPS, Body, Call, Made, is_array, type
 from jax_debug_widgets.watch.derivatives import WITH_FUNCTION, differentiating
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.instances import Frames, instances
-from jax_debug_widgets.watch.loads import comprehends
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.source import Statement, Target
 
@@ -205,8 +204,16 @@ def _is_told(one: Assignment) -> bool:
 def _is_mapped(one: Assignment) -> bool:
     """Whether it is what `jax.tree.map` gives, leaf by leaf, or a list that is comprehended, item by item."""
     is_mapped = all(one.body.levels[made[1]][one.call.depth].maps for _, made in one.values)
-    is_list = comprehends(one.statement.value) or isinstance(one.statement.value, ast.DictComp)
+    is_list = _comprehends(one.statement.value) or isinstance(one.statement.value, ast.DictComp)
     return is_list or (is_mapped and one.executions == 1)
+
+
+def _comprehends(value: ast.expr) -> bool:
+    """Whether an expression is a list of what one computes again and again, or a tuple: `tuple(f(k) for k in ks)`."""
+    match value:
+        case ast.ListComp() | ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.GeneratorExp() | ast.ListComp()]):
+            return True
+    return False
 
 
 def _of_elements(body: Body, one: Assignment, within: list[int], elements: int) -> Iterator[Gradient]:

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, groupby, pairwise, takewhile
 from typing import Any
 
-from jax_debug_widgets._jax.copies import leaf_given_back
+from jax_debug_widgets._jax.copies import is_given_back
 from jax_debug_widgets._jax.frames import PUSHES, Level
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
-from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.progress import progress_of
 
 _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
@@ -86,7 +85,7 @@ def _by_what_comes_out(body: Body, call: Call, members: list[int]) -> list[list[
     parts: list[list[int]] = []
     is_over = True
     for number in members:
-        comes_out = leaf_given_back(body.equations[number]) is not None and len(body.levels[number]) == call.depth + 1
+        comes_out = is_given_back(body.equations[number]) and len(body.levels[number]) == call.depth + 1
         if not parts or (is_over and not comes_out):
             parts.append([])
         is_over = comes_out
@@ -99,20 +98,6 @@ def order_of_frames(body: Body, parts: Sequence[Sequence[int]]) -> dict[Frames, 
     runs = [[frames for frames, _ in groupby(body.levels[number] for number in part)] for part in parts]
     order = {frames: place for place, frames in enumerate(dict.fromkeys(chain(*sorted(runs, key=len, reverse=True))))}
     return order if all(order[one] < order[after] for run in runs for one, after in pairwise(run)) else {}
-
-
-def may_be_several(body: Body, call: Call, part: Sequence[int]) -> bool:
-    """Whether what counts as one execution of a statement in a loop may be several, each of which gives something to others.
-
-    Nothing tells apart what a call computes in one loop of its own and what several such calls compute one after the other.
-    """
-    begin = progress_of(body, call, part[0])
-    if not begin.is_looped or body.levels[part[0]][call.depth].maps:
-        return False
-    given = {number for _, number, _ in what_escapes(body, [*part], call.depth)}
-    given = {number for number in given if leaf_given_back(body.equations[number]) is None}
-    is_twice = len({operation_of(body, number) for number in given}) < len(given)
-    return is_twice and not any(begin.is_behind(progress_of(body, call, number)) for number in part[1:])
 
 
 def _alike(signatures: Sequence[Any], position: int, executions: int) -> int:

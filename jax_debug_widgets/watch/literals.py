@@ -41,12 +41,10 @@ class Inner(NamedTuple):
 
     Attributes:
       outside: what is around it, outermost first.
-      is_array: whether it must be an array.
     """
 
     value: ast.expr
     outside: tuple[ast.expr, ...]
-    is_array: bool
 
 
 def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[ast.expr, ast.expr, Inner | None]]:
@@ -100,16 +98,6 @@ def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
     return []
 
 
-def leaves_of(value: ast.expr, fields: Fields) -> list[Part]:
-    """The same in the order of JAX's trees: of a dictionary by its keys, of a class that is known by its fields."""
-    parts = parts_of(value, fields)
-    own = dict(fields).get(ast.unparse(value.func), ()) if isinstance(value, ast.Call) else ()
-    place = {f".{name}": number for number, name in enumerate(own)}
-    if all(one.path in place for one in parts):
-        return sorted(parts, key=lambda one: place[one.path])
-    return sorted(parts, key=lambda one: one.path) if all(one.path.startswith("['") for one in parts) else parts
-
-
 def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
     """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
     path = ast.unparse(call.func)
@@ -122,17 +110,6 @@ def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
     return [*map(Part, paths, items), *named]
 
 
-def replaced_in(value: ast.expr, name: str) -> tuple[str, ...]:
-    """The fields that are others in `state.replace(pos=...)` than in `state`; none where it is no such call."""
-    if not isinstance(value, ast.Call) or not all(one.arg for one in value.keywords):
-        return ()
-    *_, called = ast.unparse(value.func).split(".")
-    method = value.func.value if isinstance(value.func, ast.Attribute) and not value.args else None
-    given = value.args[0] if len(value.args) == 1 else method
-    is_it = called in ("replace", "_replace") and given is not None and ast.unparse(given) == name
-    return tuple(f".{one.arg}" for one in value.keywords) if is_it else ()
-
-
 def inner_of(value: ast.expr) -> Iterator[Inner]:
     """What an expression gives as it is where it takes a part of it, or where what is around it does nothing."""
     node, outside, is_array = value, (), False
@@ -140,7 +117,7 @@ def inner_of(value: ast.expr) -> Iterator[Inner]:
         outside, (node, is_of_array) = (*outside, node), inside
         is_array |= is_of_array
         if isinstance(node, ast.Call) or (is_array and isinstance(node, ast.BinOp | ast.UnaryOp)):
-            yield Inner(node, outside, is_array)
+            yield Inner(node, outside)
 
 
 def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:

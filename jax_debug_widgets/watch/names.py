@@ -1,31 +1,28 @@
 """Find the values of a program that the variables of its source stand for.
 
 Each equation knows the range of the source that made it, and the ranges of the calls around it. The equations of the
-range on the right of an assignment compute what is assigned: of their results, the one that other equations use. That
-holds for inlined library calls (`h = jax.nn.gelu(x @ w)` is a dozen equations with one result that is used), and it
-tells the value from what differentiation computes beside it: only the backward pass uses that.
+range on the right of an assignment compute what is assigned: of their results, those that were noted when the function was
+traced (`h = jax.nn.gelu(x @ w)` is a dozen equations), which are told from what differentiation computes beside them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets.watch.aliases import aliases, of_argument
 from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
+from jax_debug_widgets.watch.assigned import assigned
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
+from jax_debug_widgets.watch.bound import Bound
+from jax_debug_widgets.watch.differentiated import asked_for, with_gradients
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
-from jax_debug_widgets.watch.instances import instances, may_be_several, order_of_frames
+from jax_debug_widgets.watch.instances import instances, order_of_frames
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.rounds import HandedOn
 from jax_debug_widgets.watch.source import Span, Statement, is_library
-from jax_debug_widgets.watch.takers import place_in_return
-from jax_debug_widgets.watch.trees import Trees
 
 Role = Literal["value", "gradient"]
 
@@ -74,32 +71,26 @@ Ranges = set[tuple[str, Span]]
 """Of files."""
 
 
-def named_values(body: Body, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
-    """The values and gradients in `body` that have a name in the files that `wanted` tells, in the order they are made.
+def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
+    """The values and gradients in a body that have a name in the files that `wanted` tells, in the order they are made.
 
     Args:
       mingled: the ranges are added to it that compute values of which nothing tells which name they have.
     """
+    body = bound.body
     if body.around.moved:  # What it computes of a statement is not what that assigns.
         return []
-    taken = list(arguments(body, wanted))
+    taken = list(arguments(bound, wanted))
     found = [
         _argument(body, one.variable, one.name, one.file, one.span, one.function, carried=one.carried) for one in taken
     ]
-    # Calls may change what a module has that `flax.nnx.jit` gives them.
-    function = body.function if not body.around.given else None
-    found = [
-        each
-        for one in found
-        for each in (_with_aliases(one, of_argument(function, one.span, one.name)) if function else (one,))
-    ]
     found += [_argument(body, *field, is_alias=True) for field in fields_of_self(body, taken, wanted)]
-    own, gradients_of = _assignments(body, taken, wanted)
+    own, gradients_of = _assignments(bound, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         for name, (variable, number, _) in one.values:
-            value = _named(body, variable, number, name, "value", one, _identity(body, variable))
-            found += _with_aliases(value, one.statement)
+            found.append(_named(body, variable, number, name, "value", one, _identity(body, variable)))
+    found += list(_aliases(bound, found, wanted))
     found += [one for value in found for one in _asked_for(body, value, gradients_of)]
     found += _gradients(body, own, taken, wanted)
     found.sort(key=lambda one: one.equation)
@@ -111,7 +102,7 @@ def _gradients(
 ) -> Iterator[Named]:
     # Of what the forward pass runs elsewhere, only that tells what the statement makes.
     forward = body.forward
-    there = _assignments(forward, list(arguments(forward, wanted)), wanted)[0] if forward else []
+    there = _assignments(Bound(forward), wanted)[0] if forward else []
     known = {(one.call, one.statement) for one in there}
     for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
         for name, variable, number, value in gradients(body, one):
@@ -123,10 +114,21 @@ def _gradients(
         yield Named(variable, one.name, "gradient", True, *at, identity=identity)
 
 
-def _with_aliases(one: Named, made: Statement) -> Iterator[Named]:
-    yield one
-    for name, statement in aliases(made, one.name):
-        yield replace(one, name=name, span=statement.span, carried=False, identity=None, is_alias=True)
+def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
+    """What statements only give another name; of what the body computes and has none there, the first is its own."""
+    body, known = bound.body, {one.variable for one in found}
+    for variable, name, file, statement in bound.aliases():
+        if not (is_array(variable) and wanted(file)):
+            continue
+        number = body.makers[variable][1] if variable in body.makers else -1
+        primitive = body.equations[number].primitive.name if number >= 0 else "argument"
+        stack = body.stack_of(number) if number >= 0 else str(body.place.stack)
+        function = statement.function.name if statement.function else "<module>"
+        is_alias = number < 0 or variable in known
+        known.add(variable)
+        identity = None if is_alias else _identity(body, variable)
+        at = file, statement.span, function, number, primitive, stack
+        yield Named(variable, name, "value", True, *at, identity=identity, is_alias=is_alias)
 
 
 def _asked_for(body: Body, value: Named, gradients_of: Mapping[Any, Sequence[Made]]) -> Iterator[Named]:
@@ -142,10 +144,10 @@ _Assigned = tuple[list[Assignment], Mapping[Any, Sequence[Made]]]
 """Of a body its statements, and of what a derivative is taken for each variable with its gradients."""
 
 
-def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], bool]) -> _Assigned:
-    parameters = body.around.given.parameters if body.around.given else ()
+def _assignments(bound: Bound, wanted: Callable[[str], bool]) -> _Assigned:
+    body = bound.body
     found: list[Assignment] = []
-    executions: list[tuple[list[int], Assignment, list[tuple[str, Made]]]] = []
+    gradients_of: dict[Any, list[Made]] = {}
     for call, members, forward in _calls(body, wanted):
         for statement in body.source(call.file).statements_at(call.span):
             around = (*([statement.whole] if statement.whole else ()), *statement.outside)
@@ -153,25 +155,21 @@ def _assignments(body: Body, taken: Sequence[Argument], wanted: Callable[[str], 
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)
-            values: list[tuple[str, Made]] = []
+            values = [one for part in parts for one in assigned(bound, call, statement, part)]
             function = body.levels[members[0]][call.depth].function
             order = order_of_frames(body, parts) if repeats else {}
             found.append(Assignment(body, call, statement, values, function, parts, repeats, order))
-            is_taken_apart = statement.elements == 1 and any(target.parts for target in statement.targets)
-            if repeats and is_taken_apart and any(may_be_several(body, call, part) for part in parts):
-                continue
-            executions += [(part, found[-1], values) for part in parts]
-    executions.sort(key=_end)
-    handed_on = HandedOn()
-    while True:
-        trees, known = Trees(body, taken, parameters, partial(_given_back, body, wanted), handed_on), len(handed_on)
-        for part, one, values in executions:
-            values.extend(trees.assigned(one.call, one.statement, part))
-        if len(handed_on) == known:
-            return [_with_paths(one, trees) for one in found], trees.gradients_of
-        handed_on.begin_anew()
-        for _, _, values in executions:
-            values.clear()
+            for part in parts:
+                for variable, made in _asked(bound, call, statement, part):
+                    gradients_of.setdefault(variable, []).append(made)
+    return found, gradients_of
+
+
+def _asked(bound: Bound, call: Call, statement: Statement, members: list[int]) -> Iterator[tuple[object, Made]]:
+    """What one execution of a statement takes derivatives for, each variable with its gradient."""
+    for asked in asked_for(bound.body, call, statement, members):
+        values = assigned(bound, call, statement, members)
+        yield from with_gradients(bound.body, asked, values, bound.given(call, asked[1]))
 
 
 def _is_mingled(one: Assignment) -> bool:
@@ -182,28 +180,6 @@ def _is_mingled(one: Assignment) -> bool:
     body, depth, known = one.body, one.call.depth, {made[0] for _, made in one.values}
     members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
     return sum(is_array(made[0]) and made[0] not in known for made in what_escapes(body, members, depth)) > 1
-
-
-def _with_paths(one: Assignment, trees: Trees) -> Assignment:
-    """With the paths of leaves that became known after it."""
-    values = [(trees.path_told(one.call.outer, name, made[0]) or name, made) for name, made in one.values]
-    return replace(one, values=values)
-
-
-def _given_back(body: Body, wanted: Callable[[str], bool], number: int) -> dict[int, str]:
-    """Where each result of a `shard_map` is in what its function returns, as far as the names in there tell; JAX does not."""
-    equation = body.equations[number]
-    if equation.primitive.name != "shard_map":
-        return {}
-    program = equation.params["jaxpr"]
-    inner = Body(program, body.place.inside(equation, "jaxpr", program), body.uses.around(number, equation, "jaxpr"))
-    told = {
-        made[0]: path
-        for one in _assignments(inner, list(arguments(inner, wanted)), wanted)[0]
-        for name, made in one.values
-        if (path := place_in_return(inner.source(one.call.file), one.call, one.statement, name)) is not None
-    }
-    return {position: told[atom] for position, atom in enumerate(program.outvars) if is_array(atom) and atom in told}
 
 
 _Called = tuple[Call, list[int], list[int]]
@@ -220,12 +196,6 @@ def _takes_next(levels: Sequence[Level]) -> bool:
     """Whether the last frame is a comprehension's where it takes its next item: that has the range of the comprehension."""
     *_, caller, own = (None, *levels)
     return caller is not None and (caller.file, caller.span) == (own.file, own.span) and caller.function != own.function
-
-
-def _end(execution: tuple[list[int], Assignment, Any]) -> tuple[int, int]:
-    """Where an execution ends: that of what is called before that of the caller."""
-    part, one, _ = execution
-    return max(part), -one.call.depth
 
 
 def every_value(body: Body, named: Sequence[Named]) -> list[Named]:

@@ -12,6 +12,7 @@ from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.body import Body, Outer, is_key, outer_of
+from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.names import Named, named_values
 
 _VARIABLE = re.compile(r"[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*")
@@ -33,11 +34,12 @@ class Scopes:
 
     def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
         self._body = body = Body(jaxpr, place, around)
+        bound = Bound(body)
         self._assigned: dict[tuple[Outer, str, str], list[tuple[str, Any]]] = {}
-        keys = ((one.file, one.function, one.name, one.variable) for one in arguments(body, _any_file, is_key))
+        keys = ((one.file, one.function, one.name, one.variable) for one in arguments(bound, _any_file, is_key))
         for file, function, name, variable in keys:
             self._assigned.setdefault(((), file, _own_name(function)), []).append((name, variable))
-        for one in named_values(body, _any_file, set()):
+        for one in named_values(bound, _any_file, set()):
             if one.role == "value" and _VARIABLE.fullmatch(one.name):
                 self._assigned.setdefault(_call_of(one), []).append((one.name, one.variable))
 

@@ -24,6 +24,11 @@ UNCOMPILED = (
     "Nothing is watched: no function was compiled here; what is un-jitted, or compiled ahead of time, has no names."
 )
 
+HINDERED = (
+    "Something else traces Python's lines here (a debugger, or what measures coverage), so that nobody could note what they "
+    "assign: where a statement assigns several values, or calls your functions, some have no names."
+)
+
 
 @dataclass
 class Seen:
@@ -37,6 +42,7 @@ class Seen:
       mingled: file and range of what computes several values of which nothing tells which name they have.
       functions: file and name of each function that was traced for them.
       matched: pattern -> the sites of the values that it has found; none where all are untaken.
+      hindered: the sites of programs that were traced while something else had Python's lines.
       conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
       unasked: what is in conditions of loops that cannot be watched.
       failures: programs that could not be watched, and why.
@@ -54,6 +60,7 @@ class Seen:
     mingled: set[tuple[str, Span]] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
     matched: dict[str, set[int]] = field(default_factory=dict)
+    hindered: set[int] = field(default_factory=set)
     conditional: bool = False
     untaken: dict[str, None] = field(default_factory=dict)
     unasked: dict[str, None] = field(default_factory=dict)
@@ -81,6 +88,7 @@ class Seen:
             *told.values(),
             *_of_condition(watch, self),
             *_of_loops(self, sites),
+            *([] if self.hindered.isdisjoint(numbers) else [HINDERED]),
             *lanes.note(self.laneless, sites),
             *(
                 f"{name} runs unwatched, with its taps it could not be compiled: {why}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from jax_debug_widgets.watch.classes import Fields, fields_in, with_written
-from jax_debug_widgets.watch.literals import pairs, parts_of
+from jax_debug_widgets.watch.literals import Part, pairs, parts_of
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PADDING = re.compile(r"(?<=\de[-+])0(?=\d\b)")
@@ -60,7 +60,8 @@ class Statement:
       whole: the range of the right side that the expression is a part of, where it is one: `f(x)` of `f(x)[0]`, a branch of
         `a if c else b`, an element of `[a, b]`.
       outside: the ranges of what is around it and may do nothing, or take a part of it: `f(x)[:n]`, `f(x).astype(dtype)`.
-      is_array: whether it must be an array, by what is around it.
+      lines: the first and the last of the statement.
+      path: of what is returned, where in that it is.
     """
 
     span: Span
@@ -70,7 +71,8 @@ class Statement:
     repeats: bool
     whole: Span | None = None
     outside: tuple[Span, ...] = ()
-    is_array: bool = False
+    lines: tuple[int, int] = (0, 0)
+    path: str = ""
 
     @property
     def is_return(self) -> bool:
@@ -116,7 +118,6 @@ class SourceFile:
       fields: of the classes that it calls.
       rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
       repeated: the ranges of expressions that a loop or comprehension of their function runs.
-      loops: the ranges that loops and comprehensions run, and what each goes through.
       comprehensions: those that are no generators, of each function, outermost first: the range, and that of what it goes
         through first, which is computed outside of it.
     """
@@ -128,7 +129,6 @@ class SourceFile:
         self.expressions: dict[Span, ast.expr] = {}
         self.rules: set[str] = set()
         self.repeated: set[Span] = set()
-        self.loops: list[tuple[Span, ast.expr]] = []
         self.comprehensions: dict[Function | None, list[tuple[Span, Span]]] = {}
         try:
             tree = ast.parse("".join(lines))
@@ -150,12 +150,6 @@ class SourceFile:
         found = [one for one in self.functions if one.code_line == code_line]
         exact = [one for one in found if one.name.rpartition(".")[2] == last]
         return (exact or found or [None])[0]
-
-    def loops_around(self, span: Span) -> list[ast.expr]:
-        """What the loops and comprehensions go through that run this range of their function, outermost first."""
-        functions = [span_of(one.node) for one in self.functions if isinstance(one.node, ast.stmt | ast.expr)]
-        own = max((one for one in functions if one.contains(span)), default=None)
-        return [each for run, each in self.loops if run.contains(span) and (own is None or own.contains(run))]
 
     def text(self, span: Span) -> str:
         """The expression in this range in one line; the whole lines where it is none."""
@@ -191,7 +185,6 @@ class SourceFile:
             return
         if isinstance(node, ast.ClassDef):
             scope = f"{scope}{node.name}."
-        self.loops += _loops(node)
         loop = isinstance(node, ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS)
         once = _gone_through(node)
         for child in _children(node):
@@ -225,14 +218,6 @@ class SourceFile:
             self._visit(child, made, inner, repeats=False)
 
 
-def _loops(node: ast.AST) -> Iterator[tuple[Span, ast.expr]]:
-    """The range that a loop or comprehension runs, and what it goes through."""
-    if isinstance(node, ast.For | ast.AsyncFor):
-        yield Span(*span_of(node.body[0])[:2], *span_of(node.body[-1])[2:]), node.iter
-    elif isinstance(node, _COMPREHENSIONS):
-        yield from ((span_of(node), one.iter) for one in node.generators)
-
-
 def _gone_through(node: ast.AST) -> ast.expr | None:
     """`xs` of `for x in xs`, which is computed before the loop."""
     if isinstance(node, ast.For | ast.AsyncFor):
@@ -253,7 +238,8 @@ def _statements(node: ast.AST, function: Function | None, fields: Fields, *, rep
         case ast.AugAssign(target=target, value=value):
             # The interpreter gives an augmented operation the range of its statement.
             combined = ast.BinOp(_loaded(target), node.op, value)
-            yield Statement(span_of(node), combined, (_target(target),), function, repeats)
+            span = span_of(node)
+            yield Statement(span, combined, (_target(target),), function, repeats, lines=(span.line, span.end_line))
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield from _assigned(target, value, function, fields, repeats=repeats)
         case ast.NamedExpr(target=target, value=value):
@@ -269,8 +255,8 @@ def _assigned(
         whole = None if own is value else span_of(value)
         taken = part if isinstance(part, ast.Tuple | ast.List) and is_lazy(own) else own
         outside = tuple(map(span_of, inner.outside)) if inner else ()
-        is_array = inner is not None and inner.is_array
-        yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole, outside, is_array)
+        lines = target.lineno, span_of(value).end_line
+        yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole, outside, lines)
 
 
 def is_lazy(value: ast.expr) -> bool:
@@ -281,13 +267,15 @@ def is_lazy(value: ast.expr) -> bool:
 
 def _returned(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
     """What a function returns, and the parts of it that are computed there."""
-    yield Statement(span_of(value), value, (), function, repeats)
-    rest = [one.value for one in parts_of(value)]
+    whole = span_of(value)
+    lines = whole.line, whole.end_line
+    yield Statement(whole, value, (), function, repeats, lines=lines)
+    rest = parts_of(value)
     while rest:
-        one = rest.pop(0)
-        rest += (inner := [part.value for part in parts_of(one)])
+        path, one = rest.pop(0)
+        rest += (inner := [Part(path + part.path, part.value) for part in parts_of(one)])
         if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
-            yield Statement(span_of(one), one, (), function, repeats, span_of(value))
+            yield Statement(span_of(one), one, (), function, repeats, whole, lines=lines, path=path)
 
 
 def _target(node: ast.expr) -> Target:
@@ -298,6 +286,15 @@ def _target(node: ast.expr) -> Target:
 
 def _loaded(node: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def is_alias(node: ast.expr) -> bool:
+    """Whether an expression only names what is there: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return bool(node.elts) and all(map(is_alias, node.elts))
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and is_alias(node.value)
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and is_alias(node.value))
 
 
 def span_of(node: ast.expr | ast.stmt) -> Span:

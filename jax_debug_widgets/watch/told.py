@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
-from jax_debug_widgets.watch.loads import is_called
 from jax_debug_widgets.watch.mentions import is_part
-from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_library, source_of
+from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_alias, is_library, source_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.seen import Seen
@@ -28,7 +27,6 @@ NOT_NEEDED = (
     "(a cast to the type that it has), or JAX says that it is computed elsewhere"
 )
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
-CALLED = "it is called, and so taken for a function: what an object holds is told where its own functions assign it"
 SEVERAL = "several values: each is told where it is computed"
 RETURNED = "told where it is assigned"
 RULE = (
@@ -178,7 +176,7 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return RULE if function.name.rpartition(".")[2] in source.rules else NOT_COMPILED
     if parts_of(statement.value) and not statement.whole:
         return SEVERAL
-    if statement.is_return and _is_alias(statement.value):
+    if statement.is_return and is_alias(statement.value):
         return RETURNED
     return _why_unknown(file, statement, seen)
 
@@ -187,35 +185,28 @@ def _why_unknown(file: str, statement: Statement, seen: Seen) -> str:
     """Why nothing is known to be the value of a name in a function that was traced."""
     if (file, statement.span) in seen.mingled:
         return MINGLED
-    if any(is_called(statement, target.text) for target in statement.targets):
-        return CALLED
     return _why_not_computed(statement.value, seen, is_tuple=any(target.parts for target in statement.targets))
 
 
 def _why_not_taken(statement: Statement) -> str:
     """With `--watch-all` a value has the name with which it is computed."""
-    is_alias = _is_alias(statement.value) and [target.is_plain for target in statement.targets] == [True]
+    is_plain = [target.is_plain for target in statement.targets] == [True]
     name = ast.unparse(statement.value)
-    return f"{NOT_BY_THIS_NAME}: the same value as {name}; name either with --watch" if is_alias else NOT_WATCHED
+    return (
+        f"{NOT_BY_THIS_NAME}: the same value as {name}; name either with --watch"
+        if is_plain and is_alias(statement.value)
+        else NOT_WATCHED
+    )
 
 
 def _why_not_computed(value: ast.expr, seen: Seen, *, is_tuple: bool) -> str:
     if _makes_keys(value):
         return IS_KEY
-    if _is_alias(value):
+    if is_alias(value):
         name = ast.unparse(value)
         how = f"; watch that (--watch {name})" if any(is_part(one, name) for one in seen.names) else ""
         return f"{'a part of' if is_tuple else 'the same value as'} {name}{how}"
     return WHILE_TRACING if _is_static(value) else NOT_NEEDED
-
-
-def _is_alias(node: ast.expr) -> bool:
-    """Whether an expression only names what is there: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
-    if isinstance(node, ast.Tuple | ast.List):
-        return bool(node.elts) and all(map(_is_alias, node.elts))
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and _is_alias(node.value)
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and _is_alias(node.value))
 
 
 def _makes_keys(node: ast.expr) -> bool:

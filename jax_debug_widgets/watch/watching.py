@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.bindings import is_hindered
 from jax_debug_widgets._jax.place import device_names
 from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets._jax.watch_tap import Taken
@@ -20,8 +21,10 @@ from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.body import Body, is_key
+from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
+from jax_debug_widgets.watch.noted import lines_of
 from jax_debug_widgets.watch.partners import Partners
 from jax_debug_widgets.watch.price import Work
 from jax_debug_widgets.watch.reading import reading_of
@@ -55,6 +58,7 @@ class Watching:
         self._bodies = itertools.count()
         self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
+        capture.lines_of = lines_of
         capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
 
     def seen(self, watch: Watch) -> Seen:
@@ -102,7 +106,7 @@ class ProgramWatcher:
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """See `_jax.watching.Watcher`."""
         chosen = self._chosen(
-            body := Body(jaxpr, place, around), named_values(body, self._wants_file, self._seen.mingled)
+            body := Body(jaxpr, place, around), named_values(Bound(body), self._wants_file, self._seen.mingled)
         )
         if self._watch.everything:
             chosen = [one for one in chosen if self._is_added(one)]
@@ -124,8 +128,9 @@ class ProgramWatcher:
     def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
         """See `_jax.watching.Watcher`."""
         body = Body(jaxpr, place, around)
-        named = named_values(body, self._wants_file, self._seen.mingled)
-        self._seen.keys.update((one.file, one.span, one.name) for one in arguments(body, self._wants_file, is_key))
+        bound = Bound(body)
+        named = named_values(bound, self._wants_file, self._seen.mingled)
+        self._seen.keys.update((one.file, one.span, one.name) for one in arguments(bound, self._wants_file, is_key))
         chosen = self._chosen(body, named)
         holds = self._condition.within(named) if self._condition else None
         if self._condition and chosen:
@@ -151,6 +156,8 @@ class ProgramWatcher:
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
+        own = {tap.site.id for tap in taps}
+        self._seen.hindered = self._seen.hindered | own if is_hindered() else self._seen.hindered - own
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
         reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
         return Taken(reading.variables, reading.compute, self._capture.bundle_recorder(taps), holds)

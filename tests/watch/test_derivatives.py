@@ -540,7 +540,8 @@ def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(wat
     agrees(run["d"], jax.grad(inner)(X))  # And not beside it, as `d[1]`, what its gradient adds.
     agrees(run["grad/e"], 4 * jax.grad(inner)(X))
     agrees(run["grad/d"], 8 * jax.grad(inner)(X))
-    assert set(run.values) == {"x", "d", "e", "grad/d", "grad/e"}
+    agrees(run["a"], jnp.sin(X))
+    assert set(run.values) == {"x", "a", "d", "e", "grad/d", "grad/e"}
 
 
 def test_a_derivative_in_what_is_differentiated_has_its_own_gradient(watched, agrees):
@@ -966,8 +967,8 @@ def test_two_values_of_one_statement_have_each_its_gradient(name, around, watche
         agrees(run[label], gradient)
 
 
-def test_where_only_one_of_two_has_a_value_it_has_not_the_gradient_of_the_other(watched, agrees):
-    """`s` is taken by the backward pass alone: it has no value, and the gradient that comes first is its own."""
+def test_where_the_backward_pass_alone_takes_one_of_two_neither_has_the_gradient_of_the_other(watched, agrees):
+    """The gradient of `s` comes first."""
 
     def loss(x):
         m, s = paired(x, x * 2)
@@ -975,5 +976,6 @@ def test_where_only_one_of_two_has_a_value_it_has_not_the_gradient_of_the_other(
 
     x = jnp.linspace(-1, 1, 4)
     run = watched(jax.jit(jax.grad(loss)), x)
-    assert "s" not in run.values
+    agrees(run["s"], jnp.sin(x * 2.7))
+    agrees(run["grad/s"], x * 2.7)
     agrees(run["grad/m"], jax.grad(lambda m: (m * jnp.sin(x * 2.7) + jnp.tanh(m)).sum())(x * 2.7))

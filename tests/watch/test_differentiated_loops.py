@@ -52,7 +52,7 @@ def sine_of(weight, state):
 LAYERS = {
     "matrix": (product_of, WEIGHTS[0], True),
     "the state first": (lambda weight, state: difference_of(state, weight), X / 2, True),
-    "in a call": (called_with, X / 2, False),
+    "in a call": (called_with, X / 2, True),
     "of which a sum is moved": (sum_of, X / 2, None),
     "of which a sine is moved": (sine_of, X / 2, None),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -262,7 +263,7 @@ def test_the_loops_of_a_statement_itself_are_of_one_execution(watched, agrees):
 
 
 @pytest.mark.parametrize("called", [mlp, by_reduce, nested])
-def test_executions_that_nothing_tells_apart_are_one_with_the_last_value(called, watched, agrees):
+def test_executions_with_nothing_between_them(called, watched, agrees):
     @jax.jit
     def f(x):
         for _ in range(2):
@@ -270,8 +271,10 @@ def test_executions_that_nothing_tells_apart_are_one_with_the_last_value(called,
             x = y
         return x
 
-    run = watched(f, X)
-    agrees(run["y"], called(called(X, WEIGHTS), WEIGHTS))
+    run = watched(f, X, watch="y")
+    first = called(X, WEIGHTS)
+    for value, wanted in zip(run.values.values(), (first, called(first, WEIGHTS)), strict=True):
+        agrees(value, wanted)
 
 
 def both(x, ws):
@@ -282,17 +285,35 @@ def both(x, ws):
     return x, y
 
 
-def test_parts_of_executions_that_nothing_tells_apart_have_no_other_names(watched):
-    @jax.jit
-    def f(x):
-        kept = []
-        for _ in range(2):
-            a, b = both(x, WEIGHTS)  # noqa: RUF059 - that is the case.
-            kept.append(a)
-        return sum(kept)
+def parts_of_executions(x):
+    kept = []
+    for _ in range(2):
+        a, b = both(x, WEIGHTS)
+        kept.append(a)
+        x = x + b
+    return sum(kept) + x
 
-    run = watched(f, X)
-    assert not [name for name in run.values if re.match(r"[ab]\b", name)]
+
+def test_parts_of_executions_with_nothing_between_them(watched, agrees):
+    run = watched(jax.jit(parts_of_executions), X, watch="a,b")
+    a, b = both(X, WEIGHTS)
+    for name, wanted in zip("ab", zip((a, b), both(X + b, WEIGHTS), strict=True), strict=True):
+        values = [value for label, value in run.values.items() if label.startswith(f"{name}@")]
+        for value, one in zip(values, wanted, strict=True):
+            agrees(value, one)
+
+
+def test_where_a_debugger_has_the_lines_parts_have_no_other_names(watched):
+    """Nothing can be noted there: that is said, and of what is only one value the name is told."""
+    sys.settrace(lambda *_: None)
+    try:
+        run = watched(jax.jit(parts_of_executions), X)
+    finally:
+        sys.settrace(None)
+    assert not [name for name in run.values if re.match(r"[ab]\b", name)] and "x + b" not in run.values
+    assert [name for name in run.values if name.startswith("x@")]
+    (note,) = (one for one in run.status().notes if "lines" in one)
+    assert "debugger" in note
     _, places = named_places(__file__, run.watch_seen())
-    line = f.__wrapped__.__code__.co_firstlineno + 4
+    line = parts_of_executions.__code__.co_firstlineno + 3
     assert {place.why for place in places if place.span.line == line and place.name in "ab"} == {MINGLED}

@@ -27,9 +27,10 @@ def test_the_users_function_in_a_jitted_odeint(watched, agrees):
     plain = solve(pendulum, start, times)
     run = watched(solve, pendulum, start, times, watch="force")
     assert (run.result == plain).all()
-    assert len(run["force"].steps) > 2
-    assert abs(run["force"]["value"] + jnp.sin(1.0)).min() < 0.3
-    agrees(run["force[0]"], -jnp.sin(1.0))
+    first, *_, looped = sorted(run.values.values(), key=lambda value: len(value.steps))
+    agrees(first, -jnp.sin(1.0))
+    assert len(looped.steps) > 2
+    assert abs(looped["value"] + jnp.sin(1.0)).min() < 0.3
 
 
 def test_operations_of_jaxs_own_are_not(watched):

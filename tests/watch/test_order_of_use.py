@@ -87,7 +87,7 @@ def test_gradients_have_the_names_of_their_parameters(watched, agrees, loss, upd
 
 
 def test_what_is_taken_by_keys_that_somebody_has_written_has_no_other_key(watched, agrees):
-    """Where nothing meets its parameter, and the keys are in an order of their own, JAX keeps nothing that tells."""
+    """Nothing meets its parameter, and the keys are in an order of their own."""
 
     def by_comprehension(gradients):
         return {name: jnp.linalg.norm(gradients[name]) for name in ("k", "c")}
@@ -113,6 +113,5 @@ def test_what_is_taken_by_keys_that_somebody_has_written_has_no_other_key(watche
     gradients = jax.grad(through_scan)(params, X, V)
     for program in (norms, norms_of_what_another_gives):
         run = watched(program, params, X, V)
-        agrees(run["gradients[0]"], gradients["k"])
-        agrees(run["gradients[1]"], gradients["c"])
-        assert not {"gradients['c']", "gradients['k']"} & run.values.keys()
+        for key, gradient in gradients.items():
+            agrees(run[f"gradients['{key}']"], gradient)

@@ -206,10 +206,12 @@ def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_
 
     run = watched(jax.jit(steps if is_in_loop else step), w, x)
     after = w - 0.1 * jax.grad(loss)(w, x)
-    agrees(run["h"], jnp.sin(x @ after))
-    agrees(run["grad/h"], 2 * jnp.sin(x @ w) / 3)
+    first, again = (value for name, value in run.values.items() if name.startswith("h@"))
+    agrees(first, jnp.sin(x @ w))
+    agrees(again, jnp.sin(x @ after))
+    agrees(first.gradient, 2 * jnp.sin(x @ w) / 3)
     with pytest.raises(KeyError, match="gradient"):
-        _ = run["h"].gradient
+        _ = again.gradient
 
 
 def test_parts_of_an_array_that_layers_of_a_flow_exchange(watched, whole):

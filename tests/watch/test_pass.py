@@ -29,7 +29,7 @@ def body(x):
 
 
 UNCOMPILED = {
-    "eager", "vmap", "vmap_of_nothing", "vmap_mixed", "grad", "vjp", "hessian", "eager_custom_vjp", "eager_shard_map",
+    "eager", "vmap", "vmap_of_nothing", "vmap_mixed", "grad", "vjp", "eager_custom_vjp", "eager_shard_map",
     "remat_grad", *(("custom_vjp", "vmap_custom_vjp") if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()),
 }  # fmt: skip
 """Operations are run one by one, or (with JAX 0.8) there is a rule in the place of the body, of which it keeps no lines."""

@@ -280,9 +280,11 @@ def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names
             own = [
                 one for one in run.values.values() if one.site.watch.name == each and line < one.site.line < line + 8
             ]
-            assert len(own) == 1
+            own.sort(key=lambda one: one.site.line)
+            # Without a loop the cotangent that it is given has its name from there.
+            assert len(own) == 1 + (name == "once" and each == "a")
             for round_of in range(2 if outside == "scan" else 1):
-                agrees(own[0], array, step + steps * round_of)
+                agrees(own[-1], array, step + steps * round_of)
         second = [label for label in run.values if label.startswith("hid@") and label.endswith("#2")]
         agrees(run[second[0]], hid, step)
         agrees(run[f"grad/{second[0]}"], a, step)

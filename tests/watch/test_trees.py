@@ -492,7 +492,7 @@ def test_value_gradient_and_tangents_that_are_only_used_together():
         assert_named(lambda: f(X, X * 3), name)
 
 
-def test_parts_that_nothing_tells_apart_are_numbered_as_they_are_taken(watched, agrees):
+def test_parts_of_a_tree_that_are_taken_by_functions(watched, agrees):
     def energy(x):
         return (jnp.sin(x["a"]) ** 2).sum() + (x["b"] ** 3).sum()
 
@@ -503,7 +503,7 @@ def test_parts_that_nothing_tells_apart_are_numbered_as_they_are_taken(watched, 
     tree = {"a": X, "b": X}
     run = watched(jax.jit(f), tree, tree)
     (v, d), (tv, td) = jax.jvp(jax.value_and_grad(energy), (tree,), (tree,))
-    wanted = {"v": v, "tv": tv, "d[0]": d["a"], "d[1]": d["b"], "td[0]": td["a"], "td[1]": td["b"]}
+    wanted = {"v": v, "tv": tv, "d['a']": d["a"], "d['b']": d["b"], "td['a']": td["a"], "td['b']": td["b"]}
     for name, value in wanted.items():
         agrees(run[name], value)
 
@@ -574,11 +574,9 @@ def _loss_of_tree(p):
     return jnp.sum(p["a"] * p["b"] ** 2) + p["c"]
 
 
-@pytest.mark.parametrize(
-    ("keys", "leaf"), [(("a", "b"), "[?]"), (("b", "a"), "[?]"), (("a", "c"), "['c']"), (("c", "b"), "[?]")]
-)
+@pytest.mark.parametrize("keys", ["ab", "ba", "ac", "cb"])
 @pytest.mark.parametrize("asked", ["grad", "value_and_grad"])
-def test_of_a_gradient_of_which_one_leaf_is_used_it_is_said_that_it_is_one(asked, keys, leaf, watched, agrees):
+def test_leaves_of_a_gradient_of_which_one_is_used(asked, keys, watched, agrees):
     def update(p):
         g = jax.grad(_loss_of_tree)(p)
         new = {k: p[k] - g[k] for k in keys}
@@ -591,5 +589,7 @@ def test_of_a_gradient_of_which_one_leaf_is_used_it_is_said_that_it_is_one(asked
 
     p = {"a": jnp.arange(3.0), "b": jnp.array([0.5, 2.0, -1.0]), "c": jnp.float32(2)}
     run = watched(jax.jit(update if asked == "grad" else update_with_loss), p, watch="g")
-    assert list(run.values) == [f"g{leaf}"]
-    agrees(run[f"g{leaf}"], jax.grad(_loss_of_tree)(p)[keys[-1]])
+    assert f"g['{keys[-1]}']" in run.values
+    for name, value in run.values.items():
+        (leaf,) = (leaf for leaf in p if name == f"g['{leaf}']")
+        agrees(value, jax.grad(_loss_of_tree)(p)[leaf])

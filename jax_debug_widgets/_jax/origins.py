@@ -1,0 +1,87 @@
+"""What an equation, or an input, of a transformed program was before JAX has transformed it.
+
+An equation keeps its traceback object when JAX differentiates, batches or takes apart the program that it is in, and no two
+that Python has made have one in common. Numbers of operands and results are kept where the primitive is; those of a program
+that an equation runs are put in another order, and others are added. There what takes the operand inside, or makes the result,
+tells which it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+Origin = Hashable
+"""Equal for the same result, or the same use of an input, of a program and of what that has become."""
+
+_PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "body_jaxpr", "branches")
+"""The parameters that hold what an equation runs."""
+
+_LOOPS = ("scan", "while")
+
+
+def traceback_in(equation: Any) -> Any:
+    """The object that tells an equation from all others; whoever keeps an `Origin` keeps it alive with that."""
+    return equation.source_info.traceback
+
+
+Ordinal = tuple[int, int] | None
+"""Which of how many equations that an operation is transposed into; None of one that is not transposed."""
+
+
+def is_transposed(equation: Any) -> bool:
+    """Whether a derivative that the program itself asks for has transposed an equation."""
+    stack = equation.source_info.name_stack.stack
+    return any(getattr(one, "name", "") == "transpose" for one in stack)
+
+
+def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Ordinal]:
+    """Which of several alike each transposed equation of a program is. Where JAX leaves one out, none is known again."""
+    keys = [
+        (id(traceback_in(one)), one.primitive.name) if of else None
+        for one, of in zip(equations, transposed, strict=True)
+    ]
+    counts, seen = Counter(keys), Counter[Any]()
+    ordinals: list[Ordinal] = []
+    for key in keys:
+        ordinals.append(None if key is None else (seen[key], counts[key]))
+        seen[key] += 1
+    return ordinals
+
+
+def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterator[Origin]:
+    """Of a result of an equation; and of what makes it inside, where JAX may put that in the place of the equation."""
+    jaxpr = _program_of(equation)
+    inner = jaxpr.outvars[position] if jaxpr is not None and position < len(jaxpr.outvars) else None
+    maker = next((one for one in (jaxpr.eqns if jaxpr else ()) if inner in one.outvars), None)
+    if inner is not None and maker is not None:
+        is_stacked = len(equation.outvars[position].aval.shape) > len(inner.aval.shape)
+        for origin in origins_of_result(maker, maker.outvars.index(inner), None):
+            yield id(traceback_in(equation)), ordinal, is_stacked, origin
+            if ordinal is None and equation.primitive.name not in _LOOPS:
+                yield origin
+        return
+    yield id(traceback_in(equation)), ordinal, equation.primitive.name, position, len(equation.outvars)
+
+
+def origins_of_uses(equation: Any, position: int) -> Iterator[Origin]:
+    """Of an operand of an equation, for each use that is made of it."""
+    jaxpr = _program_of(equation)
+    if jaxpr is None:
+        yield id(traceback_in(equation)), equation.primitive.name, position
+        return
+    place = position - (len(equation.invars) - len(jaxpr.invars))  # The condition of a loop takes its own before.
+    inner = jaxpr.invars[place] if place >= 0 else None
+    for one in jaxpr.eqns:
+        for number, atom in enumerate(one.invars):
+            if atom is inner:
+                for origin in origins_of_uses(one, number):
+                    yield id(traceback_in(equation)), origin
+
+
+def _program_of(equation: Any) -> Any:
+    program = next((equation.params[key] for key in _PROGRAMS if key in equation.params), None)
+    if isinstance(program, tuple):
+        program = program[0] if program else None
+    return getattr(program, "jaxpr", program)

@@ -1,0 +1,132 @@
+"""Which variables of a program have which names, by what was noted while it was traced: see `_jax/bindings.py`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from jax_debug_widgets._jax.names_noted import (
+    Names,
+    are_as_traced,
+    is_noted,
+    names_of_input,
+    names_of_results,
+    place_of_arguments,
+    place_of_given,
+)
+from jax_debug_widgets._jax.origins import Origin, ordinals_of
+from jax_debug_widgets.watch.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.mentions import is_part
+from jax_debug_widgets.watch.noted import plain_targets
+from jax_debug_widgets.watch.source import Span, Statement, is_alias
+
+
+class Bound:
+    """What was noted of the variables of `body`."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self._inputs = {one: names for one in body.jaxpr.invars if (names := _names_of_input(body, one))}
+        self._results = _results(body)
+        results = (one for own in self._results.values() for one in own)
+        self._names = {**self._inputs, **{one.made[0]: {**one.before, **one.names} for one in results}}
+
+    def arguments(self) -> list[tuple[str, Any]] | None:
+        """What its function calls the inputs of the body; None where that was not noted.
+
+        What the function takes apart into variables (`u, v = state`) has the names of these.
+        """
+        file, line, _ = self.body.origin
+        place, function = place_of_arguments(file, line), self.body.function
+        if function is None:
+            return None
+        apart = [
+            (file, one.span)
+            for one in function.statements
+            if isinstance(one.value, ast.Name) and any(target.parts for target in one.targets)
+        ]
+        found: list[tuple[str, Any]] = []
+        for variable, names in self._inputs.items():
+            if place in names:
+                own = [name for one in apart for name in names.get(one, ())]
+                found += [(name, variable) for name in own[:1] or names[place]]
+        return found or None
+
+    def assigned(self, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
+        """What one execution of a statement assigns or returns, each name with what it is; None where that was not noted."""
+        place = call.file, call.span
+        if not is_noted(place):
+            return None
+        targets = [text for target in statement.targets for text in plain_targets(target)]
+        found: list[tuple[str, Made]] = []
+        known: set[Origin] = set()
+        for one in (one for number in members for one in self._results.get(number, ())):
+            # What else a transformed program computes there comes after the value.
+            names = [*one.names.get(place, ()), *(one.before.get(place, ()) if one.origin not in known else ())]
+            found += [(name, one.made) for name in names if not targets or any(is_part(name, text) for text in targets)]
+            known.add(one.origin)
+        body, depth = self.body, call.depth
+        in_rule = any(level.runs_rule for number in members for level in body.levels[number][depth:])
+        is_sure = not in_rule and are_as_traced(body.equations[number] for number in members)
+        return found if found or is_sure else None
+
+    def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
+        """The variables with the names that statements give them which compute nothing: the file and the statement."""
+        for variable, places in self._names.items():
+            for (file, span), names in places.items():
+                statements = self.body.source(file).statements_at(span) if isinstance(span, Span) else ()
+                for one in statements:
+                    if one.targets and is_alias(one.value):
+                        yield from ((variable, name, file, one) for name in names)
+
+    def given(self, call: Call, text: str) -> list[tuple[str, Any]]:
+        """The leaves of what a call is given that takes derivatives for it, each with its path."""
+        place = place_of_given(call.file, call.span)
+        return [
+            (name.removeprefix(text), variable)
+            for variable, names in self._names.items()
+            for name in names.get(place, ())
+            if is_part(name, text)
+        ]
+
+
+def _names_of_input(body: Body, variable: Any) -> Names:
+    if body.is_tangent(variable):
+        return {}
+    uses = [
+        (body.equations[number], position)
+        for number in body.uses.consumers.get(variable, ())
+        if not body.uses.transposed[number] and number not in body.tangents
+        for position, atom in enumerate(body.equations[number].invars)
+        if atom is variable
+    ]
+    return names_of_input(variable, uses)
+
+
+class _Result(NamedTuple):
+    """A result of an equation, with its names, those of what it has become of by a transformation, and the origin of that."""
+
+    made: Made
+    names: Names
+    before: Names
+    origin: Origin
+
+
+def _results(body: Body) -> dict[int, list[_Result]]:
+    ordinals = ordinals_of(body.equations, map(bool, body.uses.transposed))
+    told = [names_of_results(*each) for each in zip(body.equations, ordinals, strict=True)]
+    own = [{(place, name) for names, _, _ in results for place in names for name in names[place]} for results in told]
+    in_body = set().union(*own)
+    found: dict[int, list[_Result]] = {}
+    for number, results in enumerate(told):
+        known = in_body if body.uses.transposed[number] else own[number]
+        for position, (names, before, origin) in enumerate(results):
+            variable = body.equations[number].outvars[position]
+            left = {
+                place: [name for name in before[place] if (place, name) not in known]
+                for place in (() if body.is_tangent(variable) else before)
+            }
+            if (names or any(left.values())) and is_array(variable):
+                found.setdefault(number, []).append(_Result((variable, number, position), names, left, origin))
+    return found
