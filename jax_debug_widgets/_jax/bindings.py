@@ -136,7 +136,7 @@ _STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.pat
 def _may_name(file: str) -> bool:
     """Whether variables of a file's functions may be of interest: not those of Python's own, which only hand things on."""
     is_of_python = file.startswith(_STANDARD_LIBRARY) and _LIBRARIES not in file
-    return is_users(file) and not (is_of_python or file.startswith(("<frozen ", _NUMPY)))
+    return is_users(file) and not (is_of_python or file.startswith(("<frozen ", "<string>", _NUMPY)))
 
 
 class _Call:

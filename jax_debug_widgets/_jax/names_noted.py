@@ -144,8 +144,6 @@ def names_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Names:
     Args:
       uses: the equations of the forward pass that take it, each with the number of the operand.
     """
-    own = book.of_variable(variable)
-    if own is not None:
-        return own
     origins = (origin for equation, position in uses for origin in origins_of_uses(equation, position))
-    return next((names for origin in origins if (names := book.of_origin(origin))), {})
+    before = next((names for origin in origins if (names := book.of_origin(origin))), {})
+    return {**before, **(book.of_variable(variable) or {})}

@@ -118,7 +118,8 @@ def test_leaves_of_one_part_have_not_the_names_of_others(watched, agrees):
     program = jax.grad(lambda params, z: (f(z, params) ** 2).sum())
     run = watched(jax.jit(program), params, X)
     gradients = program(params, X)
-    agrees(run["z0"], X * 0.9**3)
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+        agrees(run["z0"], X * 0.9**3)
     for leaf, gradient in gradients.items():
         agrees(run[f"grad/params['{leaf}']"], gradient)
 

@@ -33,9 +33,7 @@ UNCOMPILED = {
     "remat_grad", *(("custom_vjp", "vmap_custom_vjp") if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()),
 }  # fmt: skip
 """Operations are run one by one, or (with JAX 0.8) there is a rule in the place of the body, of which it keeps no lines."""
-ONLY_FOR_THE_BACKWARD_PASS = {"grad_shard_map"} if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else set()
-"""JAX 0.8 leaves of the forward pass what the backward pass needs, and that cannot be told from the value."""
-UNWATCHED = {*UNCOMPILED, *ONLY_FOR_THE_BACKWARD_PASS, "cond_not_taken"}
+UNWATCHED = {*UNCOMPILED, "cond_not_taken"}
 
 
 def test_results_are_the_same_bits_under_every_transformation(transform, same_bits):
