@@ -189,6 +189,8 @@ def _note_leaf(one: Expression, tree: Any) -> None:
 def _note_tree(place: Place, name: str, tree: Any, *, is_outermost: bool = True) -> None:
     """Note the leaves of a tree, and of an object that is none its fields."""
     book.places.add(place)
+    if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:
+        return
     is_of_flax = any(one.__module__.startswith("flax.nnx") for one in type(tree).__mro__)
     text_of = _text_in_flax if is_of_flax else _text_of
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_function)[0]:
@@ -199,6 +201,9 @@ def _note_tree(place: Place, name: str, tree: Any, *, is_outermost: bool = True)
             for field, value in getattr(leaf, "__dict__", {}).items():
                 _note_tree(place, f"{text}.{field}", value, is_outermost=False)
 
+
+_LARGEST = 10_000
+"""What has more items is data, and not looked through at each line that hands it on."""
 
 _WITHOUT_FIELDS = (jax.Array, np.ndarray, type, ModuleType, FunctionType, MethodType)
 
@@ -254,7 +259,8 @@ def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
 
 def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> Any:
     jaxpr, constants = theirs(frame, *args, **options)
-    book.add_program(jaxpr)
+    if _is_ours(sys.gettrace()):
+        book.add_program(jaxpr)
     return jaxpr, constants
 
 

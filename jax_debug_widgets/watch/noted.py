@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Iterator
 from types import CodeType
 
@@ -14,6 +15,7 @@ from jax_debug_widgets.watch.source import SourceFile, Statement, Target, source
 
 def lines_of(code: CodeType) -> Lines:
     """What is noted before and after each line of a function."""
+    linecache.checkcache(code.co_filename)  # It may have been edited, and loaded again.
     source = source_of(code.co_filename)
     function = source.function_at(code.co_firstlineno, code.co_qualname)
     before: dict[int, list[Expression]] = {}
