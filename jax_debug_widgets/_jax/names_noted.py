@@ -72,8 +72,8 @@ class _Book:
                         for origin in origins_of_result(equation, position, ordinal):
                             self._remember(equation, origin, names)
             own = {one: names for one in jaxpr.invars if (names := self._of_variables.get(one))}
-            for equation in jaxpr.eqns if own else ():
-                for position, atom in enumerate(equation.invars):
+            for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True) if own else ():
+                for position, atom in enumerate(equation.invars) if ordinal is None else ():
                     if isinstance(atom, core.Var) and atom in own:
                         for origin in origins_of_uses(equation, position):
                             self._remember(equation, origin, own[atom])
@@ -134,7 +134,11 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[tuple[Names, Names
     found: list[tuple[Names, Names, Origin]] = []
     for position, variable in enumerate(equation.outvars):
         origin = next(origins_of_result(equation, position, ordinal))
-        found.append((book.of_variable(variable) or {}, {} if is_new else book.of_origin(origin), origin))
+        before = {} if is_new else book.of_origin(origin)
+        if not before and ordinal and not is_new and not ordinal[-1]:  # It may have been the only one.
+            origin = next(origins_of_result(equation, position, None))
+            before = book.of_origin(origin)
+        found.append((book.of_variable(variable) or {}, before, origin))
     return found
 
 

@@ -26,8 +26,8 @@ def traceback_in(equation: Any) -> Any:
     return equation.source_info.traceback
 
 
-Ordinal = tuple[int, int] | None
-"""Which of how many equations that an operation is transposed into; None of one that is not transposed."""
+Ordinal = tuple[int, int, bool] | None
+"""Which of how many equations alike it is, and whether these are transposed; None of the only one that is not."""
 
 
 def is_transposed(equation: Any) -> bool:
@@ -37,15 +37,16 @@ def is_transposed(equation: Any) -> bool:
 
 
 def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Ordinal]:
-    """Which of several alike each transposed equation of a program is. Where JAX leaves one out, none is known again."""
-    keys = [
-        (id(traceback_in(one)), one.primitive.name) if of else None
-        for one, of in zip(equations, transposed, strict=True)
-    ]
+    """Which each equation of a program is of those with one traceback: what an operation is batched or transposed into.
+
+    Where JAX leaves one of several out, none of them is known again.
+    """
+    keys = [(id(traceback_in(one)), one.primitive.name, of) for one, of in zip(equations, transposed, strict=True)]
     counts, seen = Counter(keys), Counter[Any]()
     ordinals: list[Ordinal] = []
     for key in keys:
-        ordinals.append(None if key is None else (seen[key], counts[key]))
+        is_alone = counts[key] == 1 and not key[-1]
+        ordinals.append(None if is_alone else (seen[key], counts[key], key[-1]))
         seen[key] += 1
     return ordinals
 

@@ -231,3 +231,34 @@ def test_what_is_remembered_is_bounded(watched, agrees, monkeypatch):
 def twice(x):
     t = x * 2
     return t
+
+
+def test_what_a_loop_closes_over_is_no_argument_of_it(watched, whole):
+    """Of one subtraction `vmap` makes operations of the same kind for both of its sides."""
+    points = jnp.arange(10.0).reshape(5, 2)
+
+    def log_density(x, mean, scale):
+        z = (x - mean) / scale
+        return -0.5 * (z**2).sum()
+
+    @jax.jit
+    def fit(params):
+        def expect(params, points):
+            means, scales = params
+            joint = jax.vmap(lambda x: jax.vmap(log_density, (None, 0, 0))(x, means, scales))(points)
+            return jax.nn.softmax(joint, 1)
+
+        def body(state):
+            params, count = state
+            weights = expect(params, points)
+            means = weights.T @ points / weights.sum(0)[:, None]
+            return (means, params[1]), count + 1
+
+        return lax.while_loop(lambda state: state[1] < 2, body, (params, 0))
+
+    run = watched(
+        fit, (jnp.ones((3, 2)) * jnp.arange(3.0)[:, None], jnp.ones((3, 2))), values=True, watch="params,means"
+    )
+    told = [value for name in ("params[0]", "params[1]", "means") for value in whole(run, name)]
+    assert len(told) > 2
+    assert {value.shape for value in told} == {(3, 2)}
