@@ -91,7 +91,7 @@ def _pushed(tangents: Any) -> Any:
 
 
 def give_back(given: Any) -> Any:
-    """What comes out: a value to who has asked for it."""
+    """What comes out: a value to who has asked for it. By this frame such copies are known."""
     return _copied(given)
 
 

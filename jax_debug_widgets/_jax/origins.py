@@ -1,9 +1,9 @@
 """What an equation, or an input, of a transformed program was before JAX has transformed it.
 
-An equation keeps its traceback object when JAX differentiates, batches or takes apart the program that it is in, and no two
-that Python has made have one in common. Numbers of operands and results are kept where the primitive is; those of a program
-that an equation runs are put in another order, and others are added. There what takes the operand inside, or makes the result,
-tells which it is.
+An equation keeps its traceback object when JAX differentiates, batches or takes apart the program that it is in. What one
+operation is batched or transposed into has it in common, and is counted. Numbers of operands and results are kept where the
+primitive is; those of a program that an equation runs are put in another order, and others are added. There what takes the
+operand inside, or makes the result, tells which it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOPS = ("scan", "while")
 
 
 def traceback_in(equation: Any) -> Any:
-    """The object that tells an equation from all others; whoever keeps an `Origin` keeps it alive with that."""
+    """The object that tells an operation from all others; whoever keeps an `Origin` keeps it alive with that."""
     return equation.source_info.traceback
 
 

@@ -22,7 +22,7 @@ from jax_debug_widgets.watch.fields import fields_of_self
 from jax_debug_widgets.watch.gradients import Assignment, gradients
 from jax_debug_widgets.watch.instances import instances, order_of_frames
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Span, Statement, is_library
+from jax_debug_widgets.watch.source import Span, is_library
 
 Role = Literal["value", "gradient"]
 
@@ -155,21 +155,16 @@ def _assignments(bound: Bound, wanted: Callable[[str], bool]) -> _Assigned:
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)
-            values = [one for part in parts for one in assigned(bound, call, statement, part)]
+            by_part = [assigned(bound, call, statement, part) for part in parts]
+            values = [one for own in by_part for one in own]
             function = body.levels[members[0]][call.depth].function
             order = order_of_frames(body, parts) if repeats else {}
             found.append(Assignment(body, call, statement, values, function, parts, repeats, order))
-            for part in parts:
-                for variable, made in _asked(bound, call, statement, part):
-                    gradients_of.setdefault(variable, []).append(made)
+            for part, own in zip(parts, by_part, strict=True):
+                for asked in asked_for(body, call, statement, part):
+                    for variable, made in with_gradients(body, asked, own, bound.given(call, asked[1])):
+                        gradients_of.setdefault(variable, []).append(made)
     return found, gradients_of
-
-
-def _asked(bound: Bound, call: Call, statement: Statement, members: list[int]) -> Iterator[tuple[object, Made]]:
-    """What one execution of a statement takes derivatives for, each variable with its gradient."""
-    for asked in asked_for(bound.body, call, statement, members):
-        values = assigned(bound, call, statement, members)
-        yield from with_gradients(bound.body, asked, values, bound.given(call, asked[1]))
 
 
 def _is_mingled(one: Assignment) -> bool:
