@@ -14,7 +14,7 @@ import numpy as np
 from jax._src import core
 
 _ELEMENTWISE = frozenset({
-    "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p",
+    "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "named",
     "logistic", "mul", "neg", "pow", "rsqrt", "sin", "sqrt", "square", "sub", "tan", "tanh", "transpose",
 })  # fmt: skip
 """Operations that give different results for different elements as far as XLA can see, which simplifies no floats away."""

@@ -15,16 +15,19 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import CodeType, FrameType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax._src import core, source_info_util
+from jax._src.interpreters import ad
 from jax._src.interpreters import partial_eval as pe
 
-from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax import cotangents, features
 from jax_debug_widgets._jax.context import captured_settings
+from jax_debug_widgets._jax.copies import is_watching
+from jax_debug_widgets._jax.cotangents import staged
 from jax_debug_widgets._jax.frames import is_users
 from jax_debug_widgets._jax.names_noted import Place, book, place_of_arguments
 from jax_debug_widgets._jax.replacements import Replacements, Replacing, as_method
@@ -38,20 +41,18 @@ class Expression(NamedTuple):
       name: as it is called there.
       node: what is to be looked up: a variable, a field, an item; None for what the function returns.
       path: of what it returns the part.
+      is_last: whether nothing else that the line assigns may have used it.
     """
 
     place: Place
     name: str
     node: ast.expr | None
     path: str = ""
+    is_last: bool = True
 
 
-class Lines(NamedTuple):
-    """What is noted of a function: before its lines are run, and after."""
-
-    before: Mapping[int, Sequence[Expression]]
-    after: Mapping[int, Sequence[Expression]]
-
+Lines = Mapping[int, Sequence[Expression]]
+"""What is noted of a function after its lines are run."""
 
 LinesOf = Callable[[CodeType], Lines]
 
@@ -61,13 +62,14 @@ class BindingHooks(Replacing):
 
     def __init__(self, lines_of: LinesOf) -> None:
         super().__init__()
-        self._called = _calls(lines_of)
+        self._lines_of = lines_of
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.BINDINGS):
             replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin, wrap=as_method)
             replace.attribute(pe.JaxprStackFrame, "add_eqn", _add, wrap=as_method)
             replace.attribute(pe.JaxprStackFrame, "to_jaxpr", _end, wrap=as_method)
+            cotangents.put_in(replace)
 
     def _begin(self, theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> None:
         """Begin to note where a function is going to be traced, until who traces it returns.
@@ -77,13 +79,18 @@ class BindingHooks(Replacing):
         theirs(trace, *args, **options)
         frame = sys._getframe(2)
         if frame.f_code.co_name in _TRACING and _is_wanted() and sys.gettrace() is None:
-            frame.f_trace, frame.f_trace_lines = self._end_with, False
-            sys.settrace(self._called)
+            called = _calls(self._lines_of)
+            frame.f_trace, frame.f_trace_lines = _ending(called), False
+            sys.settrace(called)
 
-    def _end_with(self, _frame: FrameType, event: str, _arg: Any) -> Callable[..., Any]:
-        if event == "return" and sys.gettrace() is self._called:  # A debugger may have come.
+
+def _ending(called: Callable[..., Any]) -> Callable[..., Any]:
+    def end(_frame: FrameType, event: str, _arg: Any) -> Callable[..., Any]:
+        if event == "return" and sys.gettrace() is called:  # A debugger may have come.
             sys.settrace(None)
-        return self._end_with
+        return end
+
+    return end
 
 
 _TRACING = ("trace_to_jaxpr", "trace_to_jaxpr_dynamic")
@@ -151,18 +158,16 @@ class _Call:
             if not self._line:
                 _note_arguments(frame)
             else:
-                self._note(self._lines.after, self._line, frame, given if event == "return" else None)
+                self._note(frame, given if event == "return" else None)
             self._line = frame.f_lineno
-            if event == "line":
-                self._note(self._lines.before, self._line, frame, None)
         return self.go_on
 
-    def _note(self, lines: Mapping[int, Sequence[Expression]], line: int, frame: FrameType, returned: Any) -> None:
-        for one in lines.get(line, ()):
+    def _note(self, frame: FrameType, returned: Any) -> None:
+        for one in self._lines.get(self._line, ()):
             # It may not be there, or be of a class of somebody's that cannot be taken apart.
             with suppress(Exception):
                 if one.node is not None:
-                    _note_tree(one.place, one.name, _value_of(one.node, frame))
+                    _note_tree(one.place, one.name, _value_of(one.node, frame), is_last=one.is_last)
                 elif returned is not None:
                     _note_leaf(one, returned)
 
@@ -182,11 +187,11 @@ def _note_arguments(frame: FrameType) -> None:
 def _note_leaf(one: Expression, tree: Any) -> None:
     book.places.add(one.place)
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
-        if "".join(map(_text_of, path)) == one.path and (tracer := _staged(leaf)) is not None:
-            book.add(tracer, one.place, one.name)
+        if "".join(map(_text_of, path)) == one.path and (tracer := staged(leaf)) is not None:
+            book.add(tracer, _tangent_of(leaf), one.place, one.name, is_last=one.is_last)
 
 
-def _note_tree(place: Place, name: str, tree: Any, *, is_outermost: bool = True) -> None:
+def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
     """Note the leaves of a tree, and of an object that is none its fields."""
     book.places.add(place)
     if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:
@@ -194,12 +199,12 @@ def _note_tree(place: Place, name: str, tree: Any, *, is_outermost: bool = True)
     is_of_flax = any(one.__module__.startswith("flax.nnx") for one in type(tree).__mro__)
     text_of = _text_in_flax if is_of_flax else _text_of
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_function)[0]:
-        text, tracer = name + "".join(map(text_of, path)), _staged(leaf)
+        text, tracer = name + "".join(map(text_of, path)), staged(leaf)
         if tracer is not None:
-            book.add(tracer, place, text)
-        elif is_outermost and not isinstance(leaf, _WITHOUT_FIELDS):
-            for field, value in getattr(leaf, "__dict__", {}).items():
-                _note_tree(place, f"{text}.{field}", value, is_outermost=False)
+            book.add(tracer, _tangent_of(leaf), place, text, is_last=is_last)
+        elif is_outermost and not (isinstance(leaf, _WITHOUT_FIELDS) or _is_function(leaf)):
+            for field, value in _fields(leaf):
+                _note_tree(place, f"{text}.{field}", value, is_last=is_last, is_outermost=False)
 
 
 _LARGEST = 10_000
@@ -231,7 +236,7 @@ def _value_of(node: ast.expr, frame: FrameType) -> Any:
         case ast.Constant(value=value):
             return value
         case ast.Attribute(value=inner, attr=name):
-            return vars(_value_of(inner, frame))[name]
+            return _field(_value_of(inner, frame), name)
         case ast.Subscript(value=inner, slice=index):
             whole, key = _value_of(inner, frame), _value_of(index, frame)
             if type(whole) in (dict, list, tuple):
@@ -243,25 +248,52 @@ def _value_of(node: ast.expr, frame: FrameType) -> Any:
     raise LookupError
 
 
-def _staged(leaf: Any) -> Any:
-    """The tracer of a program that a value is, or that is inside of what differentiates or batches; None of others."""
-    while isinstance(leaf, core.Tracer) and not isinstance(leaf, pe.DynamicJaxprTracer):
+def _field(value: Any, name: str) -> Any:
+    """A field of an object, of one with `__slots__` or of a `NamedTuple`; of a property nothing."""
+    own = getattr(value, "__dict__", {})
+    if name in own:
+        return own[name]
+    field = inspect.getattr_static(type(value), name, None)
+    if isinstance(field, _FIELDS):
+        return field.__get__(value, type(value))
+    raise LookupError
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from getattr(value, "__dict__", {}).items()
+    for one in type(value).__mro__:
+        slots = vars(one).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            with suppress(LookupError, AttributeError):  # It may have no value yet.
+                yield name, _field(value, name)
+
+
+_FIELDS = (MemberDescriptorType, type(inspect.getattr_static(NamedTuple("_", [("field", int)]), "field")))
+
+
+def _tangent_of(leaf: Any) -> Any:
+    """The tracer of the tangent that the innermost derivative pushes beside a value; None if there is none to pull back."""
+    while isinstance(leaf, core.Tracer) and not isinstance(leaf, ad.LinearizeTracer):
         leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
-    return leaf if isinstance(leaf, pe.DynamicJaxprTracer) and isinstance(leaf.val, core.Var) else None
+    tangent = leaf.tangent if isinstance(leaf, ad.LinearizeTracer) else None
+    return tangent if isinstance(tangent, pe.DynamicJaxprTracer) else None
 
 
 def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     theirs(frame, equation)
     # What transforms a program says that what it makes comes from where that was made.
-    if _is_ours(sys.gettrace()) and source_info_util._source_info_context.context.traceback is None:
-        book.add_traced(equation)
+    is_traced = source_info_util._source_info_context.context.traceback is None
+    if is_traced:
+        cotangents.add(equation)
+    if _is_ours(sys.gettrace()):
+        book.add_equation(equation, is_traced=is_traced)
 
 
 def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> Any:
     jaxpr, constants = theirs(frame, *args, **options)
     if _is_ours(sys.gettrace()):
         book.add_program(jaxpr)
-    return jaxpr, constants
+    return (cotangents.with_marks(jaxpr) if is_watching() else jaxpr), constants
 
 
 def is_hindered() -> bool:

@@ -1,9 +1,8 @@
-"""Copies, so that what the backward pass hands on as it is has an equation of its own, with the line of the source.
+"""Copies, so that what derivatives give has an equation of its own, with the line of the source.
 
-The tangent of `o = h + b` is that of `h`, or the sum of both, and what comes back to `o` goes on to `h`: nothing in the
-backward pass tells of `o`. What `jax.jvp`, `jax.linearize` and `jax.vjp` give, and the functions that the latter give, has the
-lines of the function that is differentiated, and none says where it is called. A copy does: of the tangent of a sum, of what is
-pushed or pulled back, and of what comes out. In the compiled program there is none: JAX lowers it to what it copies.
+What `jax.jvp`, `jax.linearize` and `jax.vjp` give, and the functions that the latter give, has the lines of the function that
+is differentiated, and none says where it is called. A copy does: of what is pushed or pulled back, and of what comes out. In
+the compiled program there is none: JAX lowers it to what it copies.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
 from jax_debug_widgets._jax.context import captured_settings
+from jax_debug_widgets._jax.frames import is_ours
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.replacements import Replacements, as_method
 
@@ -31,19 +31,10 @@ _PALLAS = os.path.join("jax", "_src", "pallas", "")
 
 def put_in(replace: Replacements) -> None:
     """Put our functions in the place of JAX's."""
-    for primitive in (lax.add_p, lax.sub_p):
-        replace.item(ad.primitive_jvps, primitive, _derive_sum)
     replace.attribute(api.VJP, "__call__", _pull_back, wrap=as_method)
     replace.attribute(api, "_lift_linearized", _push)
     replace.attribute(api, "_jvp", _push_beside)
     replace.attribute(ad, "linearize", _linearize)
-
-
-def _derive_sum(theirs: Callable[..., Any], primals: Any, tangents: Any, **params: Any) -> Any:
-    value, tangent = theirs(primals, tangents, **params)
-    if isinstance(tangent, ad.Zero) or not _is_watching():
-        return value, tangent
-    return value, lax.copy_p.bind(tangent)
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
@@ -60,7 +51,7 @@ def _push(theirs: Callable[..., Any], *args: Any) -> Any:
 
 def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangents: Any, **options: Any) -> Any:
     """What pushes tangents beside the values: `jax.jvp`, `jacfwd` and `hessian`."""
-    if not (_is_watching() and _is_compiling()):
+    if not (is_watching() and _is_compiling()):
         return theirs(function, values, tangents, **options)
     given = theirs(function, values, _pushed(tangents), **options)
     return tuple(map(give_back, given))
@@ -70,6 +61,8 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """What `jax.linearize` and `jax.vjp` call: the values are told apart from what is kept for the function beside them."""
     given = theirs(*args, **options)
     caller = sys._getframe(1)
+    while is_ours(caller.f_code.co_filename) and caller.f_back is not None:
+        caller = caller.f_back
     is_one_of_these = caller.f_code.co_filename == api.__file__ and caller.f_code.co_name in ("linearize", "vjp")
     if not (is_one_of_these and _copies_for(caller.f_back) and _is_compiling()):  # `jax.grad` calls `jax.vjp`, too.
         return given
@@ -120,7 +113,7 @@ def _copies_for(caller: FrameType | None) -> bool:
     """Whether the user has called this function, maybe through `jax.vmap`, and is watching."""
     while caller is not None and _hands_on(caller.f_code):
         caller = caller.f_back
-    return caller is not None and source_info_util.is_user_filename(caller.f_code.co_filename) and _is_watching()
+    return caller is not None and source_info_util.is_user_filename(caller.f_code.co_filename) and is_watching()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -159,7 +152,8 @@ def _is_compiling() -> bool:
     return isinstance(trace, pe.DynamicJaxprTrace)
 
 
-def _is_watching() -> bool:
+def is_watching() -> bool:
+    """Whether the current thread watches what it traces."""
     settings = captured_settings()
     return settings is not None and settings.watch is not None and not _is_in_kernel()
 

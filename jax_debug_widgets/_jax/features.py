@@ -91,10 +91,15 @@ _NEEDED = {
         "jax._src.interpreters.partial_eval.JaxprStackFrame.add_eqn",
         "jax._src.interpreters.partial_eval.JaxprStackFrame.to_jaxpr",
         "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
+        "jax._src.interpreters.ad.JVPTrace.process_primitive",
+        "jax._src.interpreters.ad.LinearizeTrace.process_primitive",
+        "jax._src.interpreters.ad.linearize",
+        "jax._src.interpreters.ad.primitive_jvps",
+        "jax._src.interpreters.ad.primitive_transposes",
+        "jax._src.lax.lax.copy_p",
         "jax._src.source_info_util._source_info_context",
     ),
-    "telling the gradients of sums, and what jax.vjp and jax.linearize give": (
-        "jax._src.interpreters.ad.primitive_jvps",
+    "telling what jax.vjp and jax.linearize give": (
         "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
         "jax._src.lax.lax.copy_p",
         "jax._src.api.VJP.__call__",
@@ -264,7 +269,7 @@ RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute
 TRACING = "telling Python's print while tracing"
 WATCH = "watching values by name"
 BINDINGS = "naming values as they are called while they are traced"
-COPIES = "telling the gradients of sums, and what jax.vjp and jax.linearize give"
+COPIES = "telling what jax.vjp and jax.linearize give"
 KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
 GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
 LANES = "telling watched values by lane"

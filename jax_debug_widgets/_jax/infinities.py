@@ -23,7 +23,7 @@ _FLIPPED = {"posinf": "neginf", "neginf": "posinf"}
 
 _MOVING = frozenset({
     "select_n", "broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_slice", "squeeze", "expand_dims",
-    "concatenate", "pad", "rev", "gather", "convert_element_type", "copy", "reshard", "pvary", "stop_gradient", "name",
+    "concatenate", "pad", "rev", "gather", "convert_element_type", "copy", "named", "reshard", "pvary", "stop_gradient", "name",
     "reduce_precision", "optimization_barrier", "dynamic_update_slice", "scatter", "add", "split",
 })  # fmt: skip
 """Primitives whose results have the infinities of their operands."""

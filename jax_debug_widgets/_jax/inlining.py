@@ -114,10 +114,11 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
         context.context = outer
 
 
-def is_inlined(equation: Any) -> bool:
-    """Whether JAX has inlined a checkpointed function that an equation comes from."""
-    marks = equation.source_info.name_stack.stack
-    return any(isinstance(one, CalledFrom) and not isinstance(one, CalledByRule) for one in marks)
+def inlined_from(equation: Any) -> list[Any]:
+    """The tracebacks of the calls of checkpointed functions that JAX has inlined around an equation, outermost first."""
+    own, marks = equation.source_info.traceback, equation.source_info.name_stack.stack
+    calls = [one.traceback for one in marks if isinstance(one, CalledFrom) and not isinstance(one, CalledByRule)]
+    return [one for one in calls if one is not own]  # What runs the backward pass has the place of the call itself.
 
 
 def traceback_of(source_info: Any) -> Any:

@@ -24,7 +24,7 @@ _SMALL = 64
 _ELEMENTWISE = """abs add and ceil clamp convert_element_type div eq exp floor ge gt imag integer_pow is_finite le log lt max
     min mul ne neg not or pow real rem round rsqrt select_n sign sqrt square sub"""
 _REDUCTIONS = "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_sum"
-_SHAPES = """axis_index broadcast_in_dim concatenate copy copy_p dynamic_slice iota pcast pvary reshape slice squeeze
+_SHAPES = """axis_index broadcast_in_dim concatenate copy copy_p named dynamic_slice iota pcast pvary reshape slice squeeze
     stop_gradient transpose"""
 _QUICK = frozenset(f"{_ELEMENTWISE} {_REDUCTIONS} {_SHAPES}".split())
 """What may be computed between them: a print does not wait for a matrix product, a loop, or another device."""

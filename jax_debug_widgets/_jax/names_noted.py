@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import ChainMap
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from jax._src import core
 
+from jax_debug_widgets._jax.inlining import inlined_from
 from jax_debug_widgets._jax.origins import (
     Ordinal,
     Origin,
@@ -20,7 +23,7 @@ from jax_debug_widgets._jax.origins import (
 )
 
 Place = tuple[str, Hashable]
-"""A file, and what there: the range that computes what is assigned, or see `place_of_arguments` and `place_of_given`."""
+"""A file, and what there: the range that computes what is assigned, or see `place_of_arguments`."""
 
 
 def place_of_arguments(file: str, line: int) -> Place:
@@ -28,15 +31,36 @@ def place_of_arguments(file: str, line: int) -> Place:
     return file, line
 
 
-def place_of_given(file: str, span: Hashable) -> Place:
-    """Where that is noted which a call in this range is given."""
-    return file, (span,)
-
-
 Names = Mapping[Place, Sequence[str]]
 
 _MOST = 2**16
 """So many variables are remembered: the newest."""
+
+
+@dataclass(eq=False)
+class Noted:
+    """What was noted of a variable.
+
+    Attributes:
+      names: by place.
+      times: when it had its first there, as `_Book.time_of` counts; 0 where that was as soon as it was made.
+      of: of the tangent of a value what was noted of that.
+    """
+
+    names: dict[Place, list[str]] = field(default_factory=dict[Place, list[str]])
+    times: dict[Place, int] = field(default_factory=dict[Place, int])
+    of: Noted | None = None
+
+    @property
+    def value(self) -> Noted:
+        """What was noted of the value that it is, or of whose tangent it is."""
+        return self.of or self
+
+    def add(self, place: Place, name: str, time: int) -> None:
+        known = self.names.setdefault(place, [])
+        self.times.setdefault(place, time)
+        if name not in known:
+            known.append(name)
 
 
 class _Book:
@@ -46,61 +70,124 @@ class _Book:
         self._lock = threading.Lock()
         self.places: set[Place] = set()
         """Where somebody has looked."""
-        self._of_variables: dict[Any, dict[Place, list[str]]] = {}
-        self._of_origins: dict[Origin, tuple[Any, list[dict[Place, list[str]]]]] = {}
-        """Each with the traceback that must live as long; what a function gives has those of each place that calls it."""
+        self._of_variables: dict[Any, Noted] = {}
+        self._of_tangents: dict[Any, Noted] = {}
+        self._of_operations: dict[tuple[int, int], tuple[Any, Sequence[Noted | None]]] = {}
+        """Of the results of an operation, by its traceback and how many there are, with that, which must live as long."""
+        self._operations: dict[int, tuple[Any, Any]] = {}
+        """By its traceback, with that, the first of those that were made of the same operation."""
+        self._of_origins: dict[Origin, tuple[Any, list[Noted]]] = {}
+        """The same; what a function gives has those of each place that calls it."""
         self._traced: dict[Any, None] = {}
         """What equations make that Python has made, as opposed to those that JAX makes of them."""
+        self._times: dict[int, tuple[Any, int]] = {}
+        """The how manieth operation it was, by its traceback, with that."""
+        self._time = 0
 
-    def add(self, tracer: Any, place: Place, name: str) -> None:
+    def add(self, tracer: Any, tangent: Any, place: Place, name: str, *, is_last: bool) -> None:
+        """A name of what a tracer stands for, whose tangent, if it has one here, is known by it, too.
+
+        Args:
+          is_last: whether it is noted before anything else that its line assigns is made.
+        """
         with self._lock:
-            names = self._of_variables.get(tracer.val)
-            if names is None:
-                names = self._of_variables[tracer.val] = {}
-                _forget(self._of_variables)
-            known = names.setdefault(place, [])
-            if name not in known:
-                known.append(name)
+            time = self._time if is_last else 0
+            noted = _entry(self._of_variables, tracer.val, None)
+            noted.add(place, name, time)
+            if tangent is not None:
+                _entry(self._of_tangents, tangent.val, noted).add(place, name, time)
+
+    def add_tangent(self, tangent: Any, noted: Noted) -> None:
+        with self._lock:
+            self._of_tangents[tangent.val] = noted
+            _forget(self._of_tangents)
+
+    def add_operation(self, tracebacks: Sequence[Any]) -> None:
+        """What has these was made of one operation."""
+        with self._lock:
+            for one in tracebacks[1:]:
+                self._operations[id(one)] = one, tracebacks[0]
+                _forget(self._operations)
+
+    def operation_of(self, traceback: Any) -> Hashable:
+        """Equal for what JAX has made of one operation."""
+        with self._lock:
+            _, first = self._operations.get(id(traceback), (None, traceback))
+            return id(first)
 
     def add_program(self, jaxpr: Any) -> None:
         """A program has been traced: by where its results and inputs come from they are known again in what JAX makes of it."""
         with self._lock:
             ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
             for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True):
-                for position, variable in enumerate(equation.outvars):
-                    if names := self._of_variables.get(variable):
+                results = [self._of_variables.get(variable) for variable in equation.outvars]
+                if any(results):
+                    self._of_operations[id(traceback_in(equation)), len(results)] = traceback_in(equation), results
+                    _forget(self._of_operations)
+                for position, noted in enumerate(results):
+                    if noted is not None:
                         for origin in origins_of_result(equation, position, ordinal):
-                            self._remember(equation, origin, names)
-            own = {one: names for one in jaxpr.invars if (names := self._of_variables.get(one))}
+                            self._remember(equation, origin, noted)
+            own = {one: noted for one in jaxpr.invars if (noted := self._of_variables.get(one))}
             for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True) if own else ():
                 for position, atom in enumerate(equation.invars) if ordinal is None else ():
                     if isinstance(atom, core.Var) and atom in own:
                         for origin in origins_of_uses(equation, position):
                             self._remember(equation, origin, own[atom])
 
-    def add_traced(self, equation: Any) -> None:
+    def add_equation(self, equation: Any, *, is_traced: bool) -> None:
+        """An equation is made: by Python, or by JAX of another one, or for one that Python makes."""
         with self._lock:
-            self._traced.update(dict.fromkeys(equation.outvars))
-            _forget(self._traced)
+            traceback = traceback_in(equation)
+            if is_traced or id(traceback) not in self._times:
+                self._time += 1
+                self._times[id(traceback)] = traceback, self._time
+                _forget(self._times)
+            if is_traced:
+                self._traced.update(dict.fromkeys(equation.outvars))
+                _forget(self._traced)
 
-    def _remember(self, equation: Any, origin: Origin, names: dict[Place, list[str]]) -> None:
+    def time_of(self, equation: Any) -> float:
+        """When Python has made an equation, or that of which JAX has made it; endless where that is not known."""
+        with self._lock:
+            return self._times.get(id(traceback_in(equation)), (None, math.inf))[1]
+
+    def _remember(self, equation: Any, origin: Origin, noted: Noted) -> None:
         _, known = self._of_origins.setdefault(origin, (traceback_in(equation), []))
-        if not any(one is names for one in known):
-            known.append(names)
+        if noted not in known:
+            known.append(noted)
         _forget(self._of_origins)
 
     def is_traced(self, variable: Any) -> bool:
         with self._lock:
             return variable in self._traced
 
-    def of_variable(self, variable: Any) -> Names | None:
+    def of_variable(self, variable: Any) -> Noted | None:
         with self._lock:
             return self._of_variables.get(variable)
 
-    def of_origin(self, origin: Origin) -> Names:
+    def of_tangent(self, variable: Any) -> Noted | None:
+        with self._lock:
+            return self._of_tangents.get(variable)
+
+    def of_operation(self, traceback: Any, position: int, count: int) -> Noted | None:
+        """Of one of so many results of an operation."""
+        with self._lock:
+            _, results = self._of_operations.get((id(traceback), count), (None, ()))
+            return results[position] if results else None
+
+    def of_origin(self, origin: Origin) -> Sequence[Noted]:
         with self._lock:
             _, known = self._of_origins.get(origin, (None, ()))
-            return ChainMap(*known) if known else {}
+            return tuple(known)
+
+
+def _entry(kept: dict[Any, Noted], variable: Any, of: Noted | None) -> Noted:
+    noted = kept.get(variable)
+    if noted is None:
+        noted = kept[variable] = Noted(of=of)
+        _forget(kept)
+    return noted
 
 
 def _forget(kept: dict[Any, Any]) -> None:
@@ -109,6 +196,11 @@ def _forget(kept: dict[Any, Any]) -> None:
 
 
 book = _Book()
+
+
+def way_to(equation: Any) -> tuple[Hashable, ...]:
+    """What runs an equation inside of its program: the calls that JAX has inlined."""
+    return tuple(map(book.operation_of, inlined_from(equation)))
 
 
 def is_noted(place: Place) -> bool:
@@ -121,33 +213,55 @@ def are_as_traced(equations: Iterable[Any]) -> bool:
     return all(book.is_traced(variable) for one in equations for variable in one.outvars)
 
 
-def names_of_results(equation: Any, ordinal: Ordinal) -> list[tuple[Names, Names, Origin]]:
+class Told(NamedTuple):
+    """What a result of an equation is called, by place: its own names, and those of what it has become of.
+
+    Attributes:
+      names: its own.
+      before: where it is of a transformed program.
+      origin: of what it has become of.
+      noted: all of this.
+    """
+
+    names: Names
+    before: Names
+    origin: Origin
+    noted: Sequence[Noted]
+
+
+def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
     """What the results of an equation are called, by place.
 
     Args:
       ordinal: see `ordinals_of`, in the program that it is in.
-
-    Returns:
-      for each its own names, those of what it has become of where it is of a transformed program, and the origin of that.
     """
     is_new = are_as_traced([equation])
-    found: list[tuple[Names, Names, Origin]] = []
+    found: list[Told] = []
     for position, variable in enumerate(equation.outvars):
         origin = next(origins_of_result(equation, position, ordinal))
-        before = {} if is_new else book.of_origin(origin)
-        if not before and ordinal and not is_new and not ordinal[-1]:  # It may have been the only one.
-            origin = next(origins_of_result(equation, position, None))
-            before = book.of_origin(origin)
-        found.append((book.of_variable(variable) or {}, before, origin))
+        before = () if is_new else book.of_origin(origin)
+        alone: Sequence[Noted] = ()
+        if ordinal and not is_new and not ordinal[-1]:  # It may have been the only one.
+            first = next(origins_of_result(equation, position, None))
+            alone = book.of_origin(first)
+            origin, before = (origin, before) if before else (first, alone)
+        own = book.of_variable(variable)
+        noted = (*((own,) if own else ()), *before, *alone)
+        found.append(Told(own.names if own else {}, _together(before), origin, noted))
     return found
 
 
-def names_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Names:
-    """The same of an input of a program; nothing where it is not what it was.
+def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[Noted]:
+    """What was noted of an input of a program, the latest last; nothing where it is not what it was.
 
     Args:
       uses: the equations of the forward pass that take it, each with the number of the operand.
     """
     origins = (origin for equation, position in uses for origin in origins_of_uses(equation, position))
-    before = next((names for origin in origins if (names := book.of_origin(origin))), {})
-    return {**before, **(book.of_variable(variable) or {})}
+    before = next((noted for origin in origins if (noted := book.of_origin(origin))), ())
+    own = book.of_variable(variable)
+    return (*before, *((own,) if own else ()))
+
+
+def _together(noted: Sequence[Noted]) -> Names:
+    return ChainMap(*(one.names for one in noted)) if noted else {}

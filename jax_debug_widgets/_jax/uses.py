@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,6 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_given_as_cotangent
-from jax_debug_widgets._jax.derivative import Derivative
 from jax_debug_widgets._jax.frames import (
     Level,
     is_pushed_by_rule,
@@ -25,7 +24,8 @@ from jax_debug_widgets._jax.frames import (
 from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.inputs import JITS, operands_of
-from jax_debug_widgets._jax.passes import order_in_forward_passes
+from jax_debug_widgets._jax.names_noted import book, way_to
+from jax_debug_widgets._jax.origins import traceback_in
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import AROUND, hanging, tangents_given, tangents_in
 
@@ -57,13 +57,10 @@ class Around:
       is_pass: whether the whole program is the forward or the backward pass of a derivative, which has another one.
       derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
       given: of a whole program what a library that has jitted it was called with.
-      derivative: which arguments it is the derivative for, if it is one and that is known.
       meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
-      forward: of a transposed body the one that is run in the forward pass, its place and what is around it.
       outer: of what a backward rule or a transposed `jax.checkpoint` runs whether it is transposed, for each derivative around
         it but that which runs the rule; None: the name stack tells.
-      turn: of a transposed `jax.checkpoint` and what that runs, of which the forward pass has no body, the how manieth call of
-        it that was, and of how many.
+      path: what has made the equations around it, outermost first: the same in the forward and the backward pass.
     """
 
     equation: Any = None
@@ -80,11 +77,9 @@ class Around:
     is_pass: bool = False
     derived: bool = False
     given: Given | None = None
-    derivative: Derivative | None = None
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
-    forward: tuple[core.Jaxpr, Place, Around] | None = None
     outer: tuple[bool, ...] | None = None
-    turn: tuple[int, int] | None = None
+    path: tuple[Hashable, ...] = ()
 
     @property
     def pushes_through(self) -> bool:
@@ -154,17 +149,20 @@ class Uses:
         return replace(
             self._around,
             given=None,
-            derivative=None,
             equation=equation,
+            path=(*self._around.path, *self._way_into(equation)),
             primal=frozenset(used),
             cotangents=frozenset(cotangents),
             tangents=self._tangents_given(equation, key),
             pushed=self._around.pushed or pushes_in(traceback_of(equation.source_info)) > 0,
             moved=self._around.moved or self._is_moved(equation) or self._is_tangent(equation),
-            forward=self._forward(number, key) if any(self.in_rules[number]) else None,
             outer=self._outer(number, equation),
-            turn=self._turn(number) if any(self.in_rules[number]) and is_checkpointed(equation) else self._around.turn,
         )
+
+    def _way_into(self, equation: core.JaxprEqn) -> tuple[Hashable, ...]:
+        # On jax 0.8 what is inlined of a checkpointed function has no mark of its call.
+        is_unmarked = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and is_checkpointed(equation)
+        return way_to(equation) if is_unmarked else (*way_to(equation), book.operation_of(traceback_in(equation)))
 
     @cached_property
     def _tangents(self) -> dict[Any, frozenset[int]]:
@@ -215,64 +213,6 @@ class Uses:
         keys = {"scan": "jaxpr", "while": "body_jaxpr"}
         loops = [one for one in self._equations if one.primitive.name in keys]
         return frozenset(_place_of(one.params[keys[one.primitive.name]].jaxpr) for one in loops)
-
-    @cached_property
-    def in_rules(self) -> list[tuple[bool, ...]]:
-        """The same as `derived`, but for the derivatives that run the rules that equations come from."""
-        return [
-            seen_from_rules(derived, self._frames_of(equation))
-            for derived, equation in zip(self.derived, self._equations, strict=True)
-        ]
-
-    def _forward(self, number: int, key: str) -> tuple[core.Jaxpr, Place, Around] | None:
-        """The program of the forward pass whose transposed one equation `number` runs."""
-        equation = self._equations[number]
-        transposed = self._alike(equation, level=1)
-        for uses in (self, self._of_forward):
-            forward = uses._alike(equation, level=0) if uses else []
-            if uses and number in transposed and len(forward) == len(transposed):
-                at = forward[sorted(transposed, key=self.order_in_rules.__getitem__).index(number)]
-                program = _program(uses._equations[at], key)
-                place = uses._place.inside(uses._equations[at], key, program)
-                return program, place, uses.around(at, uses._equations[at], key)
-        return None
-
-    def _turn(self, number: int) -> tuple[int, int]:
-        """Which call of its function a transposed `jax.checkpoint` is of, in their order, and of how many."""
-        function = _place_of(self._equations[number].params["jaxpr"])
-        alike = [
-            one
-            for one, equation in enumerate(self._equations)
-            if any(self.in_rules[one]) and is_checkpointed(equation) and _place_of(equation.params["jaxpr"]) == function
-        ]
-        return sorted(alike, key=self.order_in_rules.__getitem__).index(number), len(alike)
-
-    @cached_property
-    def forward_order(self) -> dict[int, tuple[int, int]]:
-        """For each transposed equation what sorts it by where that which it is transposed from is in the forward passes."""
-        return order_in_forward_passes(self._equations, self.derived, self.is_cotangent)
-
-    @cached_property
-    def order_in_rules(self) -> dict[int, tuple[int, int]]:
-        """The same, for what is transposed in rules as it is seen from there."""
-        if self.in_rules == self.derived:
-            return self.forward_order
-        return order_in_forward_passes(self._equations, self.in_rules, self.is_cotangent)
-
-    @cached_property
-    def _of_forward(self) -> Uses | None:
-        return Uses(*self._around.forward) if self._around.forward else None
-
-    def _alike(self, equation: core.JaxprEqn, level: int) -> list[int]:
-        """The equations of the same primitive and line that are inside so many transposed programs."""
-        frames = self._frames_of(equation)
-        return [
-            number
-            for number, one in enumerate(self._equations)
-            if sum(self.in_rules[number]) == level
-            and one.primitive is equation.primitive
-            and (self._frames_of(one) == frames or len(self._equations) == 1)
-        ]
 
     def _frames_of(self, equation: core.JaxprEqn) -> tuple[Level, ...]:
         traceback = traceback_of(equation.source_info)

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 from jax._src import callback as jax_callback
-from jax._src import config, core, mesh, monitoring, sharding_impls
+from jax._src import config, core, mesh, monitoring, sharding_impls, tree_util
 from jax._src.interpreters import batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -36,6 +36,12 @@ BATCHED = tuple(
 
 PMAP_FILES = ("pmap.py", "linear_util.py")
 """Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""
+
+
+def values_in(args: tuple[Any, ...]) -> list[Any]:
+    """The values that a function of JAX's is given: before 0.10 each by itself, later all in one `FlatTree`."""
+    flat_tree = getattr(tree_util, "FlatTree", None)
+    return [*args[0]] if flat_tree is not None and args and isinstance(args[0], flat_tree) else [*args]
 
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:

@@ -24,7 +24,6 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import copies, features, sampling, versions
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
-from jax_debug_widgets._jax.derivative import derivative_now
 from jax_debug_widgets._jax.frames import levels_of
 from jax_debug_widgets._jax.given import given
 from jax_debug_widgets._jax.infinities import meant_infinities
@@ -36,7 +35,7 @@ from jax_debug_widgets._jax.program import outermost
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.uninterrupted import uninterrupted
-from jax_debug_widgets._jax.uses import Around, Uses, around_program, function_of
+from jax_debug_widgets._jax.uses import Around, Uses, around_program
 from jax_debug_widgets._jax.watch_tap import Sampled, Taken, tap_equations
 
 _ENTERED = {
@@ -107,8 +106,6 @@ class WatchHooks(Replacing):
         self._settings = settings
         self._here = threading.local()
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
-        self._forward: dict[Any, tuple[weakref.ref[Any], Place, int | None]] = {}
-        """By function the forward pass that was lowered last: un-jitted, `jax.grad` of a jitted function runs two programs."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
@@ -161,16 +158,8 @@ class WatchHooks(Replacing):
 
     def _with_taps(self, program: Any, name: str, replicas: int, watcher: Watcher) -> Any | None:
         place = outermost(name)
-        function = function_of(program.jaxpr)
-        if "transpose(" not in str(place.stack):
-            own = own_results_now()
-            self._forward[function] = weakref.ref(program), place, own
-            return _Pass(watcher).program(program, place, replicas, own, None)
-        known = self._forward.get(function)
-        forward = known[0]() if known else None
-        return _Pass(watcher).program(
-            program, place, replicas, None, (forward.jaxpr, *known[1:]) if known and forward else None
-        )
+        own = None if "transpose(" in str(place.stack) else own_results_now()
+        return _Pass(watcher).program(program, place, replicas, own)
 
 
 class _Pass:
@@ -192,14 +181,12 @@ class _Pass:
         place: Place,
         replicas: int,
         own: int | None,
-        forward: tuple[core.Jaxpr, Place, int | None] | None,
     ) -> ClosedJaxpr | None:
         """The whole program with its taps; None if nothing in it is watched.
 
         Args:
           replicas: how many devices it runs on.
           own: see `around_program`.
-          forward: of a backward pass the program of the forward pass, its place and how many of its results are its own.
         """
         self._is_jaxs_own = is_jaxs(program.jaxpr)
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
@@ -209,11 +196,7 @@ class _Pass:
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
         meant = meant_infinities(program.jaxpr)
         every = self._every if by_call else 1
-        around = replace(around, given=given(program), derivative=derivative_now(), call_of=every, meant=meant)
-        if forward is not None:
-            jaxpr, there, count = forward
-            around_it = around_program(jaxpr, there, replicas, is_jitted=not self._is_jaxs_own, own=count)
-            around = replace(around, forward=(jaxpr, there, around_it))
+        around = replace(around, given=given(program), call_of=every, meant=meant)
         jaxpr = self.body(program.jaxpr, place, around)
         if jaxpr is program.jaxpr:
             return None

@@ -30,8 +30,7 @@ class Watched:
       scope: the named scopes around it, `layer0/mlp`.
       lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.
       full: whether the values are taken whole (down-sampled if large), after the statistics.
-      value: of a gradient the id of the site of its value, `NO_VALUE` where it has none that comes before,
-        None where only the order of all tells.
+      value: of a gradient the id of the site of its value, `NO_VALUE` where it has none that comes before.
       meant: which infinities the source puts there, `neginf` for `jnp.where(mask, scores, -jnp.inf)`: they are no findings.
       gradient: of a value the id of the site of its gradient, where that came first.
     """

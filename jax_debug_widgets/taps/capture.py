@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.ahead import AheadHooks
-from jax_debug_widgets._jax.bindings import BindingHooks, Lines, LinesOf
+from jax_debug_widgets._jax.bindings import BindingHooks, LinesOf
 from jax_debug_widgets._jax.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing, leaves_out_debugging
 from jax_debug_widgets._jax.handover import HandoverHooks
@@ -103,18 +103,18 @@ class Capture:
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
-        self.lines_of: LinesOf = lambda _code: Lines({}, {})
+        self.lines_of: LinesOf = lambda _code: {}
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self._trace_counts = TraceCounts()
+        self._bindings = BindingHooks(lambda code: self.lines_of(code))  # noqa: PLW0108 - it is set later.
         self._replacing = (
             self._hooks,
             self._callback_hooks,
             self.prints,
             self.threads,
             watch_hooks,
-            BindingHooks(lambda code: self.lines_of(code)),  # noqa: PLW0108 - it is set later.
             self.lanes,
             self.handover,
             AheadHooks(),
@@ -153,6 +153,8 @@ class Capture:
         with ExitStack() as stack:
             for ours in self._replacing:
                 stack.enter_context(ours.in_place())
+            if settings.watch is not None:
+                stack.enter_context(self._bindings.in_place())
             stack.enter_context(capturing(settings))
             yield
 

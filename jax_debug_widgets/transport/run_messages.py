@@ -11,9 +11,9 @@ class WatchMessage(TypedDict):
     `full` tells whether the run keeps the values themselves; the last of its site's `values` is then the value itself, `value`.
     `lanes` are the sizes of its `vmap` axes where it is told by lane: one of the `values` is then `lanes`, float32[n, k], of
     each of the first n lanes the statistics, or its number.
-    `value` is of a gradient the id of the site of its value, -1 where it has none that comes before, None where only the order
-    of all tells; `gradient` is of a value that of its gradient, where that came first. `meant` are those of
-    `posinf` and `neginf` that the source puts there, and that are nothing bad.
+    `value` is of a gradient the id of the site of its value, -1 where it has none that comes before; `gradient`
+    is of a value that of its gradient, where that came first. `meant` are those of `posinf` and `neginf` that the source
+    puts there, and that are nothing bad.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `answers.NameMessage` do.
     """

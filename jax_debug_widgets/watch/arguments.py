@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax import versions
-from jax_debug_widgets.watch.body import LOOPS, Body, Made, is_array, type_of
+from jax_debug_widgets.watch.body import LOOPS, Body, is_array
 from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.source import Function, Span
 
@@ -45,44 +45,6 @@ def arguments(
     for name, variable in _told(body) if noted is None else noted:
         if is_told(variable):
             yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
-
-
-def gradients_of_arguments(body: Body, taken: Sequence[Argument]) -> Iterator[tuple[Argument, Made]]:
-    """What `jax.jit(jax.grad(f))` gives: of each argument that is told by its place among the results the gradient.
-
-    Of a function that asks for the derivative itself nobody says whether it asks for that of its arguments.
-    """
-    if body.around.equation is not None or any(level.derivatives for levels in body.levels for level in levels):
-        return
-    for position, variable in enumerate(body.jaxpr.outvars):
-        path = body.result_path(position)
-        made = body.makers.get(variable) if is_array(variable) and body.uses.is_cotangent(variable) else None
-        if path is None or made is None:
-            continue
-        alike = [one for one in taken if type_of(one.variable) == type_of(variable) and _may_be_for(body, path, one)]
-        if len(alike) == 1:
-            yield alike[0], made
-
-
-def _may_be_for(body: Body, path: str, argument: Argument) -> bool:
-    """Whether the result at a path may be the gradient of an argument, or leaf of one."""
-    asked, function = body.around.derivative, body.function
-    if asked is None or function is None:
-        # Beside the value, and of several arguments, it comes below a number.
-        return _ROOT.sub("", argument.name) in (path, _INDEX.sub("", path))
-    place = asked.position(path)
-    return place is not None and argument.name == f"{_positional(function, place[0])}{place[1]}"
-
-
-def _positional(function: Function, number: int) -> str | None:
-    """What a function calls its argument of that number, `rest[0]`; None where nobody can say."""
-    node = function.node
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
-    names = names[names[:1] == ["self"] :]
-    if -len(names) <= number < len(names) and not (node.args.vararg and number < 0):
-        return names[number]
-    return f"{node.args.vararg.arg}[{number - len(names)}]" if node.args.vararg and number >= 0 else None
 
 
 def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
@@ -122,7 +84,6 @@ def _argument_span(function: Function, name: str) -> Span:
         if parts & {name, base} and isinstance(statement.value, ast.Name):
             return statement.span
     node = function.node
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
         if argument is not None and argument.arg == base:
             return Span(

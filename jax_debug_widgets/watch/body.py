@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_given_as_cotangent, is_pushed
+from jax_debug_widgets._jax.cotangents import is_named
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
@@ -23,6 +24,7 @@ from jax_debug_widgets._jax.frames import (
     pushed_at,
 )
 from jax_debug_widgets._jax.inlining import traceback_of
+from jax_debug_widgets._jax.names_noted import way_to
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import tangents_in
 from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh, seen_from_rules
@@ -100,17 +102,6 @@ class Body:
         """The equations of a backward pass."""
         return [number for number, level in enumerate(self.uses.transposed) if level]
 
-    @cached_property
-    def forward_outers(self) -> frozenset[Outer]:
-        """The frames around the equations of the forward pass, and the beginnings of these."""
-        forward = (levels for number, levels in enumerate(self.levels) if not self.uses.transposed[number])
-        return frozenset(outer_of(levels[:depth]) for levels in forward for depth in range(len(levels)))
-
-    @cached_property
-    def forward(self) -> Body | None:
-        """The body of the forward pass that this is the backward pass of, if it is one."""
-        return Body(*self.around.forward) if self.around.forward else None
-
     @property
     def function(self) -> Function | None:
         """The function of the source that the body is the program of."""
@@ -135,19 +126,6 @@ class Body:
         """What each input of the program is called by its function, `params['w']`; empty where JAX does not say."""
         given, told = self.around.given, self.jaxpr.debug_info.arg_names or ()
         return told if given is None else tuple(given.names.get(one) for one in told)
-
-    def result_path(self, position: int) -> str | None:
-        """Where a result of the program is in what its function returns, `[1]['loss']`; None where JAX does not say."""
-        told, given = self.jaxpr.debug_info.result_paths, self.around.given
-        runs: Any = self.around.equation
-        is_flat = runs is not None and runs.primitive.name == "shard_map"  # There they are numbers of leaves.
-        if is_flat or not told or len(told) != len(self.jaxpr.outvars):
-            return None
-        prefix = "result" if given is None else given.result
-        if self.jaxpr.debug_info.traced_for == "fori_loop":  # Its own counters come first.
-            prefix += "[0][1]" if runs is not None and runs.primitive.name == "scan" else "[2]"
-        is_in = prefix and told[position].startswith(prefix)
-        return told[position].removeprefix(prefix).removesuffix(_STATE) if is_in else None
 
     @cached_property
     def calls(self) -> dict[Call, list[int]]:
@@ -291,6 +269,16 @@ class Body:
     def stack_of(self, number: int) -> str:
         """JAX's name stack of an equation, in its whole program."""
         return str(self.place.stack + self.equations[number].source_info.name_stack)
+
+    def path_of(self, number: int) -> tuple[Hashable, ...]:
+        """What has made an equation, and those around it: the same for a value and its gradient."""
+        return (*self.around.path, *way_to(self.equations[number]))
+
+    def primitive_of(self, number: int) -> str:
+        """The name of the primitive that computes what an equation gives, which may only hand on a gradient."""
+        equation = self.equations[number]
+        made = self.maker_of(equation.invars[0]) if is_named(equation) else None
+        return self.primitive_of(made[1]) if made else str(equation.primitive.name)
 
     def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
         """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.names_noted import (
     Names,
+    Noted,
     are_as_traced,
     is_noted,
-    names_of_input,
     names_of_results,
+    noted_of_input,
     place_of_arguments,
-    place_of_given,
 )
 from jax_debug_widgets._jax.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
@@ -27,10 +28,12 @@ class Bound:
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self._inputs = {one: names for one in body.jaxpr.invars if (names := _names_of_input(body, one))}
+        of_inputs = {one: noted for one in body.jaxpr.invars if (noted := _noted_of_input(body, one))}
+        self._inputs = {one: {**ChainMap(*(own.names for own in noted))} for one, noted in of_inputs.items()}
         self._results = _results(body)
         results = (one for own in self._results.values() for one in own)
         self._names = {**self._inputs, **{one.made[0]: {**one.before, **one.names} for one in results}}
+        self._noted = {**of_inputs, **{one.made[0]: one.noted for own in self._results.values() for one in own}}
 
     def arguments(self) -> list[tuple[str, Any]] | None:
         """What its function calls the inputs of the body; None where that was not noted.
@@ -58,13 +61,12 @@ class Bound:
         place = call.file, call.span
         if not is_noted(place):
             return None
-        targets = [text for target in statement.targets for text in plain_targets(target)]
         found: list[tuple[str, Made]] = []
         known: set[Origin] = set()
         for one in (one for number in members for one in self._results.get(number, ())):
             # What else a transformed program computes there comes after the value.
             names = [*one.names.get(place, ()), *(one.before.get(place, ()) if one.origin not in known else ())]
-            found += [(name, one.made) for name in names if not targets or any(is_part(name, text) for text in targets)]
+            found += [(name, one.made) for name in names if is_of_statement(name, statement)]
             known.add(one.origin)
         body, depth = self.body, call.depth
         in_rule = any(level.runs_rule for number in members for level in body.levels[number][depth:])
@@ -80,20 +82,20 @@ class Bound:
                     if one.targets and is_alias(one.value):
                         yield from ((variable, name, file, one) for name in names)
 
-    def given(self, call: Call, text: str) -> list[tuple[str, Any]]:
-        """The leaves of what a call is given that takes derivatives for it, each with its path."""
-        place = place_of_given(call.file, call.span)
-        return [
-            (name.removeprefix(text), variable)
-            for variable, names in self._names.items()
-            for name in names.get(place, ())
-            if is_part(name, text)
-        ]
+    def noted(self, variable: Any) -> Sequence[Noted]:
+        """What was noted of a variable, and of what that has become of."""
+        return self._noted.get(variable, ())
 
 
-def _names_of_input(body: Body, variable: Any) -> Names:
+def is_of_statement(name: str, statement: Statement) -> bool:
+    """Whether it is the name of what a statement assigns, or of a part of that, or of what it returns."""
+    targets = [text for target in statement.targets for text in plain_targets(target)]
+    return not targets or any(is_part(name, text) for text in targets)
+
+
+def _noted_of_input(body: Body, variable: Any) -> Sequence[Noted]:
     if body.is_tangent(variable):
-        return {}
+        return ()
     uses = [
         (body.equations[number], position)
         for number in body.uses.consumers.get(variable, ())
@@ -101,7 +103,7 @@ def _names_of_input(body: Body, variable: Any) -> Names:
         for position, atom in enumerate(body.equations[number].invars)
         if atom is variable
     ]
-    return names_of_input(variable, uses)
+    return noted_of_input(variable, uses)
 
 
 class _Result(NamedTuple):
@@ -111,22 +113,23 @@ class _Result(NamedTuple):
     names: Names
     before: Names
     origin: Origin
+    noted: Sequence[Noted]
 
 
 def _results(body: Body) -> dict[int, list[_Result]]:
     ordinals = ordinals_of(body.equations, map(bool, body.uses.transposed))
     told = [names_of_results(*each) for each in zip(body.equations, ordinals, strict=True)]
-    own = [{(place, name) for names, _, _ in results for place in names for name in names[place]} for results in told]
+    own = [{(place, name) for one in results for place in one.names for name in one.names[place]} for results in told]
     in_body = set().union(*own)
     found: dict[int, list[_Result]] = {}
     for number, results in enumerate(told):
         known = in_body if body.uses.transposed[number] else own[number]
-        for position, (names, before, origin) in enumerate(results):
+        for position, (names, before, origin, noted) in enumerate(results):
             variable = body.equations[number].outvars[position]
             left = {
                 place: [name for name in before[place] if (place, name) not in known]
                 for place in (() if body.is_tangent(variable) else before)
             }
             if (names or any(left.values())) and is_array(variable):
-                found.setdefault(number, []).append(_Result((variable, number, position), names, left, origin))
+                found.setdefault(number, []).append(_Result((variable, number, position), names, left, origin, noted))
     return found

@@ -21,7 +21,9 @@ import numpy as np
 
 from jax_debug_widgets.watch.chain import EQUATIONS, Chain, Operand, Step, written
 
-_SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "transpose"})
+_SAME_ELEMENTS = frozenset(
+    {"reshape", "squeeze", "expand_dims", "copy", "copy_p", "named", "stop_gradient", "transpose"}
+)
 """What only shows the same elements in another way; all but `transpose` in the same order."""
 
 _WRITTEN = frozenset({

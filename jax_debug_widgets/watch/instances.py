@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
-from itertools import chain, groupby, pairwise, takewhile
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from jax_debug_widgets._jax.copies import is_given_back
-from jax_debug_widgets._jax.frames import PUSHES, Level
+from jax_debug_widgets._jax.frames import PUSHES
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.uses import runs_program
 from jax_debug_widgets.watch.body import Body, Call, is_array
@@ -19,28 +19,12 @@ _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
 """Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
 
 
-Frames = tuple[Level, ...]
-"""Those that have made an equation, see `Body.levels`."""
-
-
-def instances(
-    body: Body,
-    call: Call,
-    members: list[int],
-    *,
-    repeats: bool,
-    executions: int | None = None,
-    elements: int = 1,
-    order: Mapping[Frames, int] | None = None,
-) -> list[list[int]]:
+def instances(body: Body, call: Call, members: list[int], *, repeats: bool) -> list[list[int]]:
     """The equations of each execution of the statement at `call`, in the order in which they were traced.
 
     Args:
       members: its equations, of all executions, in order.
       repeats: whether the statement, or a call that leads to it, is in a loop.
-      executions: of transposed equations how many executions they are of at most, 0 where that is not known; None of others.
-      elements: how many the statement computes one after the other in the same way, where it does not say so itself.
-      order: of transposed equations that of the forward pass, see `order_of_frames`; they are in the reverse one.
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
         return [members] if members else []
@@ -50,9 +34,9 @@ def instances(
         for statement in statements
         for node in ast.walk(statement.value)
     )
-    if executions is None and (pushed := _by_what_comes_out(body, call, members)):
+    if pushed := _by_what_comes_out(body, call, members):
         return pushed
-    elements = max(elements, *(statement.elements for statement in statements), 1)
+    elements = max([1, *(statement.elements for statement in statements)])
     signatures = [_signature(body, number) for number in members]
     parts: list[list[int]] = []
     first: Any = None
@@ -63,16 +47,12 @@ def instances(
             begins = _begins_anew(body, call, parts[-1][-1], number)
         else:
             comes_again = signature == first and left <= 0
-            begins = comes_again and not (executions is None and _is_next_leaf(body, call, parts[-1], number))
-            if parts and order:
-                begins |= order.get(body.levels[number], -1) > order.get(body.levels[parts[-1][-1]], len(order))
+            begins = comes_again and not _is_next_leaf(body, call, parts[-1], number)
         if not parts or begins or _is_interrupted(body, call, parts[-1][-1], number, comprehends=comprehends):
             parts.append([])
             first = signature
-            left = elements if executions is None else _alike(signatures, position, executions)
             is_mapped = body.levels[number][call.depth].maps
-            if executions is None and is_mapped:
-                left = _alike(signatures, position, 0)
+            left = _alike(signatures[position:]) if is_mapped else elements
             is_looped = elements == 1 and not is_mapped and progress_of(body, call, number).is_looped
         parts[-1].append(number)
     return parts
@@ -93,19 +73,9 @@ def _by_what_comes_out(body: Body, call: Call, members: list[int]) -> list[list[
     return parts if is_over else []
 
 
-def order_of_frames(body: Body, parts: Sequence[Sequence[int]]) -> dict[Frames, int]:
-    """In which order executions of a statement come to its places; empty where they do not agree, or come to one twice."""
-    runs = [[frames for frames, _ in groupby(body.levels[number] for number in part)] for part in parts]
-    order = {frames: place for place, frames in enumerate(dict.fromkeys(chain(*sorted(runs, key=len, reverse=True))))}
-    return order if all(order[one] < order[after] for run in runs for one, after in pairwise(run)) else {}
-
-
-def _alike(signatures: Sequence[Any], position: int, executions: int) -> int:
-    """How many equations like the one at `position` an execution has: `tanh` is transposed into two such products."""
-    first = signatures[position]
-    if executions:
-        return -(-signatures.count(first) // executions)
-    return len(list(takewhile(lambda other: other == first, signatures[position:])))
+def _alike(signatures: Sequence[Any]) -> int:
+    """How many equations like the first come at once: each of another leaf."""
+    return len(list(takewhile(lambda other: other == signatures[0], signatures)))
 
 
 def _is_next_leaf(body: Body, call: Call, part: Sequence[int], number: int) -> bool:

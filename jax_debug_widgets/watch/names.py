@@ -11,18 +11,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from jax_debug_widgets._jax.cotangents import is_named
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets.watch.arguments import Argument, arguments, gradients_of_arguments
+from jax_debug_widgets._jax.names_noted import Noted
+from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.assigned import assigned
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
 from jax_debug_widgets.watch.bound import Bound
-from jax_debug_widgets.watch.differentiated import asked_for, with_gradients
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.fields import fields_of_self
-from jax_debug_widgets.watch.gradients import Assignment, gradients
-from jax_debug_widgets.watch.instances import instances, order_of_frames
+from jax_debug_widgets.watch.gradients import gradients, gradients_asked_for
+from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Span, is_library
+from jax_debug_widgets.watch.source import Span, Statement, is_library
 
 Role = Literal["value", "gradient"]
 
@@ -40,8 +41,8 @@ class Named:
       primitive: its name; `argument` for arguments.
       stack: JAX's name stack.
       carried: whether it is what the iteration before has made.
-      identity: of a value what tells it from every other of all programs, as far as JAX does not run one body several
-        times; of a gradient that of the value that it is the gradient of, None where that is not known.
+      identities: of a value what tells it from every other of all programs, each of them alone; of a gradient those of the
+        value that it is the gradient of, as far as they are known.
       is_alias: whether its statement only names what another one has made.
       outer: the frames around that of its function, where that is called inside of the body.
     """
@@ -57,9 +58,27 @@ class Named:
     primitive: str
     stack: str
     carried: bool = False
-    identity: Any = None
+    identities: tuple[Any, ...] = ()
     is_alias: bool = False
     outer: Outer = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A statement of the source as a body runs it.
+
+    Attributes:
+      values: each name with what it is, of all executions.
+      function: the name of the function that the statement is in.
+      is_run: whether any of its equations is of the forward pass.
+    """
+
+    body: Body
+    call: Call
+    statement: Statement
+    values: Sequence[tuple[str, Made]]
+    function: str
+    is_run: bool
 
 
 def label_of(name: str, role: Role) -> str:
@@ -85,33 +104,25 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
         _argument(body, one.variable, one.name, one.file, one.span, one.function, carried=one.carried) for one in taken
     ]
     found += [_argument(body, *field, is_alias=True) for field in fields_of_self(body, taken, wanted)]
-    own, gradients_of = _assignments(bound, wanted)
+    own = _assignments(bound, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         for name, (variable, number, _) in one.values:
-            found.append(_named(body, variable, number, name, "value", one, _identity(body, variable)))
+            found.append(_named(body, variable, number, name, "value", one, _identities(bound, variable)))
     found += list(_aliases(bound, found, wanted))
-    found += [one for value in found for one in _asked_for(body, value, gradients_of)]
-    found += _gradients(body, own, taken, wanted)
+    gradients_of = gradients_asked_for(body)
+    found += [one for value in found for one in _asked_for(bound, value, gradients_of)]
+    found += _gradients(body, wanted)
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
 
 
-def _gradients(
-    body: Body, own: Sequence[Assignment], taken: Sequence[Argument], wanted: Callable[[str], bool]
-) -> Iterator[Named]:
-    # Of what the forward pass runs elsewhere, only that tells what the statement makes.
-    forward = body.forward
-    there = _assignments(Bound(forward), wanted)[0] if forward else []
-    known = {(one.call, one.statement) for one in there}
-    for one in (*there, *(one for one in own if (one.call, one.statement) not in known)):
-        for name, variable, number, value in gradients(body, one):
-            identity = None if value is None else _identity(one.body, value)
-            yield _named(body, variable, number, name, "gradient", one, identity)
-    for one, (variable, number, _) in gradients_of_arguments(body, taken):
-        primitive, identity = body.equations[number].primitive.name, _identity(body, one.variable)
-        at = one.file, one.span, one.function, number, primitive, body.stack_of(number)
-        yield Named(variable, one.name, "gradient", True, *at, identity=identity)
+def _gradients(body: Body, wanted: Callable[[str], bool]) -> Iterator[Named]:
+    for one in gradients(body):
+        if wanted(one.call.file):
+            primitive, identities = body.primitive_of(one.number), ((body.path_of(one.number), one.of),)
+            at = one.call.file, one.call.span, one.function, one.number, primitive, body.stack_of(one.number)
+            yield Named(one.variable, one.name, "gradient", True, *at, identities=identities, outer=one.call.outer)
 
 
 def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
@@ -121,56 +132,51 @@ def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]
         if not (is_array(variable) and wanted(file)):
             continue
         number = body.makers[variable][1] if variable in body.makers else -1
-        primitive = body.equations[number].primitive.name if number >= 0 else "argument"
+        primitive = body.primitive_of(number) if number >= 0 else "argument"
         stack = body.stack_of(number) if number >= 0 else str(body.place.stack)
         function = statement.function.name if statement.function else "<module>"
         is_alias = number < 0 or variable in known
         known.add(variable)
-        identity = None if is_alias else _identity(body, variable)
+        identities = () if is_alias else _identities(bound, variable)
         at = file, statement.span, function, number, primitive, stack
-        yield Named(variable, name, "value", True, *at, identity=identity, is_alias=is_alias)
+        yield Named(variable, name, "value", True, *at, identities=identities, is_alias=is_alias)
 
 
-def _asked_for(body: Body, value: Named, gradients_of: Mapping[Any, Sequence[Made]]) -> Iterator[Named]:
+def _asked_for(bound: Bound, value: Named, gradients_of: Mapping[Noted, Sequence[Made]]) -> Iterator[Named]:
     """The gradients of a value that derivatives are taken for."""
-    found = () if value.is_alias else gradients_of.get(value.variable, ())
-    for variable, number, _ in found:
-        primitive, identity = body.equations[number].primitive.name, _identity(body, value.variable)
-        about = {"equation": number, "primitive": primitive, "stack": body.stack_of(number), "identity": identity}
-        yield replace(value, variable=variable, role="gradient", **about)
+    body = bound.body
+    noted = () if value.is_alias else bound.noted(value.variable)
+    for variable, number, _ in (made for one in noted for made in gradients_of.get(one, ())):
+        about = {"equation": number, "primitive": body.primitive_of(number), "stack": body.stack_of(number)}
+        identities = (_identity(body, value.variable),)
+        yield replace(value, variable=variable, role="gradient", identities=identities, **about)
 
 
-_Assigned = tuple[list[Assignment], Mapping[Any, Sequence[Made]]]
-"""Of a body its statements, and of what a derivative is taken for each variable with its gradients."""
-
-
-def _assignments(bound: Bound, wanted: Callable[[str], bool]) -> _Assigned:
+def _assignments(bound: Bound, wanted: Callable[[str], bool]) -> list[Assignment]:
     body = bound.body
     found: list[Assignment] = []
-    gradients_of: dict[Any, list[Made]] = {}
     for call, members, forward in _calls(body, wanted):
         for statement in body.source(call.file).statements_at(call.span):
             around = (*([statement.whole] if statement.whole else ()), *statement.outside)
-            if any(Call(call.outer, call.file, span) in body.calls for span in around):
+            if any(_is_run(body, Call(call.outer, call.file, span)) for span in around):
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)
             by_part = [assigned(bound, call, statement, part) for part in parts]
             values = [one for own in by_part for one in own]
             function = body.levels[members[0]][call.depth].function
-            order = order_of_frames(body, parts) if repeats else {}
-            found.append(Assignment(body, call, statement, values, function, parts, repeats, order))
-            for part, own in zip(parts, by_part, strict=True):
-                for asked in asked_for(body, call, statement, part):
-                    for variable, made in with_gradients(body, asked, own, bound.given(call, asked[1])):
-                        gradients_of.setdefault(variable, []).append(made)
-    return found, gradients_of
+            found.append(Assignment(body, call, statement, values, function, bool(parts)))
+    return found
+
+
+def _is_run(body: Body, call: Call) -> bool:
+    return any(not body.is_backward(number, call.depth) for number in body.calls.get(call, ()))
 
 
 def _is_mingled(one: Assignment) -> bool:
     """Whether a name of several has no value, and several values have no name."""
     names = [text for target in one.statement.targets if target.parts for text in texts_of(target)][1:]
-    if not one.executions or all(any(is_part(name, text) for name, _ in one.values) for text in names):
+    if not one.is_run or all(any(is_part(name, text) for name, _ in one.values) for text in names):
         return False
     body, depth, known = one.body, one.call.depth, {made[0] for _, made in one.values}
     members = [number for number in body.calls[one.call] if not body.is_backward(number, depth)]
@@ -195,12 +201,15 @@ def _takes_next(levels: Sequence[Level]) -> bool:
 
 def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
     """`named`, and every other result of an equation by the expression that made it."""
-    known = {one.variable for one in named}
+    # Where a gradient comes by it is the same as what makes it.
+    comes_by = [body.equations[one.equation] for one in named if one.role == "gradient"]
+    given = [atom for one in comes_by if is_named(one) for atom in one.invars]
+    known = {one.variable for one in named} | {atom for atom in given if is_array(atom)}
     found = list(named)
     for number, equation in enumerate(body.equations):
         levels = body.levels[number]
         for variable in equation.outvars:
-            if variable in known or not is_array(variable) or not levels:
+            if variable in known or not is_array(variable) or not levels or is_named(equation):
                 continue
             own = next((one for one in reversed(levels) if not is_library(one.file)), levels[-1])
             span = Span(*own.span)
@@ -231,6 +240,13 @@ def _identity(body: Body, variable: Any) -> Any:
     return id(body.around.equation), variable
 
 
+def _identities(bound: Bound, variable: Any) -> tuple[Any, ...]:
+    """That, and what is equal for the value in all that JAX makes of the program: what was noted of it."""
+    body = bound.body
+    path = body.path_of(body.makers[variable][1]) if variable in body.makers else body.around.path
+    return (_identity(body, variable), *((path, one) for one in bound.noted(variable)))
+
+
 def _argument(
     body: Body,
     variable: Any,
@@ -242,19 +258,19 @@ def _argument(
     carried: bool = False,
     is_alias: bool = False,
 ) -> Named:
-    identity, stack = None if is_alias else _identity(body, variable), str(body.place.stack)
+    identities, stack = () if is_alias else (_identity(body, variable),), str(body.place.stack)
     return Named(
-        variable, name, "value", True, file, span, function, -1, "argument", stack, carried, identity, is_alias
+        variable, name, "value", True, file, span, function, -1, "argument", stack, carried, identities, is_alias
     )
 
 
 def _named(
-    body: Body, variable: Any, number: int, name: str, role: Role, one: Assignment, identity: Any = None
+    body: Body, variable: Any, number: int, name: str, role: Role, one: Assignment, identities: tuple[Any, ...]
 ) -> Named:
-    primitive, stack = body.equations[number].primitive.name, body.stack_of(number)
+    primitive, stack = body.primitive_of(number), body.stack_of(number)
     file, span, function = one.call.file, one.call.span, one.function
     at = file, span, function, number, primitive, stack
-    return Named(variable, name, role, True, *at, identity=identity, outer=one.call.outer)
+    return Named(variable, name, role, True, *at, identities=identities, outer=one.call.outer)
 
 
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:

@@ -1,32 +1,41 @@
-"""What is noted of a function of the user's while JAX traces it: what its lines assign, return and differentiate for."""
+"""What is noted of a function of the user's while JAX traces it: what its lines assign and return."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 from collections.abc import Iterator
 from types import CodeType
 
 from jax_debug_widgets._jax.bindings import Expression, Lines
-from jax_debug_widgets._jax.names_noted import Place, place_of_given
-from jax_debug_widgets.watch.differentiated import may_be_asked_for
-from jax_debug_widgets.watch.source import SourceFile, Statement, Target, source_of
+from jax_debug_widgets._jax.names_noted import Place
+from jax_debug_widgets.watch.source import Function, SourceFile, Statement, Target, source_of
 
 
 def lines_of(code: CodeType) -> Lines:
-    """What is noted before and after each line of a function."""
+    """What is noted after each line of a function."""
     linecache.checkcache(code.co_filename)  # It may have been edited, and loaded again.
     source = source_of(code.co_filename)
-    function = source.function_at(code.co_firstlineno, code.co_qualname)
-    before: dict[int, list[Expression]] = {}
-    after: dict[int, list[Expression]] = {}
-    for one in function.statements if function else ():
+    return _lines_of(source, source.function_of(code), code.co_filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _lines_of(source: SourceFile, function: Function | None, file: str) -> Lines:
+    lines: dict[int, list[Expression]] = {}
+    statements = function.statements if function else ()
+    for one in statements:
         first, last = one.lines
-        before.setdefault(first, []).extend(_given(one, code.co_filename, source))
-        noted = [*_assigned(one, code.co_filename), *_returned(one, code.co_filename, source)]
+        is_last = not any(_comes_after(other, one) for other in statements)
+        noted = [each._replace(is_last=is_last) for each in (*_assigned(one, file), *_returned(one, file, source))]
         for line in range(first, last + 1):
-            after.setdefault(line, []).extend(noted)
-    return Lines(before, after)
+            lines.setdefault(line, []).extend(noted)
+    return lines
+
+
+def _comes_after(other: Statement, one: Statement) -> bool:
+    """Whether another statement of the line is run later."""
+    return one.lines[1] == other.lines[0] and (one.whole or one.span)[2:] < (other.whole or other.span)[:2]
 
 
 def _assigned(statement: Statement, file: str) -> Iterator[Expression]:
@@ -47,11 +56,6 @@ def _returned(statement: Statement, file: str, source: SourceFile) -> Iterator[E
     if statement.is_return:
         place: Place = file, statement.span
         yield Expression(place, source.text(statement.span), None, statement.path)
-
-
-def _given(statement: Statement, file: str, source: SourceFile) -> Iterator[Expression]:
-    for one in may_be_asked_for(statement, source):
-        yield Expression(place_of_given(file, statement.span), ast.unparse(one), one)
 
 
 def _read(text: str) -> ast.expr:

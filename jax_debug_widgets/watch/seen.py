@@ -66,7 +66,7 @@ class Seen:
     unasked: dict[str, None] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     laneless: dict[str, None] = field(default_factory=dict)
-    sites: dict[Any, int | None] = field(default_factory=dict)
+    sites: dict[Any, CallSite | None] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
     _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 

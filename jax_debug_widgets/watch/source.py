@@ -10,6 +10,7 @@ import re
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import NamedTuple
 
 from jax_debug_widgets.watch.classes import Fields, fields_in, with_written
@@ -101,7 +102,7 @@ class Function:
     first: int
     last: int
     code_line: int
-    node: ast.AST
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     arguments: tuple[str, ...]
     statements: list[Statement] = field(default_factory=list)
 
@@ -146,10 +147,21 @@ class SourceFile:
 
     def function_at(self, code_line: int, name: str) -> Function | None:
         """The function whose code begins at this line."""
+        return next(iter(self._functions_at(code_line, name)), None)
+
+    def function_of(self, code: CodeType) -> Function | None:
+        """The function whose code it is; several lambdas may be in one line, and in one another."""
+        found = self._functions_at(code.co_firstlineno, code.co_qualname)
+        if len(found) < 2:  # noqa: PLR2004 - then there is nothing to choose
+            return next(iter(found), None)
+        written = [Span(*one) for one in _positions(code)]
+        around = [one for one in found if all(span_of(one.node).contains(own) for own in written)]
+        return max(around, key=lambda one: span_of(one.node), default=None)
+
+    def _functions_at(self, code_line: int, name: str) -> list[Function]:
         last = name.rpartition(".")[2]
         found = [one for one in self.functions if one.code_line == code_line]
-        exact = [one for one in found if one.name.rpartition(".")[2] == last]
-        return (exact or found or [None])[0]
+        return [one for one in found if one.name.rpartition(".")[2] == last] or found
 
     def text(self, span: Span) -> str:
         """The expression in this range in one line; the whole lines where it is none."""
@@ -216,6 +228,13 @@ class SourceFile:
             return
         for child in node.body:
             self._visit(child, made, inner, repeats=False)
+
+
+def _positions(code: CodeType) -> Iterator[tuple[int, int, int, int]]:
+    """Where a function's instructions are written; what only makes its cells has column 0."""
+    for line, end_line, column, end_column in code.co_positions():
+        if line and end_line and column and end_column:
+            yield line, column, end_line, end_column
 
 
 def _gone_through(node: ast.AST) -> ast.expr | None:

@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.bindings import is_hindered
 from jax_debug_widgets._jax.place import device_names
 from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets._jax.watch_tap import Taken
-from jax_debug_widgets.events import CallSite, Nesting, Tap, Watched
+from jax_debug_widgets.events import NO_VALUE, CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.arguments import arguments
@@ -150,8 +150,7 @@ class ProgramWatcher:
         if not chosen:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
-        self._partners.begin(chosen, body)
-        orders = _orders(chosen, next(self._bodies), around)
+        orders = _orders(chosen, next(self._bodies), place)
         taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
@@ -220,10 +219,9 @@ class ProgramWatcher:
         sizes = tuple(aval.shape[axis] for axis in axes)
         meant = tuple(sorted(around.meant.get(one.variable, ())))
         values = (*statistics, "value") if is_whole else statistics
-        value = self._partners.value_of(one, around) if one.role == "gradient" else None
-        gradient = self._partners.gradient_of(one) if one.role == "value" else None
-        site = self._site(one, values, sizes, order, value, gradient, is_whole=is_whole, meant=meant)
-        self._partners.add(one, site, around)
+        partner = self._partners.of(one, is_pass=around.is_pass)
+        site = self._site(one, values, sizes, order, partner, is_whole=is_whole, meant=meant)
+        self._partners.add(one, site)
         return Tap(
             site=site,
             lanes=(),
@@ -255,13 +253,12 @@ class ProgramWatcher:
         values: tuple[str, ...],
         sizes: tuple[int, ...],
         order: int,
-        value: int | None,
-        gradient: int | None,
+        partner: CallSite | None,
         *,
         is_whole: bool,
         meant: tuple[str, ...],
     ) -> CallSite:
-        aval = one.variable.aval
+        aval, is_gradient = one.variable.aval, one.role == "gradient"
         watched = Watched(
             one.name,
             one.role,
@@ -271,9 +268,9 @@ class ProgramWatcher:
             scope_of(one.stack),
             is_whole,
             sizes,
-            value,
+            (partner.id if partner else NO_VALUE) if is_gradient else None,
             meant,
-            gradient,
+            partner.id if partner and not is_gradient else None,
         )
         # Traced once more for another type (the last batch is smaller) it is the same value.
         place = (replace(watched, shape=(), dtype=""), one.file, one.span, one.function, one.stack, values)
@@ -310,18 +307,14 @@ class ProgramWatcher:
         )
 
 
-def _orders(chosen: Sequence[Named], body: int, around: Around) -> list[int]:
+def _orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
     """The order of the sites of body number `body`: that of its values, what is recomputed, and then its gradients.
 
     Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
     so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
     """
-    gradients = _LATE - body * _MOST
-    if around.forward is not None:
-        gradients = _LATE + body * _MOST
-    elif around.turn is not None:
-        gradients = 2 * _LATE - around.turn[0] * _MOST
-    first = {"value": body * _MOST, "gradient": gradients}
+    is_backward = "transpose(" in str(place.stack)
+    first = {"value": body * _MOST, "gradient": _LATE + (body if is_backward else -body) * _MOST}
     again = [_AGAIN * (one.role == "value" and phase_of(one.stack) == "recompute") for one in chosen]
     return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]
 

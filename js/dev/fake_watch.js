@@ -130,7 +130,7 @@ export class FakeWatch {
         scope: "layer0",
         full: full ?? false,
         lanes: [],
-        value: null,
+        value: isGradient ? this.first + i - 1 : null, // It comes next to its value.
       },
     };
   }

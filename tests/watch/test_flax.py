@@ -196,7 +196,8 @@ def test_apply_is_watched_where_it_is_jitted_itself(transform, watched, agrees):
 def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agrees):
     module, x = Perceptron(), jnp.linspace(0, 1, 6).reshape(2, 3)
     variables = module.init(jax.random.key(0), x)
-    run = watched(jax.jit(module.apply), variables, x, watch="y")
+    # Other tests watch `y`, and of their functions it would be said where they have it.
+    run = watched(jax.jit(module.apply), variables, x, watch="y", histograms=True)
     assert "'y' is a variable of a library: `--watch y@linear.py` (watch='y@linear.py') asks for it." in run.notes
     run = watched(jax.jit(module.apply), variables, x, watch="y@linear.py,h")
     products = [value for name, value in run.values.items() if value.site.source.startswith("y = dot_general")]

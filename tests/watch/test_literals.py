@@ -188,4 +188,4 @@ def test_an_object_is_told_by_its_fields(watched):
     why = {place.name: place.why for place in places if first < place.span.line < first + len(lines)}
     assert [why[name] for name in ("half", "moved", "energy", "doubled")] == [SEVERAL] * 4
     assert [why[name] for name in ("half.speed", "moved.at", "energy.potential", "doubled.kinetic")] == [""] * 4
-    assert why["moved.speed"] == "the same value as half.speed; watch that (--watch half.speed)"
+    assert why["moved.speed"] == "not watched by this name: the same value as half.speed; name either with --watch"

@@ -25,7 +25,7 @@ export interface WatchMessage {
   full: boolean;
   /** Sizes of its `vmap` axes, outermost first, where `lanes` is one of its site's `values`: the statistics of each lane. */
   lanes: number[];
-  /** Of a gradient the id of the site of its value, -1 where it has none that comes before, null where only the order tells. */
+  /** Of a gradient the id of the site of its value, -1 where it has none that comes before. */
   value: number | null;
   /** Of a value the id of the site of its gradient, where that came first. */
   gradient: number | null;

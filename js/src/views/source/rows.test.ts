@@ -13,7 +13,6 @@ interface Made {
   text?: string;
   role?: WatchMessage["role"];
   order?: number;
-  scope?: string;
   value?: number | null;
   gradient?: number | null;
   site?: Partial<SiteMessage>;
@@ -25,7 +24,7 @@ function watching(...made: Made[]): TestRun {
   const batch = goldenBatch("watch");
   const [first] = batch.sites as [SiteMessage];
   const sites = made.map(
-    ({ name, text = name, role = "value", order = 0, scope = "", value = null, gradient = null, site = {} }, i) => ({
+    ({ name, text = name, role = "value", order = 0, value = null, gradient = null, site = {} }, i) => ({
       ...first,
       id: i + 1,
       line: 21,
@@ -34,7 +33,7 @@ function watching(...made: Made[]): TestRun {
       end_column: LINE.indexOf(text) + text.length,
       order,
       source: LINE,
-      watch: { ...(first.watch as WatchMessage), name, role, scope, value, gradient },
+      watch: { ...(first.watch as WatchMessage), name, role, value, gradient },
       ...site,
     }),
   );
@@ -97,26 +96,12 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("have the gradient of their own scope", () => {
-    const gradient = { role: "gradient" as const };
-    const run = watching(
-      { ...DOT, scope: "a" },
-      { ...DOT, scope: "b" },
-      { ...DOT, ...gradient, scope: "a" },
-      { ...DOT, ...gradient, scope: "b" },
-    );
-    expect(values(run).map(({ site, gradient }) => [site.id, gradient?.id])).toEqual([
-      [1, 3],
-      [2, 4],
-    ]);
-  });
-
-  it("of a loop that Python unrolled are counted, and the last has the first gradient", () => {
+  it("of a loop that Python unrolled are counted", () => {
     const run = watching(
       { ...DOT, order: 1 },
       { ...DOT, order: 2 },
-      { ...DOT, order: 7, role: "gradient" },
-      { ...DOT, order: 6, role: "gradient" },
+      { ...DOT, order: 7, role: "gradient", value: 1 },
+      { ...DOT, order: 6, role: "gradient", value: 2 },
     );
     expect(values(run).map(({ site, gradient, nth }) => [site.id, gradient?.id, nth])).toEqual([
       [1, 3, "1/2"],
@@ -161,14 +146,8 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("leave the gradient to a program that is differentiated, and show one that stands alone", () => {
-    const plain = { ...DOT, site: { transforms: ["jit"] } };
-    const run = watching(plain, { ...DOT, order: 3 }, { ...DOT, role: "gradient", order: 4 });
-    expect(values(run).map(({ site, gradient }) => [site.id, gradient?.id ?? null])).toEqual([
-      [1, null],
-      [2, 3],
-    ]);
-    const alone = watching({ ...DOT, role: "gradient" });
+  it("show a gradient that stands alone", () => {
+    const alone = watching({ ...DOT, role: "gradient", value: -1 });
     expect(values(alone).map(({ site, gradient }) => site === gradient)).toEqual([true]);
   });
 });

@@ -74,37 +74,19 @@ function add(lines: Map<number, Value[]>, line: number, value: Value): void {
   else lines.set(line, [value]);
 }
 
-/**
- * Each value with its gradient; a gradient without a value stands for itself. Where the kernel does not tell it: what a loop
- * in Python unrolled has a site an execution, and the gradient of the last of them comes first.
- * `session/gradients.py` is its twin.
- */
+/** Each value with its gradient; a gradient without a value stands for itself. `session/gradients.py` is its twin. */
 function paired(sites: WatchSite[]): Value[] {
   const byOrder = [...sites].sort((a, b) => a.order - b.order);
-  const ofRole = (role: string) => byOrder.filter(({ watch }) => watch.role === role);
-  const isDifferentiated = ({ transforms }: WatchSite) => transforms.includes("jvp");
-  const values = ofRole("value");
-  let gradients = ofRole("gradient").reverse();
-  const first = new Map(values.map(({ id, watch }) => [watch.gradient, id]));
-  const ownerOf = ({ id, watch }: WatchSite): number | null => first.get(id) ?? watch.value;
-  const take = (site: WatchSite): WatchSite | null => {
-    const { id, watch } = site;
-    const left = gradients.filter((other) => (ownerOf(other) ?? id) === id);
-    const told = left.filter((other) => ownerOf(other) === id).at(-1); // Of several derivatives the first.
-    // A program that is not differentiated may stand beside one that is.
-    if (!told && !isDifferentiated(site) && values.some(isDifferentiated)) return null;
-    const found = told ?? left.find((other) => other.watch.scope === watch.scope) ?? left[0] ?? null;
-    gradients = gradients.filter((other) => other !== found);
-    return found;
-  };
-  const count = values.length;
-  const found = values.map((site, i) => ({
-    site,
-    gradient: take(site),
-    isPart: false,
-    nth: count > 1 ? `${i + 1}/${count}` : "",
-  }));
-  return [...found, ...gradients.map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
+  const values = byOrder.filter(({ watch }) => watch.role === "value");
+  const gradients = new Set(byOrder.filter(({ watch }) => watch.role === "gradient"));
+  const found = values.map((site, i) => {
+    // Of several derivatives the first.
+    const own = [...gradients].find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
+    if (own) gradients.delete(own);
+    const nth = values.length > 1 ? `${i + 1}/${values.length}` : "";
+    return { site, gradient: own, isPart: false, nth };
+  });
+  return [...found, ...[...gradients].map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
 }
 
 function bySource({ site: a }: Value, { site: b }: Value): number {
