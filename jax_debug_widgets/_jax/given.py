@@ -19,9 +19,6 @@ from jax._src import pjit
 
 from jax_debug_widgets._jax import features
 
-_RESULTS = {"equinox": "result[1]", "flax": "result[2]"}
-"""Library -> what its jitted function says of what the user's function returns."""
-
 _MAX_FRAMES = 8
 """From `jax.jit` out to the call that the user has made."""
 
@@ -34,7 +31,6 @@ class Given:
       file, line, name: of the user's function, as its code object has them.
       names: what JAX calls an input of the program -> what the user does: `model.layers[1].weight`.
       parameters: those of the latter that flax.nnx differentiates for: `nnx.Param`, but not the means of a `BatchNorm`.
-      result: the beginning of JAX's paths of what the function returns; empty if unknown.
     """
 
     file: str
@@ -42,7 +38,6 @@ class Given:
     name: str
     names: dict[str, str]
     parameters: frozenset[str]
-    result: str
 
 
 def given(program: Any) -> Given | None:
@@ -59,13 +54,12 @@ def given(program: Any) -> Given | None:
     for _, frame in zip(range(_MAX_FRAMES), frames, strict=False):
         call = _call_of(frame, program.jaxpr.debug_info.func_name)
         if call is not None:
-            function, wrapper, args, kwargs = call
+            function, args, kwargs = call
             paths = list(_paths(inspect.signature(function), args, kwargs))
             names = {leaves[id(leaf)].pop(0): path for path, leaf, _ in paths if leaves.get(id(leaf))}
             parameters = frozenset(path for path, _, is_parameter in paths if is_parameter)
-            code, library = function.__code__, type(wrapper).__module__.partition(".")[0]
-            result = _RESULTS.get(library, "")
-            return Given(code.co_filename, code.co_firstlineno, code.co_name, names, parameters, result)
+            code = function.__code__
+            return Given(code.co_filename, code.co_firstlineno, code.co_name, names, parameters)
     return None
 
 
@@ -86,8 +80,8 @@ def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | No
     return None
 
 
-def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, Any, tuple[Any, ...], dict[str, Any]] | None:
-    """Where a frame is a call of a wrapper of the function of that name: that function, the wrapper, what it is given."""
+def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]] | None:
+    """Where a frame is a call of a wrapper of the function of that name: that function, what it is given."""
     code = frame.f_code
     if not code.co_argcount or not {"args", "kwargs"} <= set(code.co_varnames):
         return None  # Not looked into: Python keeps what is in a frame for those who do, until that ends.
@@ -100,7 +94,7 @@ def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, Any, tuple[Any,
     called = getattr(function, "__name__", type(function).__name__)
     if not isinstance(function, FunctionType):  # A module that is called itself: `filter_jit(model)(x)`.
         args, function = (function, *args), type(function).__call__ if callable(function) else None
-    return (function, wrapper, args, kwargs) if isinstance(function, FunctionType) and called == name else None
+    return (function, args, kwargs) if isinstance(function, FunctionType) and called == name else None
 
 
 def _paths(

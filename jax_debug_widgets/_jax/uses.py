@@ -324,13 +324,6 @@ def runs_program(equation: core.JaxprEqn) -> bool:
     return next(iter(core.jaxprs_in_params(equation.params)), None) is not None
 
 
-def function_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
-    """File, line and name of the function that a program is of; of an un-jitted loop that which it runs."""
-    scan = _lone_scan(jaxpr)
-    about = scan.params["jaxpr"].jaxpr.debug_info if scan else jaxpr.debug_info
-    return about.func_filename, about.func_lineno, about.func_name
-
-
 def _place_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
     """File and first line of the function that a body is of."""
     return jaxpr.debug_info.func_filename, jaxpr.debug_info.func_lineno

@@ -45,10 +45,6 @@ LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
 """Primitive -> the parameter that holds what it runs in each iteration."""
 
 
-_STATE = ".states[0][0]"
-"""What `flax.nnx.jit` puts behind the path of a variable that a function returns in a tree."""
-
-
 @dataclass(frozen=True)
 class Call:
     """One place in the source, as reached by one way: the frames around it tell calls of a function apart."""

@@ -108,7 +108,7 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
         for name, (variable, number, _) in one.values:
-            found.append(_named(body, variable, number, name, "value", one, _identities(bound, variable)))
+            found.append(_named(bound, variable, number, name, one))
     found += list(_aliases(bound, found, wanted))
     gradients_of = gradients_asked_for(body)
     found += [one for value in found for one in _asked_for(bound, value, gradients_of)]
@@ -264,13 +264,10 @@ def _argument(
     )
 
 
-def _named(
-    body: Body, variable: Any, number: int, name: str, role: Role, one: Assignment, identities: tuple[Any, ...]
-) -> Named:
-    primitive, stack = body.primitive_of(number), body.stack_of(number)
-    file, span, function = one.call.file, one.call.span, one.function
-    at = file, span, function, number, primitive, stack
-    return Named(variable, name, role, True, *at, identities=identities, outer=one.call.outer)
+def _named(bound: Bound, variable: Any, number: int, name: str, one: Assignment) -> Named:
+    primitive, stack = bound.body.primitive_of(number), bound.body.stack_of(number)
+    at = one.call.file, one.call.span, one.function, number, primitive, stack
+    return Named(variable, name, "value", True, *at, identities=_identities(bound, variable), outer=one.call.outer)
 
 
 def _is_repeated(body: Body, members: list[int], call: Call) -> bool:

@@ -38,9 +38,9 @@ class Partners:
             self._gradients.update((key, site) for key in _keys(one) if self._own.get(key) is None)
         elif site.phase != "recompute":  # The forward pass has computed it before: the gradient is told there.
             for key in _keys(one):
-                for sites in (self._own, self._of_all):
-                    known = sites.setdefault(key, site)
-                    sites[key] = site if known is None or known.id == site.id else None
+                known = self._own.setdefault(key, site)
+                own = site if known is not None and known.id == site.id else None
+                self._own[key] = self._of_all[key] = own  # Of several programs the one that was lowered last.
 
 
 def _keys(one: Named) -> Iterator[Any]:
