@@ -125,7 +125,9 @@ def test_the_newest_spans_are_kept_and_keep_their_numbers():
     assert len(log.since(log.count).site) == 0
 
 
-def test_the_browser_is_told_each_span_once_and_all_again_when_it_asks():
+def test_the_browser_is_told_each_span_once_and_all_again_when_it_asks(shortest):
+    shortest(10**12)  # a slow machine may wait at the barrier, which would be a span of its own
+
     @jax.jit
     def step(x):
         jax.debug.callback(lambda _: None, x)
