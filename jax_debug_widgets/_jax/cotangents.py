@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from jax._src.lax import lax
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_watching
-from jax_debug_widgets._jax.names_noted import Noted, Place, book
+from jax_debug_widgets._jax.names_noted import Noted, Place, book, is_of_arguments
 from jax_debug_widgets._jax.origins import traceback_in
 from jax_debug_widgets._jax.replacements import Replacements, as_method
 
@@ -33,7 +33,7 @@ class Mark:
 
     Attributes:
       places: where it has the names that were noted: what a function returns is the same for its caller, where the function
-        may have used it itself before. None of what a derivative is taken for.
+        may have used it itself before. None of what a derivative is taken for; of an argument that of its function.
     """
 
     noted: Noted
@@ -44,6 +44,11 @@ class Mark:
     def is_sure(self) -> bool:
         """Whether the derivative that pushes the tangent has met the value, as opposed to an operation of that."""
         return self.noted.of is not None
+
+    @property
+    def is_of_argument(self) -> bool:
+        """Whether the program that has it begins with it."""
+        return any(map(is_of_arguments, self.places))
 
     def __repr__(self) -> str:
         return next(name for place in self.places or self.noted.names for name in self.noted.names[place])
@@ -73,6 +78,11 @@ ad.primitive_transposes[named_p] = _transpose
 def is_named(equation: Any) -> bool:
     """Whether an equation gives what it is given."""
     return equation.primitive is named_p
+
+
+def is_of_argument(equation: Any) -> bool:
+    """Whether an equation gives what is pushed beside an argument, or its cotangent: it belongs to no line."""
+    return is_named(equation) and equation.params["of"].is_of_argument
 
 
 def cotangent_of(equation: Any) -> Mark | None:
@@ -125,16 +135,32 @@ def _linearize(theirs: Callable[..., Any], function: Any, *args: Any, **options:
 
 
 def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr:
+    marks: dict[Any, list[Mark]] = {}
+    for variable, primal in zip(jaxpr.invars, primals, strict=True):
+        tracer = staged(primal)
+        noted = book.of_variable(tracer.val) if tracer is not None else None
+        if noted is not None:
+            marks[variable] = [Mark(noted, frozenset())]
+    own = source_info_util.current().replace(name_stack=source_info_util.new_name_stack().transform("jvp"))
+    return _with_inputs_named(jaxpr, marks, lambda _: own)
+
+
+def _with_inputs_named(
+    jaxpr: core.Jaxpr, marks: Mapping[Any, Sequence[Mark]], source_info: Callable[[core.JaxprEqn], Any]
+) -> core.Jaxpr:
+    """A program that begins with identities behind these of its inputs, as far as it uses them.
+
+    Args:
+      source_info: of an identity, by the first equation that takes the input.
+    """
     taken = {atom: eqn for eqn in reversed(jaxpr.eqns) for atom in eqn.invars if not isinstance(atom, core.Literal)}
     instead: dict[Any, Any] = {}
     equations: list[Any] = []
-    for variable, primal in zip(jaxpr.invars, primals, strict=True):
-        tracer = staged(primal)
-        noted = book.of_variable(tracer.val) if tracer is not None and variable in taken else None
-        if noted is not None:
-            own = source_info_util.current().replace(name_stack=source_info_util.new_name_stack().transform("jvp"))
-            instead[variable] = core.Var(variable.aval)
-            equations.append(_named(variable, instead[variable], Mark(noted, frozenset()), own, taken[variable].ctx))
+    for variable, mark in ((one, mark) for one in marks if one in taken for mark in marks[one]):
+        before = instead.get(variable, variable)
+        instead[variable] = core.Var(variable.aval)
+        taker = taken[variable]
+        equations.append(_named(before, instead[variable], mark, source_info(taker), taker.ctx))
 
     def new(atom: Any) -> Any:
         return atom if isinstance(atom, core.Literal) else instead.get(atom, atom)
@@ -177,6 +203,10 @@ def add(equation: Any) -> None:
 
 def _told(trace: Any, operands: Sequence[Any], results: Any, traceback: Any) -> Any:
     given = {id(one.tangent): one.primal for one in operands if isinstance(one, _DERIVED)}
+    for position, one in enumerate(operands) if traceback is not None else ():
+        noted = book.of_operand(traceback, position, len(operands))
+        if noted is not None:
+            book.add_given(staged(one), one.tangent if isinstance(one, _DERIVED) else None, noted)
     several = results if isinstance(results, list | tuple) else [results]
     for position, one in enumerate(several):
         is_told = isinstance(one, _DERIVED) and one._trace.tag is trace.tag
@@ -203,6 +233,24 @@ def _copied(trace: Any, tangent: Any) -> Any:
 
 def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
     """A program with such an identity behind each named tangent; the very same if there is none."""
+    return _with_arguments_marked(_with_results_marked(jaxpr))
+
+
+def _with_arguments_marked(jaxpr: core.Jaxpr) -> core.Jaxpr:
+    """What is pushed beside the arguments of the function that it is the program of."""
+    marks: dict[Any, list[Mark]] = {}
+    for variable in jaxpr.invars:
+        for noted in book.of_input_tangent(variable):
+            places = frozenset(filter(is_of_arguments, noted.names))
+            if places:
+                marks.setdefault(variable, []).append(Mark(noted, places))
+    return _with_inputs_named(jaxpr, marks, lambda taker: taker.source_info.replace(name_stack=_NO_STACK))
+
+
+_NO_STACK = source_info_util.new_name_stack()
+
+
+def _with_results_marked(jaxpr: core.Jaxpr) -> core.Jaxpr:
     named = {one: noted for eqn in jaxpr.eqns for one in eqn.outvars if (noted := book.of_tangent(one)) is not None}
     # Of several that an operation has become it is the last.
     named = {one: noted for noted, one in {noted: one for one, noted in named.items()}.items()}
@@ -242,9 +290,9 @@ class _Step(NamedTuple):
 def _steps(variable: Any, noted: Noted, taken: Sequence[float]) -> Iterator[_Step]:
     """What is used between two of its names is not of the second; names between which nothing is used are of one."""
     places: set[Place] = set()
-    times = sorted({*noted.times.values()})
-    for time, after in pairwise([*times, math.inf]):
-        places.update(place for place, own in noted.times.items() if own == time)
+    since = {place: time for place, time in noted.times.items() if not is_of_arguments(place)}
+    for time, after in pairwise([*sorted({*since.values()}), math.inf]):
+        places.update(place for place, own in since.items() if own == time)
         if any(time < one <= after for one in taken):
             yield _Step(time, core.Var(variable.aval), frozenset(places))
             places.clear()

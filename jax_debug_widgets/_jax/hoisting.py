@@ -12,6 +12,7 @@ from typing import Any
 from jax._src import core
 from jax._src.util import weakref_lru_cache
 
+from jax_debug_widgets._jax.inlining import as_what_makes
 from jax_debug_widgets._jax.operands import with_programs
 from jax_debug_widgets._jax.tap import DEBUGGING, as_tap, debug_tap_p, has_debugging
 
@@ -26,7 +27,10 @@ def differentiate_scan(theirs: Any, *args: Any, **params: Any) -> Any:
 def recompute_scan(theirs: Any, saveable: Any, unknown: Any, instantiated: Any, equation: core.JaxprEqn) -> Any:
     """JAX's rule for the equation of a `scan` in a `checkpoint`."""
     params = equation.params | {"jaxpr": _at_home(equation.params["jaxpr"], equation.params["length"])}
-    return theirs(saveable, unknown, instantiated, equation.replace(params=params))
+    with as_what_makes(
+        equation
+    ):  # JAX puts what it knows of the loop into a call, and says that both are the checkpoint's.
+        return theirs(saveable, unknown, instantiated, equation.replace(params=params))
 
 
 def left(home: Lengths, loops: Lengths) -> Lengths:

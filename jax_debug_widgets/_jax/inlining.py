@@ -114,6 +114,18 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
         context.context = outer
 
 
+@contextmanager
+def as_what_makes(equation: Any) -> Iterator[None]:
+    """Equations made inside come from where this one does."""
+    context = source_info_util._source_info_context
+    outer = context.context
+    context.context = source_info_util.SourceInfo(equation.source_info.traceback, source_info_util.NameStack())
+    try:
+        yield
+    finally:
+        context.context = outer
+
+
 def inlined_from(equation: Any) -> list[Any]:
     """The tracebacks of the calls of checkpointed functions that JAX has inlined around an equation, outermost first."""
     own, marks = equation.source_info.traceback, equation.source_info.name_stack.stack

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jax._src import core
+from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax.inlining import inlined_from
 from jax_debug_widgets._jax.origins import (
@@ -29,6 +30,11 @@ Place = tuple[str, Hashable]
 def place_of_arguments(file: str, line: int) -> Place:
     """Where the arguments of the function are noted whose code begins at a line."""
     return file, line
+
+
+def is_of_arguments(place: Place) -> bool:
+    """Whether arguments are noted there, as opposed to what a statement assigns or returns."""
+    return isinstance(place[1], int)
 
 
 Names = Mapping[Place, Sequence[str]]
@@ -74,6 +80,12 @@ class _Book:
         self._of_tangents: dict[Any, Noted] = {}
         self._of_operations: dict[tuple[int, int], tuple[Any, Sequence[Noted | None]]] = {}
         """Of the results of an operation, by its traceback and how many there are, with that, which must live as long."""
+        self._of_operands: dict[tuple[int, int, int], tuple[Any, Noted]] = {}
+        """Of what an operation takes of its program's inputs, by its traceback, where it takes that and how many it takes."""
+        self._of_given: dict[Any, list[Noted]] = {}
+        """Of what JAX makes of such inputs when it differentiates the program."""
+        self._of_tangents_given: dict[Any, list[Noted]] = {}
+        """Of the tangents that it pushes beside these."""
         self._operations: dict[int, tuple[Any, Any]] = {}
         """By its traceback, with that, the first of those that were made of the same operation."""
         self._of_origins: dict[Origin, tuple[Any, list[Noted]]] = {}
@@ -101,6 +113,16 @@ class _Book:
         with self._lock:
             self._of_tangents[tangent.val] = noted
             _forget(self._of_tangents)
+
+    def add_given(self, tracer: Any, tangent: Any, noted: Noted) -> None:
+        """What a program is given that JAX differentiates, or a program put into that one, and what is pushed beside that."""
+        with self._lock:
+            for kept, one in ((self._of_given, tracer), (self._of_tangents_given, tangent)):
+                if isinstance(one, pe.DynamicJaxprTracer):
+                    known = kept.setdefault(one.val, [])
+                    if noted not in known:
+                        known.append(noted)
+                    _forget(kept)
 
     def add_operation(self, tracebacks: Sequence[Any]) -> None:
         """What has these was made of one operation."""
@@ -132,6 +154,9 @@ class _Book:
             for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True) if own else ():
                 for position, atom in enumerate(equation.invars) if ordinal is None else ():
                     if isinstance(atom, core.Var) and atom in own:
+                        traceback = traceback_in(equation)
+                        self._of_operands[id(traceback), position, len(equation.invars)] = traceback, own[atom]
+                        _forget(self._of_operands)
                         for origin in origins_of_uses(equation, position):
                             self._remember(equation, origin, own[atom])
 
@@ -175,6 +200,23 @@ class _Book:
         with self._lock:
             _, results = self._of_operations.get((id(traceback), count), (None, ()))
             return results[position] if results else None
+
+    def of_operand(self, traceback: Any, position: int, count: int) -> Noted | None:
+        """Of one of so many operands of an operation, if it is an input of the program."""
+        with self._lock:
+            _, noted = self._of_operands.get((id(traceback), position, count), (None, None))
+            return noted
+
+    def of_given(self, variable: Any) -> Sequence[Noted]:
+        """Of an input of a program that JAX has differentiated."""
+        with self._lock:
+            return tuple(self._of_given.get(variable, ()))
+
+    def of_input_tangent(self, variable: Any) -> Sequence[Noted]:
+        """Of what is pushed beside an input of a program."""
+        with self._lock:
+            direct = self._of_tangents.get(variable)
+            return (*((direct,) if direct else ()), *self._of_tangents_given.get(variable, ()))
 
     def of_origin(self, origin: Origin) -> Sequence[Noted]:
         with self._lock:
@@ -251,16 +293,17 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
     return found
 
 
-def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[Noted]:
-    """What was noted of an input of a program, the latest last; nothing where it is not what it was.
+def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[tuple[tuple[Hashable, ...], Noted]]:
+    """What was noted of an input of a program, the latest last, with the way to it; nothing where it is not what it was.
 
     Args:
       uses: the equations of the forward pass that take it, each with the number of the operand.
     """
-    origins = (origin for equation, position in uses for origin in origins_of_uses(equation, position))
-    before = next((noted for origin in origins if (noted := book.of_origin(origin))), ())
+    origins = ((one, origin) for one, position in uses for origin in origins_of_uses(one, position))
+    taker, before = next(((one, noted) for one, origin in origins if (noted := book.of_origin(origin))), (None, ()))
     own = book.of_variable(variable)
-    return (*before, *((own,) if own else ()))
+    known = (*book.of_given(variable), *((own,) if own else ()))
+    return (*((way_to(taker), one) for one in before), *(((), one) for one in known))
 
 
 def _together(noted: Sequence[Noted]) -> Names:

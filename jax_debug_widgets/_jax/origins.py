@@ -26,6 +26,13 @@ def traceback_in(equation: Any) -> Any:
     return equation.source_info.traceback
 
 
+def loop_called_by(equation: Any) -> Any:
+    """The loop that JAX has put into a call to take it apart, which is one operation with that; None in all else."""
+    inner = _program_of(equation).eqns if equation.primitive.name == "closed_call" else ()
+    are_one = (one for one in inner if traceback_in(one) is traceback_in(equation))
+    return next((one for one in are_one if one.primitive.name in _LOOPS), None)
+
+
 Ordinal = tuple[int, int, bool] | None
 """Which of how many equations alike it is, and whether these are transposed; None of the only one that is not."""
 
@@ -56,6 +63,9 @@ def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterato
     jaxpr = _program_of(equation)
     inner = jaxpr.outvars[position] if jaxpr is not None and position < len(jaxpr.outvars) else None
     maker = next((one for one in (jaxpr.eqns if jaxpr else ()) if inner in one.outvars), None)
+    if maker is not None and maker is loop_called_by(equation):
+        yield from origins_of_result(maker, maker.outvars.index(inner), ordinal)
+        return
     if inner is not None and maker is not None:
         is_stacked = len(equation.outvars[position].aval.shape) > len(inner.aval.shape)
         for origin in origins_of_result(maker, maker.outvars.index(inner), None):
@@ -77,8 +87,9 @@ def origins_of_uses(equation: Any, position: int) -> Iterator[Origin]:
     for one in jaxpr.eqns:
         for number, atom in enumerate(one.invars):
             if atom is inner:
+                is_same = one is loop_called_by(equation)
                 for origin in origins_of_uses(one, number):
-                    yield id(traceback_in(equation)), origin
+                    yield origin if is_same else (id(traceback_in(equation)), origin)
 
 
 def _program_of(equation: Any) -> Any:

@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.given import Given
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.inputs import JITS, operands_of
 from jax_debug_widgets._jax.names_noted import book, way_to
-from jax_debug_widgets._jax.origins import traceback_in
+from jax_debug_widgets._jax.origins import loop_called_by, traceback_in
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import AROUND, hanging, tangents_given, tangents_in
 
@@ -162,7 +162,9 @@ class Uses:
     def _way_into(self, equation: core.JaxprEqn) -> tuple[Hashable, ...]:
         # On jax 0.8 what is inlined of a checkpointed function has no mark of its call.
         is_unmarked = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and is_checkpointed(equation)
-        return way_to(equation) if is_unmarked else (*way_to(equation), book.operation_of(traceback_in(equation)))
+        if is_unmarked or loop_called_by(equation) is not None:
+            return way_to(equation)
+        return (*way_to(equation), book.operation_of(traceback_in(equation)))
 
     @cached_property
     def _tangents(self) -> dict[Any, frozenset[int]]:

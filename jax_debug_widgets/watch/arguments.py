@@ -44,7 +44,7 @@ def arguments(
     noted = bound.arguments()
     for name, variable in _told(body) if noted is None else noted:
         if is_told(variable):
-            yield Argument(variable, name, file, _argument_span(function, name), function.name, variable in carried)
+            yield Argument(variable, name, file, argument_span(function, name), function.name, variable in carried)
 
 
 def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
@@ -76,7 +76,7 @@ def _told(body: Body) -> Iterator[tuple[str, Any]]:
         yield from ((name, one) for name, one in zip(names, variables, strict=True) if name)
 
 
-def _argument_span(function: Function, name: str) -> Span:
+def argument_span(function: Function, name: str) -> Span:
     """Where an argument is written: itself in the head of the function, or what takes it apart."""
     base = name.partition("[")[0].partition(".")[0]
     for statement in function.statements:

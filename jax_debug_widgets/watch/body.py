@@ -14,7 +14,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_given_as_cotangent, is_pushed
-from jax_debug_widgets._jax.cotangents import is_named
+from jax_debug_widgets._jax.cotangents import is_named, is_of_argument
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
@@ -143,6 +143,8 @@ class Body:
         """From how many of an equation's frames it does what the source says there; None: from all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
+        if is_of_argument(self.equations[number]):
+            return 0
         at = self.tangents.get(number)
         if at is not None:
             return max(at, 0)

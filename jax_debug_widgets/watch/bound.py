@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.names_noted import (
@@ -15,12 +15,16 @@ from jax_debug_widgets._jax.names_noted import (
     names_of_results,
     noted_of_input,
     place_of_arguments,
+    way_to,
 )
 from jax_debug_widgets._jax.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.noted import plain_targets
 from jax_debug_widgets.watch.source import Span, Statement, is_alias
+
+Identity = tuple[tuple[Hashable, ...], Noted]
+"""What has made a value, see `Around.path`, and what was noted of it."""
 
 
 class Bound:
@@ -29,32 +33,22 @@ class Bound:
     def __init__(self, body: Body) -> None:
         self.body = body
         of_inputs = {one: noted for one in body.jaxpr.invars if (noted := _noted_of_input(body, one))}
-        self._inputs = {one: {**ChainMap(*(own.names for own in noted))} for one, noted in of_inputs.items()}
+        self._inputs = {one: {**ChainMap(*(own.names for _, own in noted))} for one, noted in of_inputs.items()}
         self._results = _results(body)
         results = (one for own in self._results.values() for one in own)
         self._names = {**self._inputs, **{one.made[0]: {**one.before, **one.names} for one in results}}
-        self._noted = {**of_inputs, **{one.made[0]: one.noted for own in self._results.values() for one in own}}
+        self._identities = {one: list(_identities(body, noted)) for one, noted in of_inputs.items()}
+        for number, own in self._results.items():
+            way = way_to(body.equations[number])
+            self._identities |= {one.made[0]: list(_identities(body, [(way, of) for of in one.noted])) for one in own}
 
     def arguments(self) -> list[tuple[str, Any]] | None:
         """What its function calls the inputs of the body; None where that was not noted.
 
         What the function takes apart into variables (`u, v = state`) has the names of these.
         """
-        file, line, _ = self.body.origin
-        place, function = place_of_arguments(file, line), self.body.function
-        if function is None:
-            return None
-        apart = [
-            (file, one.span)
-            for one in function.statements
-            if isinstance(one.value, ast.Name) and any(target.parts for target in one.targets)
-        ]
-        found: list[tuple[str, Any]] = []
-        for variable, names in self._inputs.items():
-            if place in names:
-                own = [name for one in apart for name in names.get(one, ())]
-                found += [(name, variable) for name in own[:1] or names[place]]
-        return found or None
+        named = [(name, one) for one, names in self._inputs.items() for name in argument_names(self.body, names)]
+        return named or None
 
     def assigned(self, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
         """What one execution of a statement assigns or returns, each name with what it is; None where that was not noted."""
@@ -82,9 +76,34 @@ class Bound:
                     if one.targets and is_alias(one.value):
                         yield from ((variable, name, file, one) for name in names)
 
-    def noted(self, variable: Any) -> Sequence[Noted]:
-        """What was noted of a variable, and of what that has become of."""
-        return self._noted.get(variable, ())
+    def identities(self, variable: Any) -> Sequence[Identity]:
+        """What is equal for a value in all that JAX makes of the program: what was noted of it, and of what it has become."""
+        return self._identities.get(variable, ())
+
+
+def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
+    """Of what was noted of one variable, each with what JAX has inlined on the way to where it is.
+
+    What is inlined may have been noted inside, or as what the call gives: the way to that is shorter.
+    """
+    for way, one in noted:
+        for length in range(len(way), -1, -1):
+            yield (*body.around.path, *way[:length]), one
+
+
+def argument_names(body: Body, names: Names) -> Sequence[str]:
+    """What the function of a body calls an input that has these names; empty where it is none of its arguments."""
+    file, line, _ = body.origin
+    place, function = place_of_arguments(file, line), body.function
+    if function is None or place not in names:
+        return ()
+    apart = (
+        (file, one.span)
+        for one in function.statements
+        if isinstance(one.value, ast.Name) and any(target.parts for target in one.targets)
+    )
+    own = [name for one in apart for name in names.get(one, ())]
+    return own[:1] or names[place]
 
 
 def is_of_statement(name: str, statement: Statement) -> bool:
@@ -93,7 +112,7 @@ def is_of_statement(name: str, statement: Statement) -> bool:
     return not targets or any(is_part(name, text) for text in targets)
 
 
-def _noted_of_input(body: Body, variable: Any) -> Sequence[Noted]:
+def _noted_of_input(body: Body, variable: Any) -> Sequence[Identity]:
     if body.is_tangent(variable):
         return ()
     uses = [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.cotangents import cotangent_of
 from jax_debug_widgets._jax.names_noted import Noted
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of
-from jax_debug_widgets.watch.bound import is_of_statement
+from jax_debug_widgets.watch.bound import argument_names, is_of_statement
 from jax_debug_widgets.watch.source import Span
 
 
@@ -31,11 +31,20 @@ class Gradient:
     function: str
 
 
+class GradientOfArgument(NamedTuple):
+    """The cotangent of an argument, as `Gradient` has it."""
+
+    variable: Any
+    name: str
+    of: Noted
+    number: int
+
+
 def gradients(body: Body) -> Iterator[Gradient]:
     """Those of values with names, in the order in which the backward pass comes by."""
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
-        if mark is None or not is_array(equation.outvars[0]) or number in body.tangents:
+        if mark is None or mark.is_of_argument or not is_array(equation.outvars[0]) or number in body.tangents:
             continue
         levels = body.levels[number]
         for depth, level in enumerate(levels):
@@ -48,6 +57,21 @@ def gradients(body: Body) -> Iterator[Gradient]:
                 ]
                 for name in told:
                     yield Gradient(equation.outvars[0], name, mark.noted.value, number, call, level.function)
+
+
+def gradients_of_arguments(body: Body, known: Container[Noted]) -> Iterator[GradientOfArgument]:
+    """Those of the arguments of the function that the body is the program of.
+
+    Args:
+      known: what has its gradient otherwise.
+    """
+    for number, equation in enumerate(body.equations):
+        mark = cotangent_of(equation)
+        if mark is None or not mark.is_of_argument or not is_array(equation.outvars[0]) or mark.noted.value in known:
+            continue
+        if mark.is_sure or _is_of_innermost(body, number, 0):
+            for name in argument_names(body, mark.noted.names):
+                yield GradientOfArgument(equation.outvars[0], name, mark.noted.value, number)
 
 
 def gradients_asked_for(body: Body) -> dict[Noted, list[Made]]:

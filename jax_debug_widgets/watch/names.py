@@ -7,20 +7,20 @@ traced (`h = jax.nn.gelu(x @ w)` is a dozen equations), which are told from what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jax_debug_widgets._jax.cotangents import is_named
 from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.names_noted import Noted
-from jax_debug_widgets.watch.arguments import arguments
+from jax_debug_widgets.watch.arguments import argument_span, arguments
 from jax_debug_widgets.watch.assigned import assigned
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
 from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.fields import fields_of_self
-from jax_debug_widgets.watch.gradients import gradients, gradients_asked_for
+from jax_debug_widgets.watch.gradients import gradients, gradients_asked_for, gradients_of_arguments
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Span, Statement, is_library
@@ -40,7 +40,7 @@ class Named:
       equation: the number of the equation that makes it, -1 for arguments.
       primitive: its name; `argument` for arguments.
       stack: JAX's name stack.
-      carried: whether it is what the iteration before has made.
+      carried: whether it is a value that the iteration before has made.
       identities: of a value what tells it from every other of all programs, each of them alone; of a gradient those of the
         value that it is the gradient of, as far as they are known.
       is_alias: whether its statement only names what another one has made.
@@ -101,9 +101,9 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
         return []
     taken = list(arguments(bound, wanted))
     found = [
-        _argument(body, one.variable, one.name, one.file, one.span, one.function, carried=one.carried) for one in taken
+        _argument(bound, one.variable, one.name, one.file, one.span, one.function, carried=one.carried) for one in taken
     ]
-    found += [_argument(body, *field, is_alias=True) for field in fields_of_self(body, taken, wanted)]
+    found += [_argument(bound, *field, is_alias=True) for field in fields_of_self(body, taken, wanted)]
     own = _assignments(bound, wanted)
     mingled.update((one.call.file, one.call.span) for one in own if _is_mingled(one))
     for one in own:
@@ -113,6 +113,7 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
     gradients_of = gradients_asked_for(body)
     found += [one for value in found for one in _asked_for(bound, value, gradients_of)]
     found += _gradients(body, wanted)
+    found += _gradients_of_arguments(body, wanted, gradients_of)
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
 
@@ -123,6 +124,16 @@ def _gradients(body: Body, wanted: Callable[[str], bool]) -> Iterator[Named]:
             primitive, identities = body.primitive_of(one.number), ((body.path_of(one.number), one.of),)
             at = one.call.file, one.call.span, one.function, one.number, primitive, body.stack_of(one.number)
             yield Named(one.variable, one.name, "gradient", True, *at, identities=identities, outer=one.call.outer)
+
+
+def _gradients_of_arguments(body: Body, wanted: Callable[[str], bool], known: Container[Noted]) -> Iterator[Named]:
+    file, function = body.origin[0], body.function
+    if function is None or not wanted(file):
+        return
+    for one in gradients_of_arguments(body, known):
+        at = file, argument_span(function, one.name), function.name, one.number, body.primitive_of(one.number)
+        identities = ((body.around.path, one.of),)
+        yield Named(one.variable, one.name, "gradient", True, *at, str(body.place.stack), identities=identities)
 
 
 def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
@@ -145,8 +156,8 @@ def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]
 def _asked_for(bound: Bound, value: Named, gradients_of: Mapping[Noted, Sequence[Made]]) -> Iterator[Named]:
     """The gradients of a value that derivatives are taken for."""
     body = bound.body
-    noted = () if value.is_alias else bound.noted(value.variable)
-    for variable, number, _ in (made for one in noted for made in gradients_of.get(one, ())):
+    noted = () if value.is_alias else bound.identities(value.variable)
+    for variable, number, _ in (made for _, one in noted for made in gradients_of.get(one, ())):
         about = {"equation": number, "primitive": body.primitive_of(number), "stack": body.stack_of(number)}
         identities = (_identity(body, value.variable),)
         yield replace(value, variable=variable, role="gradient", identities=identities, **about)
@@ -241,14 +252,11 @@ def _identity(body: Body, variable: Any) -> Any:
 
 
 def _identities(bound: Bound, variable: Any) -> tuple[Any, ...]:
-    """That, and what is equal for the value in all that JAX makes of the program: what was noted of it."""
-    body = bound.body
-    path = body.path_of(body.makers[variable][1]) if variable in body.makers else body.around.path
-    return (_identity(body, variable), *((path, one) for one in bound.noted(variable)))
+    return _identity(bound.body, variable), *bound.identities(variable)
 
 
 def _argument(
-    body: Body,
+    bound: Bound,
     variable: Any,
     name: str,
     file: str,
@@ -258,7 +266,7 @@ def _argument(
     carried: bool = False,
     is_alias: bool = False,
 ) -> Named:
-    identities, stack = () if is_alias else (_identity(body, variable),), str(body.place.stack)
+    identities, stack = () if is_alias else _identities(bound, variable), str(bound.body.place.stack)
     return Named(
         variable, name, "value", True, file, span, function, -1, "argument", stack, carried, identities, is_alias
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,10 +15,11 @@ class Partners:
 
     Args:
       of_all: `Seen.sites`, by identity, of all programs: un-jitted, a gradient is computed by another one than its value.
+      carried: `Seen.carried`, likewise.
     """
 
-    def __init__(self, of_all: dict[Any, CallSite | None]) -> None:
-        self._of_all = of_all
+    def __init__(self, of_all: dict[Any, CallSite | None], carried: set[Any]) -> None:
+        self._of_all, self._carried = of_all, carried
         self._own: dict[Any, CallSite | None] = {}
         self._gradients: dict[Any, CallSite] = {}
         """Those that came first."""
@@ -41,6 +42,14 @@ class Partners:
                 known = self._own.setdefault(key, site)
                 own = site if known is not None and known.id == site.id else None
                 self._own[key] = self._of_all[key] = own  # Of several programs the one that was lowered last.
+
+    def add_carried(self, named: Iterable[Named]) -> None:
+        """Note which of a body's values the iteration before has made."""
+        self._carried.update(key for one in named if one.carried for key in _keys(one))
+
+    def is_carried(self, one: Named) -> bool:
+        """Whether the iteration before has made it, or the value that it is the gradient of."""
+        return one.carried or any(key in self._carried for key in _keys(one))
 
 
 def _keys(one: Named) -> Iterator[Any]:

@@ -49,6 +49,7 @@ class Seen:
       laneless: what was asked for by lane and has none that are known.
       sites: by the identity of a value, see `watch.names.Named`, with its file, range and name its site; None where JAX runs
         one body several times.
+      carried: in the same way what an iteration of a loop was given by the one before.
       works: by the number of a site what its program computes, and what watching adds.
     """
 
@@ -67,6 +68,7 @@ class Seen:
     failures: dict[str, str] = field(default_factory=dict)
     laneless: dict[str, None] = field(default_factory=dict)
     sites: dict[Any, CallSite | None] = field(default_factory=dict)
+    carried: set[Any] = field(default_factory=set)
     works: dict[int, Work] = field(default_factory=dict)
     _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 

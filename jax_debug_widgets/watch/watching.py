@@ -91,7 +91,7 @@ class ProgramWatcher:
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._count: dict[object, int] = {}
-        self._partners = Partners(seen.sites)
+        self._partners = Partners(seen.sites, seen.carried)
         self._work = Work()
 
     def prepared(self, program: str, seconds: float) -> None:
@@ -162,6 +162,7 @@ class ProgramWatcher:
         return Taken(reading.variables, reading.compute, self._capture.bundle_recorder(taps), holds)
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
+        self._partners.add_carried(named)
         plain = [one for one in named if not one.is_alias or self._is_added(one)]
         self._seen.names.update(dict.fromkeys(one.name for one in named))
         for one in named:
@@ -170,7 +171,8 @@ class ProgramWatcher:
             return every_value(body, plain)
         if self._watch.everything:
             # What an iteration was given is what the one before has made: it is there already.
-            return [one for one in plain if not (one.carried or one.name.startswith("_")) or self._is_added(one)]
+            is_there = self._partners.is_carried
+            return [one for one in plain if not (is_there(one) or one.name.startswith("_")) or self._is_added(one)]
         chosen = [one for one in named if self._is_asked_for(one) or self._is_added(one)]
         left = [one for one in self._patterns if one not in self._names]
         for one in every_value(body, plain) if left else ():

@@ -11,9 +11,9 @@ from jax import lax
 X, V = jnp.arange(3.0), jnp.ones(3)
 
 
-def spring(params, state):
+def spring(own, state):
     x, v = state
-    a = -params["k"] * x - params["c"] * v
+    a = -own["k"] * x - own["c"] * v
     v = v + 0.1 * a
     x = x + 0.1 * v
     return x, v
