@@ -30,14 +30,12 @@ class Given:
     Attributes:
       file, line, name: of the user's function, as its code object has them.
       names: what JAX calls an input of the program -> what the user does: `model.layers[1].weight`.
-      parameters: those of the latter that flax.nnx differentiates for: `nnx.Param`, but not the means of a `BatchNorm`.
     """
 
     file: str
     line: int
     name: str
     names: dict[str, str]
-    parameters: frozenset[str]
 
 
 def given(program: Any) -> Given | None:
@@ -56,10 +54,9 @@ def given(program: Any) -> Given | None:
         if call is not None:
             function, args, kwargs = call
             paths = list(_paths(inspect.signature(function), args, kwargs))
-            names = {leaves[id(leaf)].pop(0): path for path, leaf, _ in paths if leaves.get(id(leaf))}
-            parameters = frozenset(path for path, _, is_parameter in paths if is_parameter)
+            names = {leaves[id(leaf)].pop(0): path for path, leaf in paths if leaves.get(id(leaf))}
             code = function.__code__
-            return Given(code.co_filename, code.co_firstlineno, code.co_name, names, parameters)
+            return Given(code.co_filename, code.co_firstlineno, code.co_name, names)
     return None
 
 
@@ -76,7 +73,7 @@ def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | No
         return list(zip(names, frame.f_locals["args_flat"][-len(names) :], strict=False))  # Constants come first.
     if {"jit_func", "args", "kwargs"} <= set(frame.f_code.co_varnames):  # `f.lower(x)`.
         signature = inspect.signature(frame.f_locals["jit_func"])
-        return [pair[:2] for pair in _paths(signature, frame.f_locals["args"], frame.f_locals["kwargs"])]
+        return list(_paths(signature, frame.f_locals["args"], frame.f_locals["kwargs"]))
     return None
 
 
@@ -97,10 +94,8 @@ def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...]
     return (function, args, kwargs) if isinstance(function, FunctionType) and called == name else None
 
 
-def _paths(
-    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Iterator[tuple[str, Any, bool]]:
-    """For each array that a function is given: its path, `model.layers[1].weight`, itself, whether it is a `nnx.Param`."""
+def _paths(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """For each array that a function is given: its path, `model.layers[1].weight`, and itself."""
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
@@ -108,9 +103,9 @@ def _paths(
     for name, value in given.items():
         for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
             own = jax.tree.leaves(leaf) if _is_variable(leaf) else [leaf]
-            yield from ((name + jax.tree_util.keystr(path), one, _is_variable(leaf, "Param")) for one in own)
+            yield from ((name + jax.tree_util.keystr(path), one) for one in own)
 
 
-def _is_variable(node: Any, kind: str = "Variable") -> bool:
+def _is_variable(node: Any) -> bool:
     """Whether it is what flax.nnx keeps an array in, which its users do not write: `layer.kernel.value`."""
-    return any(own.__name__ == kind and own.__module__.startswith("flax.") for own in type(node).__mro__)
+    return any(own.__name__ == "Variable" and own.__module__.startswith("flax.") for own in type(node).__mro__)

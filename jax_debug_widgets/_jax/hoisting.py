@@ -27,9 +27,8 @@ def differentiate_scan(theirs: Any, *args: Any, **params: Any) -> Any:
 def recompute_scan(theirs: Any, saveable: Any, unknown: Any, instantiated: Any, equation: core.JaxprEqn) -> Any:
     """JAX's rule for the equation of a `scan` in a `checkpoint`."""
     params = equation.params | {"jaxpr": _at_home(equation.params["jaxpr"], equation.params["length"])}
-    with as_what_makes(
-        equation
-    ):  # JAX puts what it knows of the loop into a call, and says that both are the checkpoint's.
+    # JAX puts what it knows of the loop into a call, and would say that what is in that comes from the checkpoint.
+    with as_what_makes(equation):
         return theirs(saveable, unknown, instantiated, equation.replace(params=params))
 
 
