@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -33,22 +33,19 @@ class Mark:
 
     Attributes:
       places: where it has the names that were noted: what a function returns is the same for its caller, where the function
-        may have used it itself before. None of what a derivative is taken for; of an argument that of its function.
+        may have used it itself before. None of what a derivative is taken for.
+      is_of_input: whether the program begins with it.
     """
 
     noted: Noted
     places: frozenset[Place]
     is_cotangent: bool = False
+    is_of_input: bool = False
 
     @property
     def is_sure(self) -> bool:
         """Whether the derivative that pushes the tangent has met the value, as opposed to an operation of that."""
         return self.noted.of is not None
-
-    @property
-    def is_of_argument(self) -> bool:
-        """Whether the program that has it begins with it."""
-        return any(map(is_of_arguments, self.places))
 
     def __repr__(self) -> str:
         return next(name for place in self.places or self.noted.names for name in self.noted.names[place])
@@ -80,9 +77,9 @@ def is_named(equation: Any) -> bool:
     return equation.primitive is named_p
 
 
-def is_of_argument(equation: Any) -> bool:
-    """Whether an equation gives what is pushed beside an argument, or its cotangent: it belongs to no line."""
-    return is_named(equation) and equation.params["of"].is_of_argument
+def is_of_input(equation: Any) -> bool:
+    """Whether an equation gives what is pushed beside an input of the program, or its cotangent: it belongs to no line."""
+    return is_named(equation) and equation.params["of"].is_of_input
 
 
 def cotangent_of(equation: Any) -> Mark | None:
@@ -135,32 +132,16 @@ def _linearize(theirs: Callable[..., Any], function: Any, *args: Any, **options:
 
 
 def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr:
-    marks: dict[Any, list[Mark]] = {}
-    for variable, primal in zip(jaxpr.invars, primals, strict=True):
-        tracer = staged(primal)
-        noted = book.of_variable(tracer.val) if tracer is not None else None
-        if noted is not None:
-            marks[variable] = [Mark(noted, frozenset())]
-    own = source_info_util.current().replace(name_stack=source_info_util.new_name_stack().transform("jvp"))
-    return _with_inputs_named(jaxpr, marks, lambda _: own)
-
-
-def _with_inputs_named(
-    jaxpr: core.Jaxpr, marks: Mapping[Any, Sequence[Mark]], source_info: Callable[[core.JaxprEqn], Any]
-) -> core.Jaxpr:
-    """A program that begins with identities behind these of its inputs, as far as it uses them.
-
-    Args:
-      source_info: of an identity, by the first equation that takes the input.
-    """
     taken = {atom: eqn for eqn in reversed(jaxpr.eqns) for atom in eqn.invars if not isinstance(atom, core.Literal)}
     instead: dict[Any, Any] = {}
     equations: list[Any] = []
-    for variable, mark in ((one, mark) for one in marks if one in taken for mark in marks[one]):
-        before = instead.get(variable, variable)
-        instead[variable] = core.Var(variable.aval)
-        taker = taken[variable]
-        equations.append(_named(before, instead[variable], mark, source_info(taker), taker.ctx))
+    for variable, primal in zip(jaxpr.invars, primals, strict=True):
+        tracer = staged(primal)
+        noted = book.of_variable(tracer.val) if tracer is not None and variable in taken else None
+        if noted is not None:
+            own = source_info_util.current().replace(name_stack=_stack_of_input(is_direct=True))
+            instead[variable] = core.Var(variable.aval)
+            equations.append(_named(variable, instead[variable], Mark(noted, frozenset()), own, taken[variable].ctx))
 
     def new(atom: Any) -> Any:
         return atom if isinstance(atom, core.Literal) else instead.get(atom, atom)
@@ -233,66 +214,84 @@ def _copied(trace: Any, tangent: Any) -> Any:
 
 def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
     """A program with such an identity behind each named tangent; the very same if there is none."""
-    return _with_arguments_marked(_with_results_marked(jaxpr))
-
-
-def _with_arguments_marked(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    """What is pushed beside the arguments of the function that it is the program of."""
-    marks: dict[Any, list[Mark]] = {}
-    for variable in jaxpr.invars:
-        for noted in book.of_input_tangent(variable):
-            places = frozenset(filter(is_of_arguments, noted.names))
-            if places:
-                marks.setdefault(variable, []).append(Mark(noted, places))
-    return _with_inputs_named(jaxpr, marks, lambda taker: taker.source_info.replace(name_stack=_NO_STACK))
-
-
-_NO_STACK = source_info_util.new_name_stack()
-
-
-def _with_results_marked(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    named = {one: noted for eqn in jaxpr.eqns for one in eqn.outvars if (noted := book.of_tangent(one)) is not None}
+    taken = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not isinstance(atom, core.Literal)}
+    noted: dict[Any, Sequence[Noted]] = {
+        one: known for one in jaxpr.invars if one in taken and (known := book.of_input_tangent(one))
+    }
+    results = {one: known for eqn in jaxpr.eqns for one in eqn.outvars if (known := book.of_tangent(one)) is not None}
     # Of several that an operation has become it is the last.
-    named = {one: noted for noted, one in {noted: one for one, noted in named.items()}.items()}
-    if not named:
-        return jaxpr
-    times = {id(equation): book.time_of(equation) for equation in jaxpr.eqns}
-    taken: dict[Any, list[float]] = {one: [math.inf] for one in named}
-    for equation in jaxpr.eqns:
-        for atom in equation.invars:
-            if not isinstance(atom, core.Literal) and atom in named:
-                taken[atom].append(times[id(equation)])
-    steps = {one: list(_steps(one, noted, taken[one])) for one, noted in named.items()}
+    noted |= {one: [known] for known, one in {known: one for one, known in results.items()}.items()}
+    return _Marked(jaxpr, noted).program() if noted else jaxpr
 
-    def at(time: float, atom: Any) -> Any:
-        known = () if isinstance(atom, core.Literal) else steps.get(atom, ())
+
+class _Marked:
+    """A program to which marks come: `noted` is of its tangents."""
+
+    def __init__(self, jaxpr: core.Jaxpr, noted: dict[Any, Sequence[Noted]]) -> None:
+        self._jaxpr = jaxpr
+        self._times = {id(equation): book.time_of(equation) for equation in jaxpr.eqns}
+        self._takers: dict[Any, list[core.JaxprEqn]] = {one: [] for one in noted}
+        for equation in jaxpr.eqns:
+            for atom in equation.invars:
+                if not isinstance(atom, core.Literal) and atom in noted:
+                    self._takers[atom].append(equation)
+        self._inputs = [one for one in jaxpr.invars if one in noted]
+        self._steps: dict[Any, list[_Step]] = {}
+        for one, known in noted.items():
+            taken = [*(self._times[id(taker)] for taker in self._takers[one]), math.inf]
+            self._steps[one] = list(_steps(one, known, taken, is_input=one in self._inputs))
+
+    def program(self) -> core.Jaxpr:
+        """The program with its marks: those of its inputs first, those of what an equation makes behind that."""
+        equations: list[core.JaxprEqn] = []
+        for one in self._inputs:
+            first = self._takers[one][0]
+            is_direct = any(step.mark.is_sure for step in self._steps[one])
+            equations += self._marks(
+                one, first.source_info.replace(name_stack=_stack_of_input(is_direct=is_direct)), first.ctx
+            )
+        for equation in self._jaxpr.eqns:
+            time = self._times[id(equation)]
+            equations.append(equation.replace(invars=[self._at(time, atom) for atom in equation.invars]))
+            for one in equation.outvars:
+                equations += self._marks(one, equation.source_info, equation.ctx)
+        return self._jaxpr.replace(eqns=equations, outvars=[self._at(math.inf, atom) for atom in self._jaxpr.outvars])
+
+    def _at(self, time: float, atom: Any) -> Any:
+        known = () if isinstance(atom, core.Literal) else self._steps.get(atom, ())
         return next((one.variable for one in reversed(known) if one.time < time), atom)
 
-    equations: list[Any] = []
-    for equation in jaxpr.eqns:
-        time = times[id(equation)]
-        equations.append(equation.replace(invars=[at(time, atom) for atom in equation.invars]))
-        for one in equation.outvars:
-            for before, step in pairwise([_Step(0, one, frozenset()), *steps.get(one, ())]):
-                mark = Mark(named[one], step.places)
-                equations.append(_named(before.variable, step.variable, mark, equation.source_info, equation.ctx))
-    return jaxpr.replace(eqns=equations, outvars=[at(math.inf, atom) for atom in jaxpr.outvars])
+    def _marks(self, variable: Any, source_info: Any, context: Any) -> Iterator[core.JaxprEqn]:
+        before = variable
+        for step in self._steps.get(variable, ()):
+            yield _named(before, step.variable, step.mark, source_info, context)
+            before = step.variable
+
+
+def _stack_of_input(*, is_direct: bool) -> Any:
+    """The name stack of what is pushed beside an input: a derivative that Python runs adds its own to all that it pushes."""
+    stack = source_info_util.new_name_stack()
+    return stack.transform("jvp") if is_direct else stack
 
 
 class _Step(NamedTuple):
-    """From when on a tangent is that of names in these places, and the variable that it is then."""
+    """From when on a tangent has names, and the variable that it is then."""
 
     time: float
     variable: Any
-    places: frozenset[Place]
+    mark: Mark
 
 
-def _steps(variable: Any, noted: Noted, taken: Sequence[float]) -> Iterator[_Step]:
+def _steps(variable: Any, noted: Sequence[Noted], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
     """What is used between two of its names is not of the second; names between which nothing is used are of one."""
-    places: set[Place] = set()
-    since = {place: time for place, time in noted.times.items() if not is_of_arguments(place)}
-    for time, after in pairwise([*sorted({*since.values()}), math.inf]):
-        places.update(place for place, own in since.items() if own == time)
+    since = [(time, of, place) for of in noted for place, time in of.times.items()]
+    if not is_input:  # Its names as an argument are told where it is one of a program.
+        since = [one for one in since if not is_of_arguments(one[2])]
+    places: dict[Noted, set[Place]] = {}
+    for time, after in pairwise([*sorted({time for time, _, _ in since}), math.inf]):
+        for _, of, place in (one for one in since if one[0] == time):
+            places.setdefault(of, set()).add(place)
         if any(time < one <= after for one in taken):
-            yield _Step(time, core.Var(variable.aval), frozenset(places))
+            for of, known in places.items():
+                yield _Step(time, core.Var(variable.aval), Mark(of, frozenset(known), is_of_input=is_input))
             places.clear()

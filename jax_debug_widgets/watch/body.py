@@ -14,7 +14,7 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.copies import is_given_as_cotangent, is_pushed
-from jax_debug_widgets._jax.cotangents import is_named, is_of_argument
+from jax_debug_widgets._jax.cotangents import is_named, is_of_input
 from jax_debug_widgets._jax.frames import (
     INLINED,
     Level,
@@ -143,7 +143,7 @@ class Body:
         """From how many of an equation's frames it does what the source says there; None: from all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
-        if is_of_argument(self.equations[number]):
+        if is_of_input(self.equations[number]):
             return 0
         at = self.tangents.get(number)
         if at is not None:
@@ -270,6 +270,8 @@ class Body:
 
     def path_of(self, number: int) -> tuple[Hashable, ...]:
         """What has made an equation, and those around it: the same for a value and its gradient."""
+        if is_of_input(self.equations[number]):
+            return self.around.path
         return (*self.around.path, *way_to(self.equations[number]))
 
     def primitive_of(self, number: int) -> str:

@@ -69,16 +69,12 @@ class Bound:
 
     def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
         """The variables with the names that statements give them which compute nothing: the file and the statement."""
-        for variable, places in self._names.items():
-            for (file, span), names in places.items():
-                statements = self.body.source(file).statements_at(span) if isinstance(span, Span) else ()
-                for one in statements:
-                    if one.targets and is_alias(one.value):
-                        yield from ((variable, name, file, one) for name in names)
+        for variable, names in self._names.items():
+            yield from ((variable, *alias) for alias in aliases(self.body, names))
 
-    def identities(self, variable: Any) -> Sequence[Identity]:
+    def identities(self, variable: Any) -> tuple[Identity, ...]:
         """What is equal for a value in all that JAX makes of the program: what was noted of it, and of what it has become."""
-        return self._identities.get(variable, ())
+        return tuple(self._identities.get(variable, ()))
 
 
 def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
@@ -104,6 +100,14 @@ def argument_names(body: Body, names: Names) -> Sequence[str]:
     )
     own = [name for one in apart for name in names.get(one, ())]
     return own[:1] or names[place]
+
+
+def aliases(body: Body, names: Names) -> Iterator[tuple[str, str, Statement]]:
+    """Those of the names that statements give which compute nothing, each with the file and the statement."""
+    for (file, span), own in names.items():
+        for statement in body.source(file).statements_at(span) if isinstance(span, Span) else ():
+            if statement.targets and is_alias(statement.value):
+                yield from ((name, file, statement) for name in own)
 
 
 def is_of_statement(name: str, statement: Statement) -> bool:

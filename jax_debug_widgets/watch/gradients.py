@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from jax_debug_widgets._jax.cotangents import cotangent_of
-from jax_debug_widgets._jax.names_noted import Noted
+from jax_debug_widgets._jax.cotangents import Mark, cotangent_of
+from jax_debug_widgets._jax.names_noted import Noted, place_of_arguments
+from jax_debug_widgets.watch.arguments import argument_span
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of
-from jax_debug_widgets.watch.bound import argument_names, is_of_statement
+from jax_debug_widgets.watch.bound import aliases, argument_names, is_of_statement
 from jax_debug_widgets.watch.source import Span
 
 
@@ -21,6 +22,7 @@ class Gradient:
       name: of the value that it is of, at `call`, in `function`.
       of: what was noted of that.
       number: the equation that gives it.
+      is_alias: whether it is another name for what is there.
     """
 
     variable: Any
@@ -29,22 +31,14 @@ class Gradient:
     number: int
     call: Call
     function: str
-
-
-class GradientOfArgument(NamedTuple):
-    """The cotangent of an argument, as `Gradient` has it."""
-
-    variable: Any
-    name: str
-    of: Noted
-    number: int
+    is_alias: bool = False
 
 
 def gradients(body: Body) -> Iterator[Gradient]:
     """Those of values with names, in the order in which the backward pass comes by."""
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
-        if mark is None or mark.is_of_argument or not is_array(equation.outvars[0]) or number in body.tangents:
+        if mark is None or mark.is_of_input or not is_array(equation.outvars[0]) or number in body.tangents:
             continue
         levels = body.levels[number]
         for depth, level in enumerate(levels):
@@ -59,19 +53,37 @@ def gradients(body: Body) -> Iterator[Gradient]:
                     yield Gradient(equation.outvars[0], name, mark.noted.value, number, call, level.function)
 
 
-def gradients_of_arguments(body: Body, known: Container[Noted]) -> Iterator[GradientOfArgument]:
+def gradients_of_arguments(body: Body, known: Container[Noted]) -> Iterator[Gradient]:
     """Those of the arguments of the function that the body is the program of.
 
     Args:
       known: what has its gradient otherwise.
     """
+    function, (file, line, _) = body.function, body.origin
+    if function is None:
+        return
+    for variable, mark, number in _of_innermost(body):
+        is_argument = mark.is_of_input and place_of_arguments(file, line) in mark.places
+        for name in argument_names(body, mark.noted.names) if is_argument and mark.noted.value not in known else ():
+            call = Call((), file, argument_span(function, name))
+            yield Gradient(variable, name, mark.noted.value, number, call, function.name)
+
+
+def gradients_of_aliases(body: Body) -> Iterator[Gradient]:
+    """Those of other names for what is there, from their statements on."""
+    for variable, mark, number in _of_innermost(body):
+        for name, file, statement in aliases(body, {place: mark.noted.names[place] for place in mark.places}):
+            call = Call((), file, statement.span)
+            yield Gradient(variable, name, mark.noted.value, number, call, statement.function_name, is_alias=True)
+
+
+def _of_innermost(body: Body) -> Iterator[tuple[Any, Mark, int]]:
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
-        if mark is None or not mark.is_of_argument or not is_array(equation.outvars[0]) or mark.noted.value in known:
+        if mark is None or not is_array(equation.outvars[0]) or number in body.tangents:
             continue
         if mark.is_sure or _is_of_innermost(body, number, 0):
-            for name in argument_names(body, mark.noted.names):
-                yield GradientOfArgument(equation.outvars[0], name, mark.noted.value, number)
+            yield equation.outvars[0], mark, number
 
 
 def gradients_asked_for(body: Body) -> dict[Noted, list[Made]]:

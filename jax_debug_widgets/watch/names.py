@@ -7,20 +7,26 @@ traced (`h = jax.nn.gelu(x @ w)` is a dozen equations), which are told from what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jax_debug_widgets._jax.cotangents import is_named
 from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.names_noted import Noted
-from jax_debug_widgets.watch.arguments import argument_span, arguments
+from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.assigned import assigned
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array
 from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.escaping import what_escapes
 from jax_debug_widgets.watch.fields import fields_of_self
-from jax_debug_widgets.watch.gradients import gradients, gradients_asked_for, gradients_of_arguments
+from jax_debug_widgets.watch.gradients import (
+    Gradient,
+    gradients,
+    gradients_asked_for,
+    gradients_of_aliases,
+    gradients_of_arguments,
+)
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.mentions import is_part, texts_of
 from jax_debug_widgets.watch.source import Span, Statement, is_library
@@ -112,28 +118,19 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
     found += list(_aliases(bound, found, wanted))
     gradients_of = gradients_asked_for(body)
     found += [one for value in found for one in _asked_for(bound, value, gradients_of)]
-    found += _gradients(body, wanted)
-    found += _gradients_of_arguments(body, wanted, gradients_of)
+    others = (*gradients(body), *gradients_of_arguments(body, gradients_of), *gradients_of_aliases(body))
+    found += (_gradient(body, one) for one in others if wanted(one.call.file))
     found.sort(key=lambda one: one.equation)
     return _distinct(found)
 
 
-def _gradients(body: Body, wanted: Callable[[str], bool]) -> Iterator[Named]:
-    for one in gradients(body):
-        if wanted(one.call.file):
-            primitive, identities = body.primitive_of(one.number), ((body.path_of(one.number), one.of),)
-            at = one.call.file, one.call.span, one.function, one.number, primitive, body.stack_of(one.number)
-            yield Named(one.variable, one.name, "gradient", True, *at, identities=identities, outer=one.call.outer)
-
-
-def _gradients_of_arguments(body: Body, wanted: Callable[[str], bool], known: Container[Noted]) -> Iterator[Named]:
-    file, function = body.origin[0], body.function
-    if function is None or not wanted(file):
-        return
-    for one in gradients_of_arguments(body, known):
-        at = file, argument_span(function, one.name), function.name, one.number, body.primitive_of(one.number)
-        identities = ((body.around.path, one.of),)
-        yield Named(one.variable, one.name, "gradient", True, *at, str(body.place.stack), identities=identities)
+def _gradient(body: Body, one: Gradient) -> Named:
+    about = one.number, body.primitive_of(one.number), body.stack_of(one.number)
+    at = one.call.file, one.call.span, one.function, *about
+    identities = ((body.path_of(one.number), one.of),)
+    return Named(
+        one.variable, one.name, "gradient", True, *at, False, identities, is_alias=one.is_alias, outer=one.call.outer
+    )
 
 
 def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
@@ -145,11 +142,10 @@ def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]
         number = body.makers[variable][1] if variable in body.makers else -1
         primitive = body.primitive_of(number) if number >= 0 else "argument"
         stack = body.stack_of(number) if number >= 0 else str(body.place.stack)
-        function = statement.function.name if statement.function else "<module>"
         is_alias = number < 0 or variable in known
         known.add(variable)
-        identities = () if is_alias else _identities(bound, variable)
-        at = file, statement.span, function, number, primitive, stack
+        identities = bound.identities(variable) if is_alias else _identities(bound, variable)
+        at = file, statement.span, statement.function_name, number, primitive, stack
         yield Named(variable, name, "value", True, *at, identities=identities, is_alias=is_alias)
 
 

@@ -81,6 +81,11 @@ class Statement:
         return not self.targets
 
     @property
+    def function_name(self) -> str:
+        """The name of the function that it is in, as Python has it."""
+        return self.function.name if self.function else "<module>"
+
+    @property
     def elements(self) -> int:
         """How often it comes to its expression each time: thrice in `q, k, v = (x @ w for w in ws)`."""
         if not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):

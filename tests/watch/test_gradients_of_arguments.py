@@ -1,4 +1,4 @@
-"""The gradients of what functions are given that JAX makes programs of: jitted ones, bodies of loops, branches."""
+"""The gradients of what nothing computes: of what jitted functions, bodies of loops and branches are given, of other names."""
 
 from __future__ import annotations
 
@@ -240,3 +240,48 @@ def test_of_a_loop_that_is_differentiated_twice_only_those_of_the_first(watched,
     ws = X[0] + 1.5
     run = watched(jax.jit(jax.value_and_grad(lambda ws: (jax.grad(f)(ws) ** 2).sum())), ws, values=True)
     tells(run, "grad/w", jax.grad(f)(ws))
+
+
+@pytest.mark.behaviour("W4")
+def test_of_other_names_for_what_is_given(around, watched, tells):
+    def layer(h, given):
+        weight = given["w"]
+        return jnp.tanh(h @ weight), None
+
+    def loss(x, ws):
+        start, weights = x, {"w": ws}
+        return (lax.scan(layer, start, weights)[0] ** 2).sum() + start.sum()
+
+    run = watched(around(loss), X, WS, watch=["weight", "start"], values=True)
+    of_x, of_ws = jax.grad(loss, (0, 1))(X, WS)
+    tells(run, "grad/weight", of_ws)
+    tells(run, "grad/start", [of_x])
+    assert run["weight"].gradient.name.startswith("grad/weight")
+
+
+@pytest.mark.behaviour("W4")
+def test_of_another_name_from_its_statement_on(around, watched, agrees):
+    def loss(x, ws):
+        once = jnp.sin(x)
+        angle = x
+        h = jnp.tanh(once) + ws.sum()
+        twice = h
+        return (h * jnp.cos(angle) * twice).sum()
+
+    def rest(angle, h):
+        return (h * jnp.cos(angle) * h).sum()
+
+    run = watched(around(loss), X, WS, watch=["angle", "twice"])
+    of_angle, of_h = jax.grad(rest, (0, 1))(X, jnp.tanh(jnp.sin(X)) + WS.sum())
+    agrees(run["grad/angle"], of_angle)
+    agrees(run["twice"].gradient, of_h)
+
+
+def test_other_names_are_left_out_with_all(watched):
+    def loss(x):
+        angle = x
+        return jnp.cos(angle).sum()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X)
+    assert {"x", "grad/x"} <= set(run.values)
+    assert not {"angle", "grad/angle"} & set(run.values)
