@@ -1,4 +1,4 @@
-"""The cotangents of what statements assign and return, as they come by in a backward pass: see `_jax/cotangents.py`."""
+"""The cotangents of what has a name, as they come by in a backward pass: see `_jax/cotangents.py`."""
 
 from __future__ import annotations
 
