@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import math
 import sys
@@ -114,12 +115,15 @@ class Options:
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
-    known = {"title", *(field.name for field in fields(Options)), *inspect.signature(Options.of).parameters} - {
-        "others"
-    }
     for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name not in _known():
+            near = difflib.get_close_matches(name, _known(), n=1)
             hint = f" did you mean {near[0]}?" if near else ""
-            msg = f"there is no option {name};{hint} there are {', '.join(sorted(known))}"
+            msg = f"there is no option {name};{hint} there are {', '.join(sorted(_known()))}"
             raise TypeError(msg)
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    parameters = inspect.signature(Options.of).parameters
+    return frozenset({"title", *(field.name for field in fields(Options)), *parameters} - {"others"})

@@ -18,13 +18,14 @@ Times = dict[str, list[float]]
 
 WIDTH, BATCH, LAYERS = 512, 128, 4
 TOKENS, HEADS, FEATURES = 64, 4, 256
-STEPS, TRANSFORMER_STEPS = 100, 40
-"""So many that the start and the end of a capture, some milliseconds, do not count."""
-REPEATS = 13
+STEPS, TRANSFORMER_STEPS = 200, 80
+"""So many that the start and the end of a capture do not count: they take milliseconds, where caches are cold some tens."""
+REPEATS = 9
 COMPILATIONS = 5
 
 PLAIN = "plain"
 KINDS: dict[str, dict[str, Any]] = {
+    "a capture, nothing watched": {},
     "one name": {"watch": "error"},
     "all names and gradients": {"watch": True},
     "all names, every 10th step": {"watch": True, "every": 10},
