@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import jax_debug_widgets as jdw
 from tests.benchmarks.timing import median, seconds, stdout_to_null, table
 
-LATER = 5
+LATER, LATER_CAPTURED = 5, 50
+"""Calls after the first; captured ones are so short that a thread of Python's would be in the way of the first few."""
 
 
 def measure(lanes: int, *, capture: bool) -> tuple[float, float]:
@@ -25,7 +26,7 @@ def measure(lanes: int, *, capture: bool) -> tuple[float, float]:
         first, *later = [seconds(lambda: program(xs)) for _ in range(1 + LATER)]
     else:
         with jdw.capture():
-            first, *later = [seconds(lambda: program(xs)) for _ in range(1 + LATER)]
+            first, *later = [seconds(lambda: program(xs)) for _ in range(1 + LATER_CAPTURED)]
     return first, median(later)
 
 
