@@ -89,7 +89,7 @@ class _Book:
         self._operations: dict[int, tuple[Any, Any]] = {}
         """By its traceback, with that, the first of those that were made of the same operation."""
         self._of_origins: dict[Origin, tuple[Any, list[Noted]]] = {}
-        """The same; what a function gives has those of each place that calls it."""
+        """By where results and operands are from, with a traceback, as above; of what a function gives those of each caller."""
         self._traced: dict[Any, None] = {}
         """What equations make that Python has made, as opposed to those that JAX makes of them."""
         self._times: dict[int, tuple[Any, int]] = {}

@@ -115,9 +115,10 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
     for one in own:
         for name, (variable, number, _) in one.values:
             found.append(_named(bound, variable, number, name, one))
-    found += list(_aliases(bound, found, wanted))
+    aliases = list(_aliases(bound, found, wanted))
     gradients_of = gradients_asked_for(body)
-    found += [one for value in found for one in _asked_for(bound, value, gradients_of)]
+    whole = [*found, *(one for one in aliases if not one.is_alias)]
+    found += [*aliases, *(one for value in whole for one in _asked_for(bound, value, gradients_of))]
     others = (*gradients(body), *gradients_of_arguments(body, gradients_of), *gradients_of_aliases(body))
     found += (_gradient(body, one) for one in others if wanted(one.call.file))
     found.sort(key=lambda one: one.equation)
@@ -152,7 +153,7 @@ def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]
 def _asked_for(bound: Bound, value: Named, gradients_of: Mapping[Noted, Sequence[Made]]) -> Iterator[Named]:
     """The gradients of a value that derivatives are taken for."""
     body = bound.body
-    noted = () if value.is_alias else bound.identities(value.variable)
+    noted = bound.identities(value.variable)
     for variable, number, _ in (made for _, one in noted for made in gradients_of.get(one, ())):
         about = {"equation": number, "primitive": body.primitive_of(number), "stack": body.stack_of(number)}
         identities = (_identity(body, value.variable),)
@@ -262,7 +263,7 @@ def _argument(
     carried: bool = False,
     is_alias: bool = False,
 ) -> Named:
-    identities, stack = () if is_alias else _identities(bound, variable), str(bound.body.place.stack)
+    identities, stack = _identities(bound, variable), str(bound.body.place.stack)
     return Named(
         variable, name, "value", True, file, span, function, -1, "argument", stack, carried, identities, is_alias
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -275,6 +276,21 @@ def test_of_another_name_from_its_statement_on(around, watched, agrees):
     of_angle, of_h = jax.grad(rest, (0, 1))(X, jnp.tanh(jnp.sin(X)) + WS.sum())
     agrees(run["grad/angle"], of_angle)
     agrees(run["twice"].gradient, of_h)
+
+
+@pytest.mark.behaviour("W4")
+def test_of_fields_of_self(watched, agrees):
+    class Layer(eqx.Module):
+        weight: jax.Array
+
+        def __call__(self, x):
+            return jnp.tanh(x @ self.weight)
+
+    layer = Layer(WS[0])
+    program = eqx.filter_jit(eqx.filter_value_and_grad(lambda layer: (layer(X) ** 2).sum()))
+    run = watched(program, layer, watch="self.weight")
+    wanted = jax.grad(lambda weight: (jnp.tanh(X @ weight) ** 2).sum())(WS[0])
+    agrees(run["self.weight"].gradient, wanted)
 
 
 def test_other_names_are_left_out_with_all(watched):
