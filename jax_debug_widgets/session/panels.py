@@ -61,12 +61,15 @@ class Panels:
             return None
         return {"text": front_end("panel"), "comm_id": self._channel.model.comm_id, "way": self._channel.way}
 
-    def send_news(self, run: Run) -> None:
-        """Tell the browser what has happened in `run`, if it has a panel."""
+    def send_news(self, run: Run) -> bool:
+        """Tell the browser what has happened in `run`, if it has a panel; whether there was anything to tell."""
         panel = self._panels.get(run.key)
-        if panel is not None:
-            for content, buffer in [*self.stops_of(run).news(), *self.feed_of(run).news()]:
-                panel.channel.send(content, buffer)
+        if panel is None:
+            return False
+        news = [*self.stops_of(run).news(), *self.feed_of(run).news()]
+        for content, buffer in news:
+            panel.channel.send(content, buffer)
+        return bool(news)
 
     def tell_others(self, run: Run) -> None:
         """Tell the panels of all other runs what has become of switches and added names: they are of the whole session."""

@@ -1,4 +1,4 @@
-"""A thread that ticks until there is nothing left to do: 30 times a second, less often where a tick takes long."""
+"""A thread that ticks until there is nothing left to do: 30 times a second, less often where a tick takes long or wants it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARE = 1 / 16
 user's program waits for Python's lock whenever it has something to say."""
 
 LONGEST_PAUSE_S = 0.06
-"""Between two ticks, whatever they take: what is drawn still moves."""
+"""Between two ticks, whatever they take, if they want no longer one: what is drawn still moves."""
 
 _FAILURES_TOLD = 3
 """Of failed ticks one after the other; 30 tracebacks a second would bury the user's own output."""
@@ -25,13 +25,13 @@ _log = logging.getLogger(__name__)
 
 
 class Pump:
-    """Calls `tick` until it answers False.
+    """Calls `tick` until it answers None; else it answers how long it wants no other, in seconds.
 
     `tick` runs in a copy of the context in which the pump was made: a message sent from a bare thread has no parent
     cell, and ipykernel 7.0 raises `LookupError` for it.
     """
 
-    def __init__(self, tick: Callable[[], bool], hz: float = HZ) -> None:
+    def __init__(self, tick: Callable[[], float | None], hz: float = HZ) -> None:
         self._tick = tick
         self._period = 1 / hz
         self._context = contextvars.copy_context()
@@ -58,13 +58,14 @@ class Pump:
         while not self._stop.wait(pause):
             began = time.thread_time()
             try:
-                if not self._context.copy().run(self._tick):
+                wanted = self._context.copy().run(self._tick)
+                if wanted is None:
                     return
                 failures = 0
             except Exception:  # noqa: BLE001 - whatever it is, the user's program goes on.
                 # The user's program must not suffer, and the next tick may work: what was not sent is sent then.
-                failures += 1
+                failures, wanted = failures + 1, 0.0
                 if failures <= _FAILURES_TOLD:
                     _log.exception("jax_debug_widgets could not send what happened")
             took = time.thread_time() - began
-            pause = max(self._period, min(took / _SHARE, LONGEST_PAUSE_S))
+            pause = max(self._period, wanted, min(took / _SHARE, LONGEST_PAUSE_S))

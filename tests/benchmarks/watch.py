@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,14 +18,15 @@ from jax.experimental import checkify
 import jax_debug_widgets as jdw
 from tests.benchmarks.timing import Program, median, ratio, rotated, seconds, table
 
-Times = dict[str, list[float]]
+MakeContext = Callable[[], contextlib.AbstractContextManager[Any]]
 
 WIDTH, BATCH, LAYERS = 512, 128, 4
 TOKENS, HEADS, FEATURES = 64, 4, 256
-STEPS, TRANSFORMER_STEPS = 200, 80
-"""So many that the start and the end of a capture do not count: they take milliseconds, where caches are cold some tens."""
-REPEATS = 9
-COMPILATIONS = 5
+STEPS, TRANSFORMER_STEPS = 100, 40
+ROUNDS = 5
+"""In each, every kind is compiled once more: that places a program's memory anew, which alone changes its time by percents."""
+RUNS = 5
+"""After the one that compiles, all in one capture."""
 
 PLAIN = "plain"
 KINDS: dict[str, dict[str, Any]] = {
@@ -83,14 +88,26 @@ def trained(model: Callable[[Any, Any], Any], steps: int) -> Callable[[Any, Any,
     return train
 
 
-def watched(program: Program, **options: Any) -> Program:
-    """The same program in a capture that watches."""
+@dataclass(frozen=True)
+class Round:
+    """What one kind took in one round, in seconds: a run, compiling before it, and to begin and end the capture around."""
 
-    def run():
-        with jdw.capture(**options):
-            return program()
+    run: float
+    compilation: float
+    capture: float
 
-    return run
+
+def timed(program: Program, context: MakeContext) -> Round:
+    """Compile a program and run it some times, as a cell does that trains for long: the capture begins and ends once."""
+    jax.clear_caches()
+    entered = context()
+    start = time.perf_counter()
+    entered.__enter__()
+    begun = time.perf_counter() - start
+    first, *runs = [seconds(program) for _ in range(1 + RUNS)]
+    start = time.perf_counter()
+    entered.__exit__(None, None, None)
+    return Round(median(runs), first - median(runs), begun + time.perf_counter() - start)
 
 
 def main() -> None:
@@ -121,29 +138,26 @@ def main() -> None:
 def _compare(title: str, train: Callable[..., Any], params: Any, x: Any) -> None:
     plain, checked = jax.jit(train), jax.jit(checkify.checkify(train, errors=checkify.float_checks))
     arguments = jax.block_until_ready((params, x, jnp.sin(x)))
-    programs: dict[str, Program] = {PLAIN: lambda: plain(*arguments)}
-    programs |= {name: watched(programs[PLAIN], **options) for name, options in KINDS.items()}
-    programs["checkify's float checks"] = lambda: checked(*arguments)
-    for program in programs.values():
-        seconds(program)  # What the first run in a process loads and compiles besides (Numba, eager operations).
-    firsts = _rounds(programs, COMPILATIONS, before=jax.clear_caches)
-    for program in programs.values():
-        seconds(program)
-    runs = _rounds(programs, REPEATS)
-    compilations = {name: [first - median(runs[name]) for first in firsts[name]] for name in programs}
-    rows = [[name, *_beside(name, runs, 1e3), *_beside(name, compilations, 1)] for name in programs]
-    table(title, ["", "ms", "× plain", "compile, s", "× plain"], rows)
+    run, run_checked = (partial(function, *arguments) for function in (plain, checked))
+    kinds: dict[str, tuple[Program, MakeContext]] = {PLAIN: (run, contextlib.nullcontext)}
+    kinds |= {name: (run, partial(jdw.capture, **options)) for name, options in KINDS.items()}
+    kinds["checkify's float checks"] = (run_checked, contextlib.nullcontext)
+    for program, context in kinds.values():
+        timed(program, context)  # What the first run in a process loads and compiles besides (Numba, eager operations).
+    rounds: dict[str, list[Round]] = {name: [] for name in kinds}
+    for turn in range(ROUNDS):
+        for name in rotated(list(kinds), turn):
+            rounds[name].append(timed(*kinds[name]))
+    rows = [[name, *_beside(of_kind, rounds[PLAIN])] for name, of_kind in rounds.items()]
+    table(title, ["", "ms", "× plain", "compile, s", "× plain", "begin and end, ms"], rows)
 
 
-def _rounds(programs: dict[str, Program], count: int, before: Callable[[], None] = lambda: None) -> Times:
-    """Seconds of each program, in turn, each from the start `count` times."""
-    times: Times = {name: [] for name in programs}
-    for turn in range(count):
-        for name in rotated(list(programs), turn):
-            before()
-            times[name].append(seconds(programs[name]))
-    return times
-
-
-def _beside(name: str, times: Times, unit: float) -> list[str]:
-    return [f"{median(times[name]) * unit:.4g}", f"{ratio(times[name], times[PLAIN]):.2f}"]
+def _beside(ours: list[Round], plain: list[Round]) -> list[str]:
+    runs, compilations = [one.run for one in ours], [one.compilation for one in ours]
+    return [
+        f"{median(runs) * 1e3:.4g}",
+        f"{ratio(runs, [one.run for one in plain]):.2f}",
+        f"{median(compilations):.4g}",
+        f"{ratio(compilations, [one.compilation for one in plain]):.2f}",
+        f"{median([one.capture for one in ours]) * 1e3:.3g}",
+    ]

@@ -16,9 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jax_debug_widgets as jdw
 from tests.benchmarks.peers import INSTALL
 from tests.benchmarks.timing import Program, interleaved, table
-from tests.benchmarks.watch import BATCH, LAYERS, WIDTH, forward, trained, watched
+from tests.benchmarks.watch import BATCH, LAYERS, WIDTH, forward, trained
 
 STEPS, UNJITTED_STEPS = 50, 5
 REPEATS = 5
@@ -94,15 +95,25 @@ def looped(train: Callable[..., Any]) -> Program:
     return partial(jax.jit(train), params, x, x)
 
 
+def watched(program: Program) -> Program:
+    """The same program in a capture that watches all names."""
+
+    def run():
+        with jdw.capture(watch=True):
+            return program()
+
+    return run
+
+
 def watched_steps() -> Pair:
     params, x = data()
     steps = jitted_steps(plain_step(), params, x, x)
-    return watched(steps, watch=True), steps
+    return watched(steps), steps
 
 
 def watched_loop() -> Pair:
     loop = looped(trained(forward, STEPS))
-    return watched(loop, watch=True), loop
+    return watched(loop), loop
 
 
 def penzai() -> Pair:

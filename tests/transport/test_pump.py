@@ -24,7 +24,7 @@ def test_it_ticks_until_the_tick_says_that_it_is_over():
         ticks.append(threading.current_thread())
         if len(ticks) == 3:
             over.set()
-        return len(ticks) < 3
+        return 0.0 if len(ticks) < 3 else None
 
     pump = Pump(tick, hz=1000)
     pump.start()
@@ -38,7 +38,7 @@ def test_it_ticks_until_the_tick_says_that_it_is_over():
 
 def test_it_ticks_no_more_after_stop():
     ticked = threading.Event()
-    pump = Pump(lambda: ticked.set() or True, hz=1000)
+    pump = Pump(lambda: ticked.set() or 0.0, hz=1000)
     pump.start()
     assert ticked.wait(PATIENCE)
     pump.stop()
@@ -53,7 +53,7 @@ def test_stop_lets_the_tick_that_is_under_way_end():
         begun.set()
         assert go.wait(PATIENCE)
         ended.set()
-        return True
+        return 0.0
 
     pump = Pump(tick, hz=1000)
     pump.start()
@@ -69,7 +69,7 @@ def test_a_tick_may_stop_its_own_pump():
     def tick():
         pump.stop()
         stopped.set()
-        return True
+        return 0.0
 
     pump = Pump(tick, hz=1000)
     pump.start()
@@ -106,7 +106,7 @@ def test_a_tick_that_works_again_makes_the_next_failure_worth_telling(caplog):
             enough.set()
         if len(ticks) % 10:
             raise RuntimeError
-        return True
+        return 0.0
 
     pump = Pump(tick, hz=1000)
     with caplog.at_level(logging.ERROR):
@@ -123,7 +123,7 @@ def test_it_ticks_at_most_so_often():
         ticks.append(time.monotonic())
         if len(ticks) == 6:
             enough.set()
-        return len(ticks) < 6
+        return 0.0 if len(ticks) < 6 else None
 
     pump = Pump(tick)
     pump.start()
@@ -141,12 +141,27 @@ def test_ticks_that_take_long_come_seldom():
             pass
         if len(starts) == 4:
             enough.set()
-        return len(starts) < 4
+        return 0.0 if len(starts) < 4 else None
 
     pump = Pump(tick, hz=1000)
     pump.start()
     assert enough.wait(PATIENCE)
     assert starts[-1] - starts[0] >= 3 * (0.01 + LONGEST_PAUSE_S) * 0.95
+
+
+def test_a_tick_that_wants_a_longer_pause_has_it():
+    starts, enough = [], threading.Event()
+
+    def tick():
+        starts.append(time.monotonic())
+        if len(starts) == 4:
+            enough.set()
+        return 0.05 if len(starts) < 4 else None
+
+    pump = Pump(tick, hz=1000)
+    pump.start()
+    assert enough.wait(PATIENCE)
+    assert starts[-1] - starts[0] >= 3 * 0.05 * 0.95
 
 
 def test_it_ticks_in_the_context_in_which_it_was_made():
@@ -158,7 +173,7 @@ def test_it_ticks_in_the_context_in_which_it_was_made():
         cell.set("changed by the tick")
         if len(found) == 2:
             done.set()
-        return len(found) < 2
+        return 0.0 if len(found) < 2 else None
 
     cell.set("In [7]")
     pump = Pump(tick, hz=1000)
