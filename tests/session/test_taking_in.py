@@ -67,3 +67,30 @@ def test_nothing_waits_where_a_panel_shows_it(looks):
         fire(3)
         until(lambda: len(run.store) == 3)
     assert not any(looks[1:])
+
+
+def wanted_pauses(monkeypatch):
+    """What each tick answered, in order."""
+    pauses: list[float | None] = []
+    tick = recording.Recording._tick
+
+    def noted(self):
+        pauses.append(tick(self))
+        return pauses[-1]
+
+    monkeypatch.setattr(recording.Recording, "_tick", noted)
+    return pauses
+
+
+def test_ticks_are_seldom_where_nobody_looks_or_nothing_is_new(monkeypatch):
+    pauses = wanted_pauses(monkeypatch)
+    with jdw.capture() as run:
+        until(lambda: recording._UNSEEN_PAUSE_S in pauses)
+        assert 0.0 not in pauses
+        run.panel  # noqa: B018 - opens it
+        until(lambda: 0.0 in pauses)  # It has been told how things stand.
+        until(lambda: pauses[-1] == recording._IDLE_PAUSE_S)
+        told = pauses.count(0.0)
+        fire(1)
+        until(lambda: pauses.count(0.0) > told)
+    assert pauses[-1] is None
