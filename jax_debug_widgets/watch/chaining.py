@@ -67,7 +67,8 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
         made_again = [one for one in wanted if together.get(one) is group]
         if len(ends.difference(wanted)) > len(made_again):
             continue  # More would be read for them than they are.
-        watched = made_again + [one for one in wanted if one in ends - taken]
+        read = ends - taken
+        watched = [one for one in wanted if one in read or together.get(one) is group]  # In that order it is the table.
         taken.update(watched)
         chains.append(written(steps, watched))
     return chains

@@ -23,9 +23,9 @@ MakeContext = Callable[[], contextlib.AbstractContextManager[Any]]
 WIDTH, BATCH, LAYERS = 512, 128, 4
 TOKENS, HEADS, FEATURES = 64, 4, 256
 STEPS, TRANSFORMER_STEPS = 100, 40
-ROUNDS = 5
+ROUNDS = 7
 """In each, every kind is compiled once more: that places a program's memory anew, which alone changes its time by percents."""
-RUNS = 5
+RUNS = 3
 """After the one that compiles, all in one capture."""
 
 PLAIN = "plain"

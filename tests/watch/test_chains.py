@@ -167,7 +167,7 @@ def test_what_the_program_writes_anyway_is_read_and_not_made_again():
     results = [one.outvars[0] for one in program.eqns]
     made = [one for chain in chains_of(program, results) for one in chain.watched]
     names = {variable: one.primitive.name for one in program.eqns for variable in one.outvars}
-    assert [names[one] for one in made] == ["mul", "mul", "dot_general"]
+    assert [names[one] for one in made] == ["mul", "dot_general", "mul"]
 
 
 def test_what_needs_others_that_nobody_reads_is_read_itself():
