@@ -68,7 +68,8 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
         if len(ends.difference(wanted)) > len(made_again):
             continue  # More would be read for them than they are.
         read = ends - taken
-        watched = [one for one in wanted if one in read or together.get(one) is group]  # In that order it is the table.
+        # As they are wanted: what one chain makes is the table then, see `stacked`.
+        watched = [one for one in wanted if one in read or together.get(one) is group]
         taken.update(watched)
         chains.append(written(steps, watched))
     return chains
