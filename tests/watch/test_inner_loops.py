@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import sys
 
@@ -164,10 +165,15 @@ def seen(run, around, role="value"):
     return found
 
 
-@pytest.mark.parametrize(
-    ("called", "count"), [*((called, 3) for called in CALLED), ("mlp", 1), ("mlp_with_both", 1), ("nested", 1)]
-)
-@pytest.mark.parametrize("around", AROUND)
+# Each way to call with the loops that differ most, and each loop with the way that calls it most often.
+COMBINED = [
+    *itertools.product(AROUND, ["mlp_with_both", "nested"], [3]),
+    *itertools.product(["in_two_loops"], CALLED.keys() - {"mlp_with_both", "nested"}, [3]),
+    *itertools.product(["of_other_lengths"], ["mlp", "mlp_with_both", "nested"], [1]),
+]
+
+
+@pytest.mark.parametrize(("around", "called", "count"), sorted(COMBINED))
 def test_each_execution_has_what_the_un_jitted_program_assigns(around, called, count, watched, agrees):
     ws, around, called = WEIGHTS[:count], AROUND[around], CALLED[called]
     run = watched(jax.jit(lambda x, ws: around(x, ws, called)), X, ws)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from functools import partial
@@ -114,9 +115,12 @@ def twice_jacobian(function, x, v):
 ASKED = [pushed, pushed_twice, with_aux, by_equinox, jacobian, twice_jacobian]
 
 
+# All functions by one derivative and by two, and all ways to ask for one of a loop.
+COMBINED = [*itertools.product([pushed, twice_jacobian], FUNCTIONS), *((asked, scanned) for asked in ASKED[1:-1])]
+
+
 @pytest.mark.behaviour("W1")
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("asked", ASKED, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("asked", "function"), COMBINED, ids=lambda one: one.__name__)
 def test_values_have_their_names_and_tangents_none_of_theirs(function, asked, watched, whole):
     run = watched(jax.jit(partial(asked, function)), X, V, values=True)
     np.testing.assert_allclose(run.result, jax.jit(partial(asked, function))(X, V), rtol=1e-6)
