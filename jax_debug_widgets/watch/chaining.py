@@ -64,12 +64,12 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
         steps = [made[one] for one in sorted(group, key=order.__getitem__)]
         ends = {one.origin for step in steps for one in step.operands if one.is_array and not one.repeated}
         ends -= together.keys()
-        made_again = [one for one in wanted if together.get(one) is group]
+        made_again = {one for one in wanted if together.get(one) is group}
         if len(ends.difference(wanted)) > len(made_again):
             continue  # More would be read for them than they are.
-        read = ends - taken
+        taken_in = made_again | (ends - taken)
         # As they are wanted: what one chain makes is the table then, see `stacked`.
-        watched = [one for one in wanted if one in read or together.get(one) is group]
+        watched = [one for one in wanted if one in taken_in]
         taken.update(watched)
         chains.append(written(steps, watched))
     return chains

@@ -100,14 +100,13 @@ class Round:
 def timed(program: Program, context: MakeContext) -> Round:
     """Compile a program and run it some times, as a cell does that trains for long: the capture begins and ends once."""
     jax.clear_caches()
-    entered = context()
     start = time.perf_counter()
-    entered.__enter__()
-    begun = time.perf_counter() - start
-    first, *runs = [seconds(program) for _ in range(1 + RUNS)]
-    start = time.perf_counter()
-    entered.__exit__(None, None, None)
-    return Round(median(runs), first - median(runs), begun + time.perf_counter() - start)
+    with context():
+        entered = time.perf_counter()
+        first, *runs = [seconds(program) for _ in range(1 + RUNS)]
+        left = time.perf_counter()
+    capture = time.perf_counter() - left + entered - start
+    return Round(median(runs), first - median(runs), capture)
 
 
 def main() -> None:

@@ -116,52 +116,40 @@ def test_a_tick_that_works_again_makes_the_next_failure_worth_telling(caplog):
     assert len(caplog.records) >= 6
 
 
-def test_it_ticks_at_most_so_often():
-    ticks, enough = [], threading.Event()
+def seconds_of(count, tick, hz=HZ):
+    """From the first to the last of so many ticks; `tick` answers how long it wants no other."""
+    starts, enough = [], threading.Event()
 
-    def tick():
-        ticks.append(time.monotonic())
-        if len(ticks) == 6:
-            enough.set()
-        return 0.0 if len(ticks) < 6 else None
+    def counted():
+        starts.append(time.monotonic())
+        wanted = tick()
+        if len(starts) < count:
+            return wanted
+        enough.set()
+        return None
 
-    pump = Pump(tick)
+    pump = Pump(counted, hz)
     pump.start()
     assert enough.wait(PATIENCE)
-    assert ticks[-1] - ticks[0] >= 5 / HZ * 0.95
+    return starts[-1] - starts[0]
+
+
+def test_it_ticks_at_most_so_often():
+    assert seconds_of(6, lambda: 0.0) >= 5 / HZ * 0.95
 
 
 def test_ticks_that_take_long_come_seldom():
-    starts, enough = [], threading.Event()
-
     def tick():
-        starts.append(time.monotonic())
         until = time.thread_time() + 0.01
         while time.thread_time() < until:
             pass
-        if len(starts) == 4:
-            enough.set()
-        return 0.0 if len(starts) < 4 else None
+        return 0.0
 
-    pump = Pump(tick, hz=1000)
-    pump.start()
-    assert enough.wait(PATIENCE)
-    assert starts[-1] - starts[0] >= 3 * (0.01 + LONGEST_PAUSE_S) * 0.95
+    assert seconds_of(4, tick, hz=1000) >= 3 * (0.01 + LONGEST_PAUSE_S) * 0.95
 
 
 def test_a_tick_that_wants_a_longer_pause_has_it():
-    starts, enough = [], threading.Event()
-
-    def tick():
-        starts.append(time.monotonic())
-        if len(starts) == 4:
-            enough.set()
-        return 0.05 if len(starts) < 4 else None
-
-    pump = Pump(tick, hz=1000)
-    pump.start()
-    assert enough.wait(PATIENCE)
-    assert starts[-1] - starts[0] >= 3 * 0.05 * 0.95
+    assert seconds_of(4, lambda: 0.05, hz=1000) >= 3 * 0.05 * 0.95
 
 
 def test_it_ticks_in_the_context_in_which_it_was_made():
