@@ -194,8 +194,9 @@ def callbacks(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inv
       Exception: what tracing or compiling the function raises; where that is about a callback, a note below it says why.
     """
     from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.questions import inventory_of
 
-    return current_session().inventory(function, *args, **kwargs)
+    return inventory_of(current_session(), function, *args, **kwargs)
 
 
 def cost(
@@ -218,8 +219,9 @@ def cost(
       Exception: what tracing, compiling or running the function raises.
     """
     from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.questions import cost_of
 
-    return current_session().cost(function, args, kwargs, timeout=timeout, run=run)
+    return cost_of(current_session(), function, args, kwargs, timeout=timeout, run=run)
 
 
 def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R]:
@@ -270,10 +272,11 @@ def verify(
       Exception: what the function, or `capture`, raises.
     """
     from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.questions import verification_of
 
     chosen = {"title": f"verify {getattr(function, '__name__', 'f')}", "watch": True, **(options or {})}
     with capture(**chosen):
-        return current_session().verify(function, *args, **kwargs)
+        return verification_of(current_session(), function, *args, **kwargs)
 
 
 def find_run(key: str) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -23,6 +24,7 @@ from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_p
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.session.questions import inventory_of, result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
 
@@ -154,18 +156,18 @@ class JaxDebugMagics(Magics):
 
     def _callbacks(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()
-        return given_to(self._session.inventory, "callbacks", rest, self.shell.user_ns, self._name_code)
+        return given_to(partial(inventory_of, self._session), "callbacks", rest, self.shell.user_ns, self._name_code)
 
     def _step(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
         if not self._cells.has_panels():
             raise UsageError("jaxdebug: `step` needs a notebook: its debugger is the panel's")
-        return self._given_to_captured(self._session.step, "step", code, options)
+        return self._given_to_captured(partial(result_by_steps, self._session), "step", code, options)
 
     def _verify(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
         options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
-        found = self._given_to_captured(self._session.verify, "verify", code, options)
+        found = self._given_to_captured(partial(verification_of, self._session), "verify", code, options)
         if self._cells.has_panels():  # Elsewhere the text of the run has said it.
             print(f"jaxdebug: {found}")
         return found.result

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.options import parse_with
-from jax_debug_widgets.session import Session
+from jax_debug_widgets.session import Session, questions
 from jax_debug_widgets.session.cost import COMPILE_SECONDS
 
 
@@ -21,7 +21,7 @@ def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: N
     options, code = parse_with(_add_cost_options, line)
 
     def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        return session.cost(function, args, kwargs, timeout=options.timeout, run=options.run)
+        return questions.cost_of(session, function, args, kwargs, timeout=options.timeout, run=options.run)
 
     return given_to(ask, "cost", code, namespace, name_code)
 

@@ -6,24 +6,19 @@ import atexit
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from jax_debug_widgets._jax import dispatch, features
 from jax_debug_widgets._jax.context import is_capturing
-from jax_debug_widgets._jax.silence import without_prints
-from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets._jax.tracing import tracing_now
 from jax_debug_widgets._jax.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.waits import Waits
-from jax_debug_widgets.breakpoints import Audience, Debugger, InterruptWatch, Place, Stepper, Stopped
+from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
 from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.contexts import Contexts
-from jax_debug_widgets.session.cost import cost
-from jax_debug_widgets.session.cost_report import CostReport
-from jax_debug_widgets.session.inventory import Inventory, inventory
+from jax_debug_widgets.session.interrupts import interrupts_of
 from jax_debug_widgets.session.listing import Listing
 from jax_debug_widgets.session.observer import Observer
 from jax_debug_widgets.session.options import Options
@@ -33,10 +28,9 @@ from jax_debug_widgets.session.run import UNCAPTURED, Run
 from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.stops import debugging_status
 from jax_debug_widgets.session.switches import Switches
-from jax_debug_widgets.session.verification import Verification, verify
 from jax_debug_widgets.session.waiter import Waiter
 from jax_debug_widgets.taps import Capture
-from jax_debug_widgets.watch import Watching, lines_of
+from jax_debug_widgets.watch import Watching
 from jax_debug_widgets.widgets import may_ask, running_kernel
 
 if TYPE_CHECKING:
@@ -45,9 +39,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.equation import Equation
     from jax_debug_widgets.events import Lot
     from jax_debug_widgets.taps.sites import NameFile
-
-_UNREAD = -2
-"""The box of what is captured for nobody."""
 
 _TIME_TO_END = 1.0
 """Seconds in which a program that is interrupted at a breakpoint has ended."""
@@ -68,7 +59,7 @@ class Session:
         self.added = AddedNames()
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
-        self.interrupts = InterruptWatch(self._interrupted, self._ends_by_itself, self._told)
+        self.interrupts = interrupts_of(self)
         self.waiter = Waiter()
         self.contexts = Contexts()
         self._watch = dispatch.Watch(self.observer)
@@ -286,29 +277,6 @@ class Session:
         run.store.ingest(lot, calls, run.call_log.executions(calls, lot))
         run.call_log.count(calls, lot)
 
-    def _interrupted(self) -> None:
-        run = self.stoppable
-        # When the code of a cell is over, an interrupt ends the wait for its effects, and nothing else.
-        if run is not None and not run.life.has_returned:
-            self.debugger.halt("interrupted")
-
-    def _told(self) -> None:
-        """Python tells the code that runs in the main thread of an interrupt."""
-        run = self.stoppable
-        if run is not None and not run.life.has_returned:
-            run.policy.told = run.policy.halted == "interrupted"
-
-    def _ends_by_itself(self) -> bool:
-        """Whether an interrupt is told to the program alone: it runs on several devices, or has been ended already.
-
-        On several devices it must end on all of them, and not where the main thread happens to be.
-        """
-        run = self.active
-        if run is None or run.life.has_returned:
-            return False
-        is_pending = run.is_on_many_devices and bool(run.call_log.pending())
-        return self.observer.in_many_devices > 0 or is_pending or run.policy.ended is not None
-
     def barrier(self, timeout: float | None) -> bool:
         """`jax.effects_barrier()` for this thread, giving up after `timeout` seconds; whether all has drained.
 
@@ -320,70 +288,6 @@ class Session:
         jax.effects_barrier()
         run = self.current
         return run is None or run.barrier(timeout)
-
-    def inventory(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
-        """The callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
-        with self.capture.explaining():
-            return inventory(function, args, kwargs, self.capture.sites.name_file)
-
-    def cost(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        *,
-        timeout: float | None,
-        run: bool,
-    ) -> CostReport:
-        """What the calls in `function(*args, **kwargs)` cost it, see `jax_debug_widgets.cost`."""
-        if not features.available(features.COST):
-            raise NotImplementedError(features.missing()[features.COST])
-        with self.capture.explaining():
-            return cost(function, args, kwargs, self.capture.sites.name_file, timeout=timeout, run=run)
-
-    def verify(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Verification:
-        """Whether the capture of this thread changes what a function gives, see `jax_debug_widgets.verify`.
-
-        Raises:
-          LookupError: this thread captures nothing.
-        """
-        run = self.active
-        if run is None:
-            raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
-        run.is_measured = True
-
-        @contextmanager
-        def unwatched() -> Iterator[None]:
-            settings = replace(run.options, watch=None).settings(_UNREAD)
-            try:
-                with self.capture.explaining(), self.capture.on(settings):
-                    yield
-            finally:
-                self.capture.discard(_UNREAD)
-
-        @contextmanager
-        def uncaptured() -> Iterator[None]:
-            with without_prints(), self.capture.explaining():
-                yield
-
-        return verify(run, uncaptured, unwatched, function, args, kwargs)
-
-    def step(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.
-
-        Raises:
-          NotImplementedError: the installed JAX has not what it takes. Stopped: its user has ended it. Exception: what the
-            function raises.
-        """
-        if not features.available(features.STEPPING):
-            raise NotImplementedError(features.missing()[features.STEPPING])
-        try:
-            return run_stepwise(function, args, kwargs, Stepper(self.debugger), lines_of)
-        except Stopped:
-            raise
-        except KeyboardInterrupt:
-            self.debugger.policy.halted = "interrupted"
-            raise self.debugger.ending.stopped("while it was stepped through") from None
 
     def find_run(self, key: str) -> Run | None:
         """The run of that key, if it is still known."""

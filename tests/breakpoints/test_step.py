@@ -15,6 +15,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.stepping import run_stepwise
 from jax_debug_widgets.breakpoints import Stepper
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.questions import result_by_steps
 from jax_debug_widgets.watch import lines_of
 
 
@@ -127,7 +128,7 @@ def test_a_user_steps_through_it(page):
         page.run.panel  # noqa: B018
         thread = threading.Thread(target=user)
         thread.start()
-        result = current_session().step(program, XS, scale=2.0)
+        result = result_by_steps(current_session(), program, XS, scale=2.0)
     thread.join(30)
     assert not thread.is_alive()
     np.testing.assert_allclose(result["ys"], program(jnp.asarray(XS), 2.0)["ys"], rtol=1e-6)
@@ -234,6 +235,6 @@ def test_the_console_knows_a_tree_by_its_leaves(page):
         page.run.panel  # noqa: B018
         thread = threading.Thread(target=user)
         thread.start()
-        current_session().step(training_step, params, np.ones((7, 4), np.float32), np.zeros(7, int))
+        result_by_steps(current_session(), training_step, params, np.ones((7, 4), np.float32), np.zeros(7, int))
     thread.join(30)
     assert not thread.is_alive()

@@ -16,7 +16,6 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.magics.expressions import given_to
-from jax_debug_widgets.session import current_session
 from tests.callbacks.bodies import like
 
 
@@ -208,10 +207,10 @@ def test_what_comes_from_the_program_is_text_never_html():
 def test_the_magic_evaluates_function_and_arguments_and_calls_nothing():
     names = {"program": program, "jax": jax, "x": 1.0}
     for _ in range(2):
-        assert len(given_to(current_session().inventory, "callbacks", "jax.jit(program)(x)", names)) == 6
+        assert len(given_to(jdw.callbacks, "callbacks", "jax.jit(program)(x)", names)) == 6
     with pytest.raises(UsageError, match="takes a call"):
-        given_to(current_session().inventory, "callbacks", "program", names)
+        given_to(jdw.callbacks, "callbacks", "program", names)
     with pytest.raises(UsageError, match="takes a call"):
-        given_to(current_session().inventory, "callbacks", "program(", names)
+        given_to(jdw.callbacks, "callbacks", "program(", names)
     with pytest.raises(NameError):
-        given_to(current_session().inventory, "callbacks", "nothing(x)", names)
+        given_to(jdw.callbacks, "callbacks", "nothing(x)", names)
