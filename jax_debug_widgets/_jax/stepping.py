@@ -13,12 +13,13 @@ import jax.numpy as jnp
 from jax._src import api_util, core
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.around import Around, around_program
 from jax_debug_widgets._jax.bindings import LinesOf, noting
 from jax_debug_widgets._jax.context import uncached
 from jax_debug_widgets._jax.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.program import outermost
-from jax_debug_widgets._jax.uses import Around, Uses, around_program
+from jax_debug_widgets._jax.uses import Uses
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from jax._src.interpreters import pxla
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import copies, features, sampling, versions
+from jax_debug_widgets._jax.around import Around, around_program
 from jax_debug_widgets._jax.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.frames import levels_of
 from jax_debug_widgets._jax.given import given
@@ -35,7 +36,7 @@ from jax_debug_widgets._jax.program import outermost
 from jax_debug_widgets._jax.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.tap import has_debugging
 from jax_debug_widgets._jax.uninterrupted import uninterrupted
-from jax_debug_widgets._jax.uses import Around, Uses, around_program
+from jax_debug_widgets._jax.uses import Uses
 from jax_debug_widgets._jax.watch_tap import Sampled, Taken, tap_equations
 
 _ENTERED = {

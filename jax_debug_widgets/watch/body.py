@@ -13,6 +13,7 @@ import jax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.around import Around
 from jax_debug_widgets._jax.copies import is_given_as_cotangent, is_pushed
 from jax_debug_widgets._jax.cotangents import is_named, is_of_input
 from jax_debug_widgets._jax.frames import (
@@ -27,7 +28,7 @@ from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.names_noted import way_to
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import tangents_in
-from jax_debug_widgets._jax.uses import Around, Uses, puts_constant_on_mesh, seen_from_rules
+from jax_debug_widgets._jax.uses import Uses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
 
 Made = tuple[Any, int, int]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jax_debug_widgets._jax.around import Around
 from jax_debug_widgets._jax.frames import Level
 from jax_debug_widgets._jax.place import Place
-from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.body import Body, Outer, is_key, outer_of
 from jax_debug_widgets.watch.bound import Bound

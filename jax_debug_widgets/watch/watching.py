@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.around import Around
 from jax_debug_widgets._jax.bindings import is_hindered
 from jax_debug_widgets._jax.place import device_names
-from jax_debug_widgets._jax.uses import Around
 from jax_debug_widgets._jax.watch_tap import Taken
 from jax_debug_widgets.events import NO_VALUE, CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
