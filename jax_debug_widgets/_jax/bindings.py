@@ -93,7 +93,7 @@ def _ending(called: Callable[..., Any]) -> Callable[..., Any]:
     return end
 
 
-_TRACING = ("trace_to_jaxpr", "trace_to_jaxpr_dynamic")
+_TRACING = ("trace_to_jaxpr", "trace_to_jaxpr_nocache", "trace_to_jaxpr_dynamic")
 """JAX's functions that trace a function."""
 
 _here = threading.local()

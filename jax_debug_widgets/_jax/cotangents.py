@@ -92,7 +92,8 @@ def put_in(replace: Replacements) -> None:
     """Put our functions in the place of JAX's."""
     for trace in (ad.LinearizeTrace, ad.JVPTrace):
         for name, position in _PROCESSING.items():
-            replace.attribute(trace, name, _processing(position), wrap=as_method)
+            if name in versions.PROCESSED:
+                replace.attribute(trace, name, _processing(position), wrap=as_method)
     replace.attribute(ad, "linearize", _linearize)
 
 
@@ -135,7 +136,8 @@ def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr
     taken = {atom: eqn for eqn in reversed(jaxpr.eqns) for atom in eqn.invars if not isinstance(atom, core.Literal)}
     instead: dict[Any, Any] = {}
     equations: list[Any] = []
-    for variable, primal in zip(jaxpr.invars, primals, strict=True):
+    # Since jax 0.12 its constants are before them.
+    for variable, primal in zip(jaxpr.invars[len(jaxpr.invars) - len(primals) :], primals, strict=True):
         tracer = staged(primal)
         noted = book.of_variable(tracer.val) if tracer is not None and variable in taken else None
         if noted is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jax import dtypes
 from jax._src import core
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
 
@@ -105,7 +106,7 @@ def _looped(
 
 
 def _program(program: Any) -> core.Jaxpr:
-    return program.jaxpr if isinstance(program, core.ClosedJaxpr) else program
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
 def _of_constant(value: Any) -> Signs:

@@ -157,7 +157,7 @@ class _Book:
                         traceback = traceback_in(equation)
                         self._of_operands[id(traceback), position, len(equation.invars)] = traceback, own[atom]
                         _forget(self._of_operands)
-                        for origin in origins_of_uses(equation, position):
+                        for origin in origins_of_uses(equation, position, is_traced=True):
                             self._remember(equation, origin, own[atom])
 
     def add_equation(self, equation: Any, *, is_traced: bool) -> None:
@@ -299,7 +299,7 @@ def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[t
     Args:
       uses: the equations of the forward pass that take it, each with the number of the operand.
     """
-    origins = ((one, origin) for one, position in uses for origin in origins_of_uses(one, position))
+    origins = ((one, origin) for one, position in uses for origin in origins_of_uses(one, position, is_traced=False))
     taker, before = next(((one, noted) for one, origin in origins if (noted := book.of_origin(origin))), (None, ()))
     own = book.of_variable(variable)
     known = (*book.of_given(variable), *((own,) if own else ()))

@@ -76,8 +76,13 @@ def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterato
     yield id(traceback_in(equation)), ordinal, equation.primitive.name, position, len(equation.outvars)
 
 
-def origins_of_uses(equation: Any, position: int) -> Iterator[Origin]:
-    """Of an operand of an equation, for each use that is made of it."""
+def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterator[Origin]:
+    """Of an operand of an equation, for each use that is made of it.
+
+    Args:
+      is_traced: whether the equation is as Python has made it. Inside of others an operation that is made once may have become
+        several, of which each is what that was; where it is several already, one is not the other.
+    """
     jaxpr = _program_of(equation)
     if jaxpr is None:
         yield id(traceback_in(equation)), equation.primitive.name, position
@@ -88,8 +93,15 @@ def origins_of_uses(equation: Any, position: int) -> Iterator[Origin]:
         for number, atom in enumerate(one.invars):
             if atom is inner:
                 is_same = one is loop_called_by(equation)
-                for origin in origins_of_uses(one, number):
-                    yield origin if is_same else (id(traceback_in(equation)), origin)
+                ordinal = _ordinal_in(jaxpr, one)
+                for origin in origins_of_uses(one, number, is_traced=is_traced):
+                    for which in (ordinal,) if is_traced or ordinal is None else (ordinal, None):
+                        yield origin if is_same else (id(traceback_in(equation)), which, origin)
+
+
+def _ordinal_in(jaxpr: Any, equation: Any) -> Ordinal:
+    alike = [one for one in jaxpr.eqns if traceback_in(one) is traceback_in(equation)]
+    return next(of for one, of in zip(alike, ordinals_of(alike, map(is_transposed, alike)), strict=True) if one is equation)
 
 
 def _program_of(equation: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -27,12 +28,12 @@ SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11, 1)
 NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8
 """Where `_cached_lowering_to_hlo` has it among its arguments, after the program and its name."""
 
-BATCHED = tuple(
+PROCESSED = tuple(
     name
     for name in ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
     if hasattr(batching.BatchTrace, name)
 )
-"""The methods that batch something; since 0.12 calls are primitives like all others."""
+"""The methods that batch or differentiate something; since 0.12 calls are primitives like all others."""
 
 PMAP_FILES = ("pmap.py", "linear_util.py")
 """Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""
@@ -40,8 +41,11 @@ PMAP_FILES = ("pmap.py", "linear_util.py")
 
 def values_in(args: tuple[Any, ...]) -> list[Any]:
     """The values that a function of JAX's is given: before 0.10 each by itself, later all in one `FlatTree`."""
-    flat_tree = getattr(tree_util, "FlatTree", None)
-    return [*args[0]] if flat_tree is not None and args and isinstance(args[0], flat_tree) else [*args]
+    return [*args[0]] if _FLAT_TREE is not None and args and isinstance(args[0], _FLAT_TREE) else [*args]
+
+
+# Since 0.12 in a module of its own.
+_FLAT_TREE = getattr(sys.modules.get("jax._src.flattree", tree_util), "FlatTree", None)
 
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
