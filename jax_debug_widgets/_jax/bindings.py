@@ -42,6 +42,7 @@ class Expression(NamedTuple):
       node: what is to be looked up: a variable, a field, an item; None for what the function returns.
       path: of what it returns the part.
       is_last: whether nothing else that the line assigns may have used it.
+      before: the first and the last of the lines before which it is assigned there: those that a `for` repeats. None: all.
     """
 
     place: Place
@@ -49,6 +50,7 @@ class Expression(NamedTuple):
     node: ast.expr | None
     path: str = ""
     is_last: bool = True
+    before: tuple[int, int] | None = None
 
 
 Lines = Mapping[int, Sequence[Expression]]
@@ -164,6 +166,8 @@ class _Call:
 
     def _note(self, frame: FrameType, returned: Any) -> None:
         for one in self._lines.get(self._line, ()):
+            if one.before and not one.before[0] <= frame.f_lineno <= one.before[1]:
+                continue
             # It may not be there, or be of a class of somebody's that cannot be taken apart.
             with suppress(Exception):
                 if one.node is not None:

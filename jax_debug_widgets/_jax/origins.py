@@ -101,7 +101,9 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
 
 def _ordinal_in(jaxpr: Any, equation: Any) -> Ordinal:
     alike = [one for one in jaxpr.eqns if traceback_in(one) is traceback_in(equation)]
-    return next(of for one, of in zip(alike, ordinals_of(alike, map(is_transposed, alike)), strict=True) if one is equation)
+    return next(
+        of for one, of in zip(alike, ordinals_of(alike, map(is_transposed, alike)), strict=True) if one is equation
+    )
 
 
 def _program_of(equation: Any) -> Any:

@@ -82,7 +82,7 @@ class Body:
             traceback = traceback_of(equation.source_info)
             if traceback not in chains:
                 inside = self._inside(levels_of(traceback), outside)
-                chains[traceback] = tuple(one for level in inside for one in self._with_comprehensions(level))
+                chains[traceback] = tuple(one for level in inside for one in self._as_written(level))
             self.levels.append(chains[traceback])
         self._operations: dict[Any, list[int]] = {}
         self._asked_for = self._root_moved_derivatives()
@@ -297,8 +297,11 @@ class Body:
         is_of_others = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and self.origin[0] and not is_users(self.origin[0])
         return () if callers and is_of_others else levels
 
-    def _with_comprehensions(self, level: Level) -> Iterator[Level]:
-        """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own."""
+    def _as_written(self, level: Level) -> Iterator[Level]:
+        """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own.
+
+        What takes apart what its line computes is told as a part of that.
+        """
         if sys.version_info >= (3, 12):
             source = self.source(level.file)
             function = source.function_at(level.code_line, level.function)
@@ -306,7 +309,8 @@ class Body:
                 if around.contains(Span(*level.span)) and not first.contains(Span(*level.span)):
                     yield replace(level, span=tuple(around), differentiates="", derivatives=0, maps=False, through=0)
                     level = replace(level, function=f"{level.function}{INLINED}", code_line=around.line)
-        yield level
+        apart = self.source(level.file).taken_apart.get(Span(*level.span))
+        yield replace(level, span=tuple(apart)) if apart else level
 
     def is_own(self, level: Level) -> bool:
         """Whether it is a frame of the function that the body is the program of."""

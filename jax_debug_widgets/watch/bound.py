@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.noted import plain_targets
-from jax_debug_widgets.watch.source import Span, Statement, is_alias
+from jax_debug_widgets.watch.source import Span, Statement, may_be_alias
 
 Identity = tuple[tuple[Hashable, ...], Noted]
 """What has made a value, see `Around.path`, and what was noted of it."""
@@ -96,7 +96,7 @@ def argument_names(body: Body, names: Names) -> Sequence[str]:
     apart = (
         (file, one.span)
         for one in function.statements
-        if isinstance(one.value, ast.Name) and any(target.parts for target in one.targets)
+        if isinstance(one.value, ast.Name) and not one.body and any(target.parts for target in one.targets)
     )
     own = [name for one in apart for name in names.get(one, ())]
     return own[:1] or names[place]
@@ -106,7 +106,7 @@ def aliases(body: Body, names: Names) -> Iterator[tuple[str, str, Statement]]:
     """Those of the names that statements give which compute nothing, each with the file and the statement."""
     for (file, span), own in names.items():
         for statement in body.source(file).statements_at(span) if isinstance(span, Span) else ():
-            if statement.targets and is_alias(statement.value):
+            if statement.targets and may_be_alias(statement):
                 yield from ((name, file, statement) for name in own)
 
 

@@ -41,7 +41,7 @@ def _comes_after(other: Statement, one: Statement) -> bool:
 def _assigned(statement: Statement, file: str) -> Iterator[Expression]:
     for target in statement.targets:
         for text in plain_targets(target):
-            yield Expression((file, statement.span), text, _read(text))
+            yield Expression((file, statement.span), text, _read(text), before=statement.body)
 
 
 def plain_targets(target: Target) -> Iterator[str]:

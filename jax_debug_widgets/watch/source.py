@@ -52,8 +52,8 @@ class Statement:
     """A range that computes what has a name.
 
     Attributes:
-      span: the expression; where the interpreter says another range that: of an augmented assignment the whole statement, of
-        a generator that is taken apart what it is assigned to.
+      span: the expression, of a `for` what it goes through; where the interpreter says another range that: of an augmented
+        assignment the whole statement, of a generator that is taken apart what it is assigned to.
       value: that expression.
       targets: what it is assigned to; none for what is returned.
       function: the function that it is in, None outside of all.
@@ -63,6 +63,7 @@ class Statement:
       outside: the ranges of what is around it and may do nothing, or take a part of it: `f(x)[:n]`, `f(x).astype(dtype)`.
       lines: the first and the last of the statement.
       path: of what is returned, where in that it is.
+      body: of a `for` the first and the last line that it repeats.
     """
 
     span: Span
@@ -74,6 +75,7 @@ class Statement:
     outside: tuple[Span, ...] = ()
     lines: tuple[int, int] = (0, 0)
     path: str = ""
+    body: tuple[int, int] | None = None
 
     @property
     def is_return(self) -> bool:
@@ -88,7 +90,7 @@ class Statement:
     @property
     def elements(self) -> int:
         """How often it comes to its expression each time: thrice in `q, k, v = (x @ w for w in ws)`."""
-        if not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
+        if self.body or not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
             return 1
         return max([1, *(len(target.parts) for target in self.targets)])
 
@@ -126,6 +128,8 @@ class SourceFile:
       repeated: the ranges of expressions that a loop or comprehension of their function runs.
       comprehensions: those that are no generators, of each function, outermost first: the range, and that of what it goes
         through first, which is computed outside of it.
+      taken_apart: ranges where the interpreter takes something apart (`q, k` of `q, k = w @ x`), or goes through it, with
+        those that compute it.
     """
 
     def __init__(self, lines: list[str], fields: Fields = ()) -> None:
@@ -136,6 +140,7 @@ class SourceFile:
         self.rules: set[str] = set()
         self.repeated: set[Span] = set()
         self.comprehensions: dict[Function | None, list[tuple[Span, Span]]] = {}
+        self.taken_apart: dict[Span, Span] = {}
         try:
             tree = ast.parse("".join(lines))
         except SyntaxError:  # A cell with magics, say; it has no names to give.
@@ -193,7 +198,9 @@ class SourceFile:
             self.comprehensions.setdefault(function, []).append(around)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "defvjp":
             self.rules |= {one.id for one in node.args if isinstance(one, ast.Name)}
-        for statement in _statements(node, function, self.fields, repeats=repeats):
+        own = list(_statements(node, function, self.fields, repeats=repeats))
+        self.taken_apart |= _taken_apart(node, own)
+        for statement in own:
             self.statements.append(statement)
             if function is not None:
                 function.statements.append(statement)
@@ -268,6 +275,9 @@ def _statements(node: ast.AST, function: Function | None, fields: Fields, *, rep
             yield from _assigned(target, value, function, fields, repeats=repeats)
         case ast.NamedExpr(target=target, value=value):
             yield from _assigned(target, value, function, fields, repeats=repeats)
+        case ast.For(target=target, iter=value, body=body):
+            lines, repeated = (node.lineno, span_of(value).end_line), (body[0].lineno, span_of(body[-1]).end_line)
+            yield Statement(span_of(value), value, (_target(target),), function, True, lines=lines, body=repeated)
         case ast.Return(value=ast.expr() as value):
             yield from _returned(value, function, repeats=repeats)
 
@@ -281,6 +291,23 @@ def _assigned(
         outside = tuple(map(span_of, inner.outside)) if inner else ()
         lines = target.lineno, span_of(value).end_line
         yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole, outside, lines)
+
+
+def _taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]:
+    """See `SourceFile.taken_apart`; not of branches (`a, b = x if c else y`), of which nothing says which it was."""
+    if isinstance(node, ast.For):
+        own = span_of(node.iter)
+        return {span_of(node): own} | {span_of(one): own for one in _tuples(node.target)}
+    if not isinstance(node, ast.Assign):
+        return {}
+    computing = {one.targets[0].text: one.span for one in statements if one.targets}
+    is_one = len(computing) == len(statements)
+    targets = [one for target in node.targets for one in _tuples(target)]
+    return {span_of(one): computing[text] for one in targets if is_one and (text := ast.unparse(one)) in computing}
+
+
+def _tuples(target: ast.expr) -> Iterator[ast.expr]:
+    return (one for one in ast.walk(target) if isinstance(one, ast.Tuple | ast.List))
 
 
 def is_lazy(value: ast.expr) -> bool:
@@ -319,6 +346,14 @@ def is_alias(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and is_alias(node.value)
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and is_alias(node.value))
+
+
+def may_be_alias(statement: Statement) -> bool:
+    """Whether a statement may only name what is there: `h = hs[-1]`, `for h in hs`, where `hs` is no array."""
+    value = statement.value
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return statement.body is not None or is_alias(value)
 
 
 def span_of(node: ast.expr | ast.stmt) -> Span:

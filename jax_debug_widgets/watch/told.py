@@ -185,12 +185,14 @@ def _why_unknown(file: str, statement: Statement, seen: Seen) -> str:
     """Why nothing is known to be the value of a name in a function that was traced."""
     if (file, statement.span) in seen.mingled:
         return MINGLED
-    return _why_not_computed(statement.value, seen, is_tuple=any(target.parts for target in statement.targets))
+    return _why_not_computed(
+        statement.value, seen, is_part_of=bool(statement.body) or any(target.parts for target in statement.targets)
+    )
 
 
 def _why_not_taken(statement: Statement) -> str:
     """With `--watch-all` a value has the name with which it is computed."""
-    is_plain = [target.is_plain for target in statement.targets] == [True]
+    is_plain = [target.is_plain for target in statement.targets] == [True] and not statement.body
     name = ast.unparse(statement.value)
     return (
         f"{NOT_BY_THIS_NAME}: the same value as {name}; name either with --watch"
@@ -199,13 +201,13 @@ def _why_not_taken(statement: Statement) -> str:
     )
 
 
-def _why_not_computed(value: ast.expr, seen: Seen, *, is_tuple: bool) -> str:
+def _why_not_computed(value: ast.expr, seen: Seen, *, is_part_of: bool) -> str:
     if _makes_keys(value):
         return IS_KEY
     if is_alias(value):
         name = ast.unparse(value)
         how = f"; watch that (--watch {name})" if any(is_part(one, name) for one in seen.names) else ""
-        return f"{'a part of' if is_tuple else 'the same value as'} {name}{how}"
+        return f"{'a part of' if is_part_of else 'the same value as'} {name}{how}"
     return WHILE_TRACING if _is_static(value) else NOT_NEEDED
 
 
