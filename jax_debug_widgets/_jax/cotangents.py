@@ -118,7 +118,7 @@ def _processing(position: int) -> Callable[..., Any]:
             _here.programs = programs
         # What a rule computes comes from where its operation does.
         own = traceback if traceback is not around else None
-        return _told(trace, args[position], results, own)
+        return _told(trace, args[position], results, own, args[0].name)
 
     return process
 
@@ -184,7 +184,7 @@ def add(equation: Any) -> None:
         _here.programs.append(traceback_in(equation))
 
 
-def _told(trace: Any, operands: Sequence[Any], results: Any, traceback: Any) -> Any:
+def _told(trace: Any, operands: Sequence[Any], results: Any, traceback: Any, primitive: str) -> Any:
     given = {id(one.tangent): one.primal for one in operands if isinstance(one, _DERIVED)}
     for position, one in enumerate(operands) if traceback is not None else ():
         noted = book.of_operand(traceback, position, len(operands))
@@ -192,13 +192,19 @@ def _told(trace: Any, operands: Sequence[Any], results: Any, traceback: Any) -> 
             book.add_given(staged(one), one.tangent if isinstance(one, _DERIVED) else None, noted)
     several = results if isinstance(results, list | tuple) else [results]
     for position, one in enumerate(several):
-        is_told = isinstance(one, _DERIVED) and one._trace.tag is trace.tag
-        if is_told and staged(one.primal) is not None:  # Un-jitted a copy would be one.
-            if id(one.tangent) in given and one.primal is not given[id(one.tangent)]:
-                one.tangent = _copied(trace, one.tangent)
-            noted = book.of_operation(traceback, position, len(several)) if traceback is not None else None
-            if noted is not None and isinstance(one.tangent, pe.DynamicJaxprTracer):
-                book.add_tangent(one.tangent, noted)
+        is_derived = isinstance(one, _DERIVED) and one._trace.tag is trace.tag
+        primal = staged(one.primal if is_derived else one)
+        if primal is None:  # Un-jitted a copy would be one.
+            continue
+        if is_derived and id(one.tangent) in given and one.primal is not given[id(one.tangent)]:
+            one.tangent = _copied(trace, one.tangent)
+        if traceback is None:
+            continue
+        if noted := book.of_operation(traceback, position, len(several), primitive):
+            book.add_derived(primal, noted)
+        noted = book.of_operation(traceback, position, len(several))
+        if noted is not None and is_derived and isinstance(one.tangent, pe.DynamicJaxprTracer):
+            book.add_tangent(one.tangent, noted)
     return results
 
 

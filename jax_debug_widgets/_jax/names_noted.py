@@ -78,8 +78,11 @@ class _Book:
         """Where somebody has looked."""
         self._of_variables: dict[Any, Noted] = {}
         self._of_tangents: dict[Any, Noted] = {}
-        self._of_operations: dict[tuple[int, int], tuple[Any, Sequence[Noted | None]]] = {}
-        """Of the results of an operation, by its traceback and how many there are, with that, which must live as long."""
+        self._of_derived: dict[Any, Noted] = {}
+        """Of what operations have become that JAX has differentiated: what their rules compute has tracebacks of its own."""
+        self._of_operations: dict[tuple[int, int], tuple[Any, Sequence[Noted | None], str]] = {}
+        """Of the results of an operation, by its traceback and how many there are, with that, which must live as long, and its
+        primitive, if it is the only one of that there."""
         self._of_operands: dict[tuple[int, int, int], tuple[Any, Noted]] = {}
         """Of what an operation takes of its program's inputs, by its traceback, where it takes that and how many it takes."""
         self._of_given: dict[Any, list[Noted]] = {}
@@ -114,6 +117,12 @@ class _Book:
             self._of_tangents[tangent.val] = noted
             _forget(self._of_tangents)
 
+    def add_derived(self, primal: Any, noted: Noted) -> None:
+        """The value beside that tangent."""
+        with self._lock:
+            self._of_derived[primal.val] = noted
+            _forget(self._of_derived)
+
     def add_given(self, tracer: Any, tangent: Any, noted: Noted) -> None:
         """What a program is given that JAX differentiates, or a program put into that one, and what is pushed beside that."""
         with self._lock:
@@ -144,9 +153,15 @@ class _Book:
             for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True):
                 results = [self._of_variables.get(variable) for variable in equation.outvars]
                 if any(results):
-                    self._of_operations[id(traceback_in(equation)), len(results)] = traceback_in(equation), results
+                    only = equation.primitive.name if ordinal is None else ""
+                    self._of_operations[id(traceback_in(equation)), len(results)] = (
+                        traceback_in(equation),
+                        results,
+                        only,
+                    )
                     _forget(self._of_operations)
-                for position, noted in enumerate(results):
+                for position, variable in enumerate(equation.outvars):
+                    noted = results[position] or self._of_derived.get(variable)
                     if noted is not None:
                         for origin in origins_of_result(equation, position, ordinal):
                             self._remember(equation, origin, noted)
@@ -191,15 +206,19 @@ class _Book:
         with self._lock:
             return self._of_variables.get(variable)
 
+    def of_derived(self, variable: Any) -> Noted | None:
+        with self._lock:
+            return self._of_derived.get(variable)
+
     def of_tangent(self, variable: Any) -> Noted | None:
         with self._lock:
             return self._of_tangents.get(variable)
 
-    def of_operation(self, traceback: Any, position: int, count: int) -> Noted | None:
-        """Of one of so many results of an operation."""
+    def of_operation(self, traceback: Any, position: int, count: int, primitive: str = "") -> Noted | None:
+        """Of one of so many results of an operation; with its primitive, of none that another one has made there."""
         with self._lock:
-            _, results = self._of_operations.get((id(traceback), count), (None, ()))
-            return results[position] if results else None
+            _, results, only = self._of_operations.get((id(traceback), count), (None, (), ""))
+            return results[position] if results and primitive in ("", only) else None
 
     def of_operand(self, traceback: Any, position: int, count: int) -> Noted | None:
         """Of one of so many operands of an operation, if it is an input of the program."""
@@ -287,6 +306,8 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
             first = next(origins_of_result(equation, position, None))
             alone = book.of_origin(first)
             origin, before = (origin, before) if before else (first, alone)
+        if not before and (derived := book.of_derived(variable)) is not None:
+            before = [derived]
         own = book.of_variable(variable)
         noted = (*((own,) if own else ()), *before, *alone)
         found.append(Told(own.names if own else {}, _together(before), origin, noted))
