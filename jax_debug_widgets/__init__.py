@@ -89,7 +89,7 @@ def capture(
         breakpoint or sharding inspection is in the program. `pure_callback` and `io_callback` stay: it needs their results.
       every: of how many firings of a site one is recorded. A print in a loop whose values change does not fire at all in
         the other iterations; elsewhere it is the host that lets them go. The user's callbacks are called each time. Of what
-        is watched, every n-th step: iteration of a compiled loop, or call.
+        is watched, every n-th step: iteration of a compiled loop that has as many, or call.
       barrier: wait at the end until all effects have drained.
       timeout: seconds after which that wait gives up; None waits for ever.
       stuck_after: seconds after which a host function that has not returned is named in the run's notes.

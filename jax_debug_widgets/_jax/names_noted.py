@@ -76,6 +76,8 @@ class _Book:
         self._lock = threading.Lock()
         self.places: set[Place] = set()
         """Where somebody has looked."""
+        self._types: dict[tuple[Place, str], set[tuple[Any, int]]] = {}
+        """Of what has a name there, dtypes and numbers of axes."""
         self._of_variables: dict[Any, Noted] = {}
         self._of_tangents: dict[Any, Noted] = {}
         self._of_derived: dict[Any, Noted] = {}
@@ -109,6 +111,8 @@ class _Book:
             time = self._time if is_last else 0
             noted = _entry(self._of_variables, tracer.val, None)
             noted.add(place, name, time)
+            self._types.setdefault((place, name), set()).add(_type_of(tracer.aval))
+            _forget(self._types)
             if tangent is not None:
                 _entry(self._of_tangents, tangent.val, noted).add(place, name, time)
 
@@ -206,6 +210,10 @@ class _Book:
         with self._lock:
             return self._of_variables.get(variable)
 
+    def types_of(self, place: Place, name: str) -> frozenset[tuple[Any, int]]:
+        with self._lock:
+            return frozenset(self._types.get((place, name), ()))
+
     def of_derived(self, variable: Any) -> Noted | None:
         with self._lock:
             return self._of_derived.get(variable)
@@ -243,6 +251,11 @@ class _Book:
             return tuple(known)
 
 
+def _type_of(aval: Any) -> tuple[Any, int]:
+    """Also of what is no array: a `Ref`, a token."""
+    return getattr(aval, "dtype", None), len(getattr(aval, "shape", ()))
+
+
 def _entry(kept: dict[Any, Noted], variable: Any, of: Noted | None) -> Noted:
     noted = kept.get(variable)
     if noted is None:
@@ -267,6 +280,12 @@ def way_to(equation: Any) -> tuple[Hashable, ...]:
 def is_noted(place: Place) -> bool:
     """Whether it is known to what something was assigned that is computed there."""
     return place in book.places
+
+
+def may_be(variable: Any, place: Place, name: str) -> bool:
+    """Whether a variable is of a type that was noted of that name there, if any was; batched it has more axes."""
+    known, (own, count) = book.types_of(place, name), _type_of(variable.aval)
+    return not known or any(dtype == own and axes <= count for dtype, axes in known)
 
 
 def are_as_traced(equations: Iterable[Any]) -> bool:

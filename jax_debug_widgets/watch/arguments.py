@@ -81,7 +81,7 @@ def argument_span(function: Function, name: str) -> Span:
     base = name.partition("[")[0].partition(".")[0]
     for statement in function.statements:
         parts = {part.text for target in statement.targets for part in target.parts}
-        if parts & {name, base} and isinstance(statement.value, ast.Name):
+        if parts & {name, base} and isinstance(statement.value, ast.Name) and not statement.body:
             return statement.span
     node = function.node
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jax_debug_widgets._jax.names_noted import may_be
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.escaping import what_escapes
@@ -13,7 +14,11 @@ from jax_debug_widgets.watch.source import Statement
 def assigned(bound: Bound, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
     """What was noted while it was traced; where nothing was, what others take of it, as far as that is told by the program."""
     noted = bound.assigned(call, statement, members)
-    return noted if noted is not None else _taken(bound.body, call, statement, members)
+    if noted is not None:
+        return noted
+    place = call.file, call.span
+    taken = _taken(bound.body, call, statement, members)
+    return [(name, made) for name, made in taken if may_be(made[0], place, name)]
 
 
 def _taken(body: Body, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:

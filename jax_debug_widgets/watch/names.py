@@ -208,39 +208,40 @@ def _takes_next(levels: Sequence[Level]) -> bool:
 
 
 def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
-    """`named`, and every other result of an equation by the expression that made it."""
+    """`named`, and every other result of an equation by the expression that made it, and how where several make that."""
     # Where a gradient comes by it is the same as what makes it.
     comes_by = [body.equations[one.equation] for one in named if one.role == "gradient"]
     given = [atom for one in comes_by if is_named(one) for atom in one.invars]
     known = {one.variable for one in named} | {atom for atom in given if is_array(atom)}
     found = list(named)
-    for number, equation in enumerate(body.equations):
-        levels = body.levels[number]
+    places = [_place_of(body, number) for number in range(len(body.equations))]
+    primitives: dict[Any, set[str]] = {}
+    for place, equation in zip(places, body.equations, strict=True):
+        if place is not None and not is_named(equation):
+            primitives.setdefault(place, set()).add(equation.primitive.name)
+    for number, (place, equation) in enumerate(zip(places, body.equations, strict=True)):
         for variable in equation.outvars:
-            if variable in known or not is_array(variable) or not levels or is_named(equation):
+            if place is None or variable in known or not is_array(variable) or is_named(equation):
                 continue
-            own = next((one for one in reversed(levels) if not is_library(one.file)), levels[-1])
-            span = Span(*own.span)
-            name = body.source(own.file).text(span) or equation.primitive.name
-            if body.uses.is_cotangent(variable):
-                name = f"{name} (transposed)"
-            stack = body.stack_of(number)
-            found.append(
-                Named(
-                    variable,
-                    name,
-                    "value",
-                    False,
-                    own.file,
-                    span,
-                    own.function,
-                    number,
-                    equation.primitive.name,
-                    stack,
-                )
-            )
+            own, is_transposed = place
+            primitive, span = equation.primitive.name, Span(*own.span)
+            name = body.source(own.file).text(span) or primitive
+            # Of `(h ** 2).mean()` that is the sum, and the division; and what differentiation keeps of it.
+            how = [primitive] * (len(primitives[place]) > 1) + ["transposed"] * is_transposed
+            name += f" ({', '.join(how)})" if how else ""
+            at = own.file, span, own.function, number, primitive, body.stack_of(number)
+            found.append(Named(variable, name, "value", False, *at))
     found.sort(key=lambda one: one.equation)
     return found
+
+
+def _place_of(body: Body, number: int) -> tuple[Level, bool] | None:
+    """The user's innermost frame of an equation, a library's where there is none, and whether that is a cotangent's."""
+    levels = body.levels[number]
+    if not levels:
+        return None
+    own = next((one for one in reversed(levels) if not is_library(one.file)), levels[-1])
+    return own, any(map(body.uses.is_cotangent, body.equations[number].outvars))
 
 
 def _identity(body: Body, variable: Any) -> Any:

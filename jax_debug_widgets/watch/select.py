@@ -22,6 +22,7 @@ _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
 BY_LANE = "lanes/"
 """What a pattern begins with that asks for each lane of a `vmap` by itself."""
+_EXECUTION = re.compile(r"#\d+$")
 _EXPRESSION = re.compile(r"[ (]")
 _ITEM = re.compile(r"\[(?='|\d+\])")
 
@@ -136,8 +137,8 @@ class Pattern:
     """One thing asked for.
 
     `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `lanes/h` (by lane), `logits@model.py`,
-    `model.py:40-60` and `In [3]:4` (lines), `layer*/mlp` (a named scope), `dot_general|exp` and `mlp` (primitives, and a
-    scope, where no name matches).
+    `logits@model.py:12#2` (as runs call it: each execution of that line), `model.py:40-60` and `In [3]:4` (lines),
+    `layer*/mlp` (a named scope), `dot_general|exp` and `mlp` (primitives, and a scope, where no name matches).
     """
 
     def __init__(self, text: str, name_file: Callable[[str], str]) -> None:
@@ -149,10 +150,14 @@ class Pattern:
         rest = self.text.removeprefix(BY_LANE)
         if rest.startswith(_GRADIENT):
             self._role, rest = "gradient", rest.removeprefix(_GRADIENT)
+        rest = _EXECUTION.sub("", rest)
         lines = _LINES.match(rest)
         if lines is not None:
+            name, at, file = lines["file"].partition("@")
+            is_named = bool(at) and not re.search(r"[/\\]", name)  # And no folder's name.
             first = int(lines["first"])
-            self._file, self._lines, rest = lines["file"], (first, int(lines["last"] or first)), ""
+            self._file, self._lines = file if is_named else lines["file"], (first, int(lines["last"] or first))
+            rest = name if is_named else ""
         elif "@" in rest:
             rest, _, self._file = rest.partition("@")
         self._name = rest
@@ -171,8 +176,8 @@ class Pattern:
             return False
         if not self.wants_file(one.file):
             return False
-        if self._lines is not None:
-            return one.span.line <= self._lines[1] and one.span.end_line >= self._lines[0]
+        if self._lines is not None and (one.span.line > self._lines[1] or one.span.end_line < self._lines[0]):
+            return False
         if not self._name:
             return True
         return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
@@ -248,6 +253,8 @@ def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: It
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
         return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""
+    if pattern == f"{_GRADIENT}{bare}" and bare in known:
+        return f"Nothing that ran here differentiates {bare!r}: it has no gradient.", ""
     name, _, statistic = bare.rpartition(".")
     if name in known and statistic in (*STATISTICS, *SCALAR):
         wanted = pattern.partition("@")[0].removesuffix(f".{statistic}")

@@ -297,17 +297,21 @@ def _taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]
     """See `SourceFile.taken_apart`; not of branches (`a, b = x if c else y`), of which nothing says which it was."""
     if isinstance(node, ast.For):
         own = span_of(node.iter)
-        return {span_of(node): own} | {span_of(one): own for one in _tuples(node.target)}
+        return {span_of(node): own, **{span: own for span, _ in _computing(node.target, {}, own)}}
     if not isinstance(node, ast.Assign):
         return {}
     computing = {one.targets[0].text: one.span for one in statements if one.targets}
     is_one = len(computing) == len(statements)
-    targets = [one for target in node.targets for one in _tuples(target)]
-    return {span_of(one): computing[text] for one in targets if is_one and (text := ast.unparse(one)) in computing}
+    return {span: of for target in node.targets for span, of in _computing(target, computing, None) if of and is_one}
 
 
-def _tuples(target: ast.expr) -> Iterator[ast.expr]:
-    return (one for one in ast.walk(target) if isinstance(one, ast.Tuple | ast.List))
+def _computing(target: ast.expr, known: dict[str, Span], around: Span | None) -> Iterator[tuple[Span, Span | None]]:
+    """Each tuple in what is assigned to, with the range that computes it: of one in another that of the whole."""
+    own = known.get(ast.unparse(target), around)
+    if isinstance(target, ast.Tuple | ast.List):
+        yield span_of(target), own
+        for one in target.elts:
+            yield from _computing(one, known, own)
 
 
 def is_lazy(value: ast.expr) -> bool:

@@ -202,3 +202,23 @@ def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agree
     run = watched(jax.jit(module.apply), variables, x, watch="y@linear.py,h")
     products = [value for name, value in run.values.items() if value.site.source.startswith("y = dot_general")]
     agrees(products[0], x @ variables["params"]["Dense_0"]["kernel"])
+
+
+def test_what_is_left_of_an_expression_that_nothing_uses_has_not_its_name(watched):
+    """Of `z` only what makes its key is left."""
+
+    class Net(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            z = linen.Dense(4)(x)
+            return jnp.tanh(z)
+
+    class Outer(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            return linen.remat(Net)()(x)
+
+    run = watched(Outer().init, jax.random.key(0), jnp.ones((2, 3)), watch="z")
+    assert not run.values
+    run = watched(jax.jit(Outer().init_with_output), jax.random.key(0), jnp.ones((2, 3)), watch="z")
+    assert [value.site.watch.dtype for value in run.values.values()] == ["float32"]

@@ -662,3 +662,47 @@ def test_what_is_called_has_what_it_holds(watched, agrees):
     x = jnp.arange(3.0)
     run = watched(f, x)
     agrees(run["scaled.by"], x * jnp.sin(x))
+
+
+def test_values_are_asked_for_by_the_names_that_runs_give_them(watched):
+    def program(x):
+        for _ in range(2):
+            h = jnp.sin(x)
+            x = h * 2
+        h = jnp.cos(x)
+        return h.sum() + x.sum()
+
+    run = watched(jax.jit(program), jnp.asarray(X), watch="h")
+    first = program.__code__.co_firstlineno + 2
+    assert list(run.values) == [
+        f"h@test_names.py:{first}#1",
+        f"h@test_names.py:{first}#2",
+        f"h@test_names.py:{first + 2}",
+    ]
+    for name, value in run.values.items():
+        again = watched(jax.jit(program), jnp.asarray(X), watch=name)
+        line = value.site.line
+        assert {one.site.line for one in again.values.values()} == {line} and not again.status().notes
+    folder = watched(jax.jit(program), jnp.asarray(X), watch=f"a@b/test_names.py:{first}")
+    assert not folder.values
+
+
+def test_a_gradient_that_nothing_asks_for_is_told():
+    with jdw.capture(watch="grad/h") as run:
+        jax.jit(lambda x: (h := jnp.sin(x)) * h)(X)
+    assert run.status().notes == ("Nothing that ran here differentiates 'h': it has no gradient.",)
+
+
+def test_of_an_expression_that_takes_several_operations_each_says_which_it_is(watched, agrees):
+    def loss(x):
+        h = jnp.tanh(x)
+        return (h**2).mean()
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), jnp.asarray(X), watch=None, ops=True)
+    h = np.tanh(X)
+    agrees(run["h"], h)
+    agrees(run["h ** 2 (integer_pow)"], h**2)
+    agrees(run["h ** 2 (mul)"], 2 * h)  # What its derivative takes.
+    agrees(run["(h ** 2).mean() (reduce_sum)"], (h**2).sum())
+    agrees(run["(h ** 2).mean()"], (h**2).mean())
+    assert "jnp.tanh(x)" not in run.values and "h ** 2" not in run.values

@@ -71,8 +71,32 @@ def test_small_numbers_are_written_as_in_the_source():
 def test_what_is_in_a_loop_is_known_to_repeat():
     source = parse("for w in ws:\n    x = x @ w\ny = [(z := a + b) for a in c]\nt = x + 1\n")
     assert {one.targets[0].text: one.repeats for one in source.statements} == {
-        "x": True, "y": False, "z": True, "t": False,
+        "w": True, "x": True, "y": False, "z": True, "t": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("a, b = x @ w\n", {"a, b": "x @ w"}),
+        ("(a, (b, c)), d = f(x), y\n", {"(a, (b, c))": "f(x)", "(b, c)": "f(x)"}),
+        ("a, b = x, y\n", {}),
+        ("a, b = f(x) if c else g(x)\n", {}),
+        ("for a, b in zip(x, y):\n    a\n", {"for a, b in zip(x, y): a": "zip(x, y)", "a, b": "zip(x, y)"}),
+        ("a, b = (f(x) for x in xs)\n", {"a, b": "a, b"}),
+    ],
+)
+def test_what_takes_something_apart_is_a_part_of_what_computes_it(text, apart):
+    source = parse(text)
+    lines = text.splitlines()
+
+    def written(span):
+        parts = lines[span.line - 1 : span.end_line]
+        parts[-1] = parts[-1][: span.end_column]
+        return " ".join(one.strip() for one in (parts[0][span.column :], *parts[1:]))
+
+    told = {written(one): written(of) for one, of in source.taken_apart.items()}
+    assert told.items() >= apart.items() and (apart or not told)
 
 
 def test_columns_are_told_in_characters():

@@ -18,7 +18,7 @@ Assigned = dict[tuple[int, str], list[Any]]
 
 
 def assigned_un_jitted(program: Callable[[], Any], file: str, lines: range) -> Assigned:
-    """Run `program` without `jit` and note what its lines assign: plain names and the elements of tuples."""
+    """Run `program` without `jit` and note what its assignments assign: plain names and the elements of tuples."""
     found: Assigned = defaultdict(list)
     source = source_of(file)
     before: dict[Any, int] = {}
@@ -27,7 +27,11 @@ def assigned_un_jitted(program: Callable[[], Any], file: str, lines: range) -> A
         function: Function | None = source.function_at(frame.f_code.co_firstlineno, frame.f_code.co_qualname)
         last = before.get(frame)
         for statement in function.statements if function else ():
-            if not statement.targets or not statement.span.line <= (last or 0) <= statement.span.end_line:
+            if (
+                statement.body
+                or not statement.targets
+                or not statement.span.line <= (last or 0) <= statement.span.end_line
+            ):
                 continue
             for target in statement.targets:
                 for name in _names(target):
