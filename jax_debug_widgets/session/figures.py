@@ -101,6 +101,10 @@ def value_at(run: Run, name: str, step: float, lane: int) -> tuple[str, np.ndarr
     kept = np.unique(steps)
     wanted = kept[int(step)] if step < 0 and -step <= len(kept) else step
     lanes = positions[steps == wanted]
+    if choice.site.watch and len(lanes) and not -len(lanes) <= lane < len(lanes):
+        axes = f"run[{choice.name!r}]['value'] has them as axes"
+        msg = f"a watched value is one array of all its lanes: {axes}; show it without lane"
+        raise IndexError(msg)
     if not -len(lanes) <= lane < len(lanes):
         ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
         msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"

@@ -36,6 +36,8 @@ RULE = (
 )
 
 
+_UNEXPLAINING = (NOT_COMPILED, UNJITTED, RETURNED)
+
 MOST_LEAVES = 100
 """So many leaves of one tree are offered; what else there is can be named."""
 
@@ -94,9 +96,14 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
 
 
 def without_values(name: str, seen: Seen) -> str:
-    """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name."""
+    """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name.
+
+    Empty as well where it has some in another program, and nothing explains why it has none here.
+    """
     name = name.replace('"', "'")
-    found = next((place for place in _places_called(name, seen) if not place.is_watchable), None)
+    unexplained = _UNEXPLAINING if name in seen.names else ()
+    places = (one for one in _places_called(name, seen) if not one.is_watchable)
+    found = next((one for one in places if one.why not in unexplained), None)
     return f"{name!r} (line {found.span.line}) has no values: {found.why}." if found else ""
 
 
@@ -125,7 +132,7 @@ def _places_called(name: str, seen: Seen) -> list[NamedPlace]:
     files = sorted({file for file, _ in seen.functions if not is_library(file)})
     mentioning = [file for file in files if any(_root_of(name) in line for line in source_of(file).lines)]
     places = [place for file in mentioning for place in named_places(file, seen)[1] if place.name == name and place.why]
-    return sorted(places, key=lambda one: one.why in (NOT_COMPILED, UNJITTED))
+    return sorted(places, key=lambda one: one.why in _UNEXPLAINING)
 
 
 def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:

@@ -272,3 +272,10 @@ def test_devices_are_told_one_by_one_with_their_lanes():
         number = names.index(event.device)
         mine = np.stack([hidden(W, x) for x in xs[number * LANES : (number + 1) * LANES]])
         agree(run["h"], mine, row)
+
+
+def test_who_shows_a_lane_of_a_watched_value_is_told_where_it_is(watched):
+    run = watched(jax.jit(jax.vmap(lambda x: (h := jnp.sin(x)) * h)), jnp.ones((2, 3)), watch="h", values=True)
+    assert run.show("h").get_title()
+    with pytest.raises(IndexError, match=r"one array of all its lanes: run\['h'\]\['value'\] has them as axes"):
+        run.show("h", lane=1)

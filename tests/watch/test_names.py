@@ -559,6 +559,19 @@ def test_where_nothing_was_compiled_no_name_is_called_wrong():
     assert not run.status().notes
 
 
+def test_a_name_that_an_earlier_capture_has_seen_is_told_so():
+    def plain(x):
+        remembered = x * 2
+        return remembered
+
+    with jdw.capture(watch="remembered") as run:
+        jax.jit(plain)(X)
+    assert "remembered" in run.values
+    with jdw.capture(watch="remembered") as run:
+        plain(X)
+    assert run.status().notes == ("'remembered' is in none of the programs that ran here; in an earlier one it was.",)
+
+
 def test_of_several_that_are_not_to_be_found_there_is_one_list_of_what_there_is():
     with jdw.capture(watch="hiden,outptu") as run:
         jax.jit(lambda hidden: jnp.exp(hidden @ hidden))(X)
