@@ -22,7 +22,7 @@ from jax_debug_widgets._jax import versions
 
 _NUMBER = core.ShapedArray((), np.dtype("int32"))
 
-_CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"})
+_CALLS = frozenset({"jit", "pjit", *versions.CALLS, "checkpoint", "remat", "remat2"})
 _RULES = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 _FILLERS = {

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
+from jax_debug_widgets._jax import versions
+
 Origin = Hashable
 """Equal for the same result, or the same use of an input, of a program and of what that has become."""
 
@@ -28,7 +30,7 @@ def traceback_in(equation: Any) -> Any:
 
 def loop_called_by(equation: Any) -> Any:
     """The loop that JAX has put into a call to take it apart, which is one operation with that; None in all else."""
-    inner = _program_of(equation).eqns if equation.primitive.name == "closed_call" else ()
+    inner = _program_of(equation).eqns if equation.primitive.name in versions.CALLS else ()
     are_one = (one for one in inner if traceback_in(one) is traceback_in(equation))
     return next((one for one in are_one if one.primitive.name in _LOOPS), None)
 

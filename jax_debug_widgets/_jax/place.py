@@ -157,7 +157,7 @@ def device_names(mesh: Any, axes: Sequence[str]) -> Any:
 def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
     """What JAX's name stack would say of a program inside this equation, around which it says `around`."""
     primitive, params = equation.primitive.name, equation.params
-    if primitive in ("jit", "pjit", "closed_call", "core_call"):
+    if primitive in ("jit", "pjit", *versions.CALLS):
         if params.get("name"):
             yield f"jit({params['name']})"
     elif primitive == "while":

@@ -230,8 +230,7 @@ def _into_scan(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: 
 _INTO: dict[str, Any] = {
     "jit": _into_jit,
     "pjit": _into_jit,
-    "closed_call": functools.partial(_into_call, "call_jaxpr"),
-    "core_call": functools.partial(_into_call, "call_jaxpr"),
+    **dict.fromkeys(versions.CALLS, functools.partial(_into_call, "call_jaxpr")),
     "custom_jvp_call": functools.partial(_into_call, "call_jaxpr"),
     "custom_vjp_call": functools.partial(_into_call, "call_jaxpr"),
     "checkpoint": functools.partial(_into_call, "jaxpr"),

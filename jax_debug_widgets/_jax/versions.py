@@ -35,6 +35,9 @@ PROCESSED = tuple(
 )
 """The methods that batch or differentiate something; since 0.12 calls are primitives like all others."""
 
+CALLS = ("closed_call", "core_call", "eval_jaxpr")
+"""What JAX's versions call the primitives that only run a program: the last one is all that 0.12 has."""
+
 PMAP_FILES = ("pmap.py", "linear_util.py")
 """Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""
 

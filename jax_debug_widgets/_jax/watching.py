@@ -42,8 +42,7 @@ from jax_debug_widgets._jax.watch_tap import Sampled, Taken, tap_equations
 _ENTERED = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
+    **dict.fromkeys(versions.CALLS, "call_jaxpr"),
     "checkpoint": "jaxpr",
     "remat": "jaxpr",
     "remat2": "jaxpr",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.condition import Condition
 from jax_debug_widgets.watch.names import Named
 from jax_debug_widgets.watch.source import is_library
@@ -231,8 +232,8 @@ def scope_of(stack: str) -> str:
 
 _BRANCH = re.compile(r"branch_\d+_fun")
 _STRUCTURE = frozenset({
-    "while", "body", "cond", "scan", "checkpoint", "rematted_computation", "shard_map", "closed_call", "custom_jvp_call",
-    "custom_vjp_call", "core_call",
+    "while", "body", "cond", "scan", "checkpoint", "rematted_computation", "shard_map", "custom_jvp_call", "custom_vjp_call",
+    *versions.CALLS,
 })  # fmt: skip
 
 
