@@ -95,8 +95,9 @@ def capture(
       stuck_after: seconds after which a host function that has not returned is named in the run's notes.
       max_events, max_mb: how much is kept, in events and MiB; the oldest goes first, and is counted.
       watch: variables whose values (and gradients) are taken wherever a compiled program assigns them: names and globs
-        (`"logits,h*"`, `"self.w"`, `"grad/logits"`, `"logits@model.py"`), lines (`"model.py:40-60"`), named scopes
-        (`"layer*/mlp"`), primitives (`"dot_general|exp"`); True for all that have a name in the user's files.
+        (`"logits,h*"`, `"self.w"`, `"grad/logits"`, `"logits@model.py"`, `"logits@model.py:12"`), lines
+        (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives (`"dot_general|exp"`); True for all that have a name
+        in the user's files.
       ops: watch the result of every equation.
       values: take whole values (down-sampled on the device above 65536 elements), not their statistics alone.
       histograms: also count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.

@@ -1,4 +1,4 @@
-"""What differs between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.12.0."""
+"""What differs between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.12.0.1."""
 
 from __future__ import annotations
 
