@@ -164,8 +164,8 @@ class _Book:
                         only,
                     )
                     _forget(self._of_operations)
-                for position, variable in enumerate(equation.outvars):
-                    noted = results[position] or self._of_derived.get(variable)
+                for position in range(len(results)):
+                    noted = results[position] or self._derived(equation, position)
                     if noted is not None:
                         for origin in origins_of_result(equation, position, ordinal):
                             self._remember(equation, origin, noted)
@@ -178,6 +178,12 @@ class _Book:
                         _forget(self._of_operands)
                         for origin in origins_of_uses(equation, position, is_traced=True):
                             self._remember(equation, origin, own[atom])
+
+    def _derived(self, equation: Any, position: int) -> Noted | None:
+        """Of what a rule has computed, where that is not found by what it was."""
+        noted = self._of_derived.get(equation.outvars[position])
+        _, known = self._of_origins.get(next(origins_of_result(equation, position, None)), (None, ()))
+        return None if noted in known else noted
 
     def add_equation(self, equation: Any, *, is_traced: bool) -> None:
         """An equation is made: by Python, or by JAX of another one, or for one that Python makes."""
