@@ -90,7 +90,6 @@ _NEEDED = {
         "jax._src.interpreters.partial_eval.DynamicJaxprTracer.val",
         "jax._src.interpreters.partial_eval.JaxprStackFrame.add_eqn",
         "jax._src.interpreters.partial_eval.JaxprStackFrame.to_jaxpr",
-        "jax._src.interpreters.partial_eval.trace_to_jaxpr|trace_to_jaxpr_nocache",
         "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
         "jax._src.interpreters.ad.JVPTrace.process_primitive",
         "jax._src.interpreters.ad.LinearizeTrace.process_primitive",
@@ -216,10 +215,7 @@ _NEEDED = {
         "jax._src.callback._OrderedIOEffect",
     ),
 }
-"""Feature -> the private names without which it cannot work.
-
-`function:name` is a variable of it, or an attribute it takes; `one|other` is called one or the other, by JAX's version.
-"""
+"""Feature -> the private names without which it cannot work; `function:name` is a variable of it, or an attribute it takes."""
 
 
 def _exists(needed: str) -> bool:
@@ -231,10 +227,9 @@ def _exists(needed: str) -> bool:
         except ImportError:
             continue
         for part in parts[split:]:
-            name = next((one for one in part.split("|") if hasattr(target, one)), None)
-            if name is None:
+            if not hasattr(target, part):
                 return False
-            target = getattr(target, name)
+            target = getattr(target, part)
         return not variable or _has_name(target, variable)
     return False
 

@@ -20,18 +20,6 @@ def test_a_feature_whose_function_or_local_variable_is_gone_is_off_and_says_so(g
         features.missing.cache_clear()
 
 
-def test_what_versions_call_otherwise_is_there_by_either_name(monkeypatch):
-    assert features.available(features.BINDINGS)
-    monkeypatch.setitem(features._NEEDED, features.KEPT, ("jax._src.pjit.gone|_pjit_linearize",))
-    monkeypatch.setitem(features._NEEDED, features.GIVEN, ("jax._src.pjit.gone|gone_too",))
-    features.missing.cache_clear()
-    try:
-        assert features.available(features.KEPT)
-        assert "has no jax._src.pjit.gone|gone_too," in features.missing()[features.GIVEN]
-    finally:
-        features.missing.cache_clear()
-
-
 def test_the_results_that_are_a_programs_own_are_not_counted_where_that_is_off(monkeypatch):
     def _pjit_linearize():
         num_primals_out = 2

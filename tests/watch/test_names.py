@@ -709,13 +709,13 @@ def test_a_gradient_that_nothing_asks_for_is_told():
 def test_of_an_expression_that_takes_several_operations_each_says_which_it_is(watched, agrees):
     def loss(x):
         h = jnp.tanh(x)
-        return (h**2).mean()
+        return (h * h).mean()
 
     run = watched(jax.jit(jax.value_and_grad(loss)), jnp.asarray(X), watch=None, ops=True)
     h = np.tanh(X)
     agrees(run["h"], h)
-    agrees(run["h ** 2 (integer_pow)"], h**2)
-    agrees(run["h ** 2 (mul)"], 2 * h)  # What its derivative takes.
-    agrees(run["(h ** 2).mean() (reduce_sum)"], (h**2).sum())
-    agrees(run["(h ** 2).mean()"], (h**2).mean())
-    assert "jnp.tanh(x)" not in run.values and "h ** 2" not in run.values
+    agrees(run["h * h"], h * h)
+    agrees(run["(h * h).mean() (reduce_sum)"], (h * h).sum())
+    agrees(run["(h * h).mean()"], (h * h).mean())
+    kept = [name for name in run.values if name.startswith("jnp.tanh(x)") and "transposed" not in name]
+    assert kept and "jnp.tanh(x)" not in kept, "what its derivative keeps says what it is"
