@@ -92,7 +92,7 @@ def put_in(replace: Replacements) -> None:
     """Put our functions in the place of JAX's."""
     for trace in (ad.LinearizeTrace, ad.JVPTrace):
         for name, position in _PROCESSING.items():
-            if name in versions.PROCESSED:
+            if hasattr(trace, name):  # Since jax 0.12 calls are primitives like all others.
                 replace.attribute(trace, name, _processing(position), wrap=as_method)
     replace.attribute(ad, "linearize", _linearize)
 

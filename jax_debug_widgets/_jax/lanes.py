@@ -50,7 +50,7 @@ class LaneHooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.LANES):
-            for name in versions.PROCESSED:
+            for name in versions.BATCHED:
                 replace.attribute(batching.BatchTrace, name, self._noting, wrap=as_method)
 
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:

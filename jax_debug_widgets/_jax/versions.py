@@ -28,12 +28,12 @@ SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11, 1)
 NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8
 """Where `_cached_lowering_to_hlo` has it among its arguments, after the program and its name."""
 
-PROCESSED = tuple(
+BATCHED = tuple(
     name
     for name in ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
     if hasattr(batching.BatchTrace, name)
 )
-"""The methods that batch or differentiate something; since 0.12 calls are primitives like all others."""
+"""The methods that batch something; since 0.12 calls are primitives like all others."""
 
 CALLS = ("closed_call", "core_call", "eval_jaxpr")
 """What JAX's versions call the primitives that only run a program: the last one is all that 0.12 has."""
