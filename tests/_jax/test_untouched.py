@@ -184,5 +184,8 @@ assert len(traces) == traces_of_listing <= 2, traces
 """
 
 
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 12, 0, 1), reason="`jax.extend` changes JAX's keys there (docs/limits.md)"
+)
 def test_the_first_capture_of_a_process_leaves_what_was_compiled_before():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)

@@ -14,6 +14,11 @@ import pytest
 import jax_debug_widgets as jdw
 from tests.callbacks.bodies import like
 
+REFUSED_BY_PYTHON = jax.__version_info__ >= (0, 12, 0, 1)
+"""Whether an array that was given away is refused before the program is asked for."""
+
+GIVEN_AWAY = RuntimeError if REFUSED_BY_PYTHON else ValueError
+
 take_over = jax.jit(lambda x: x + 1, donate_argnums=0)
 """Arguments of it are gone."""
 
@@ -113,6 +118,8 @@ COMBINED = [
 @pytest.mark.behaviour("C6")
 @pytest.mark.parametrize(("name", "history"), COMBINED)
 def test_what_was_called_before_fails_as_without_a_capture(name, history):
+    if history == "with what is gone" and REFUSED_BY_PYTHON:
+        pytest.skip("what fails in its first call is then taken for not called (docs/limits.md)")
     make, before = PROGRAMS[name], BEFORE[history]
     for steps in INSIDE:
         plain, program = make(), make()
@@ -131,8 +138,8 @@ def test_the_three_ways_in_which_it_differs():
     with jdw.capture() as run:
         later = [outcome(program, step) for step in ("bad", "donated", "untraced good")]
     assert [kind for kind, _ in first] == [jax.errors.JaxRuntimeError, RuntimeError, RuntimeError]
-    assert [kind for kind, _ in later] == [ValueError, ValueError, None]
-    assert "donated" in later[1][1]
+    assert [kind for kind, _ in later] == [ValueError, GIVEN_AWAY, None]
+    assert "donated" in later[1][1] or REFUSED_BY_PYTHON
     assert [call.state for call in run.calls] == ["failed", "failed", "drained"]
 
 
@@ -147,7 +154,7 @@ def test_a_call_with_an_array_that_is_gone_traces_and_runs_nothing():
     outcome(program, "good")
     with jdw.capture() as run:
         for _ in range(2):
-            assert outcome(program, "donated")[0] is ValueError
+            assert outcome(program, "donated")[0] is GIVEN_AWAY
         assert (len(traced), len(called)) == (2, 1), "once outside, once in the capture"
         outcome(program, "good")
     outcome(program, "good")
@@ -189,7 +196,7 @@ def test_an_array_that_is_gone_is_told_by_its_place_among_what_the_program_needs
         key, x = jax.random.key(1), argument("donated" if "x" in gone else "good")
         if "key" in gone:
             jax.jit(lambda key: jax.random.fold_in(key, 1), donate_argnums=0)(key)
-        with pytest.raises(ValueError, match="donated") as raised:
+        with pytest.raises(GIVEN_AWAY, match=r"donated|deleted") as raised:
             program(argument("good"), 2.0, key, np.ones(3, np.float32), x)
         return str(raised.value)
 
