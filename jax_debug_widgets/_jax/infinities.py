@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from jax import dtypes
 from jax._src import core
-from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
 
@@ -106,7 +105,7 @@ def _looped(
 
 
 def _program(program: Any) -> core.Jaxpr:
-    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    return getattr(program, "jaxpr", program)
 
 
 def _of_constant(value: Any) -> Signs:

@@ -122,7 +122,7 @@ class _Book:
             _forget(self._of_tangents)
 
     def add_derived(self, primal: Any, noted: Noted) -> None:
-        """The value beside that tangent."""
+        """What the result of an operation has become where JAX differentiates it."""
         with self._lock:
             self._of_derived[primal.val] = noted
             _forget(self._of_derived)

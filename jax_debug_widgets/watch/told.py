@@ -37,6 +37,7 @@ RULE = (
 
 
 _UNEXPLAINING = (NOT_COMPILED, UNJITTED, RETURNED)
+"""Of these each says why one place has no values, and not why the name has none in what ran."""
 
 MOST_LEAVES = 100
 """So many leaves of one tree are offered; what else there is can be named."""
