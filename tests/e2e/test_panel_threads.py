@@ -92,18 +92,21 @@ import time
 
 @jax.jit
 def long(x):
-    return jax.lax.fori_loop(0, 40, lambda i, x: jnp.sin(x @ x) * 0.5, x)
+    return jax.lax.fori_loop(0, 120, lambda i, x: jnp.sin(x @ x) * 0.5, x)
 
-now = lambda: time.time() - jdw.last().status().started
 y = long(jnp.ones((600, 600)) / 600)
-asked = now()
+asked = time.time()
 y.block_until_ready()
-ready = now()
+ready = time.time()
+"""
+
+WHEN = """started = jdw.last().status().started
+print(asked - started, ready - started)
 """
 
 
 def test_a_wait_for_outputs_is_where_the_program_waited(lab, lab_page):
-    cells = [f"{SETUP}\nimport jax_debug_widgets as jdw", WAITING, "print(asked, ready)"]
+    cells = [f"{SETUP}\nimport jax_debug_widgets as jdw", WAITING, WHEN]
     notebook = lab_page.open_notebook(lab.write_notebook("waiting.ipynb", *cells))
     for index in range(3):
         notebook.run_cell(index, timeout_s=120)
@@ -118,6 +121,8 @@ def test_a_wait_for_outputs_is_where_the_program_waited(lab, lab_page):
     box, field = wait.bounding_box(), panel.root.locator(".time-field").bounding_box()
     assert box
     assert field
-    seconds = float(panel.root.get_by_test_id("timeline").get_attribute("data-to") or 0) / field["width"]
-    assert (box["x"] - field["x"]) * seconds == pytest.approx(asked, abs=0.05)
-    assert box["width"] * seconds == pytest.approx(ready - asked, abs=0.05)
+    pixel = float(panel.root.get_by_test_id("timeline").get_attribute("data-to") or 0) / field["width"]
+    began, waited = (box["x"] - field["x"]) * pixel, box["width"] * pixel
+    assert asked - 2 * pixel <= began
+    assert began + waited <= ready + 2 * pixel
+    assert waited > 0.5 * (ready - asked), "what is left may have gone to another process"
