@@ -25,11 +25,11 @@ from jax._src.interpreters import ad
 from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax import cotangents, features
+from jax_debug_widgets._jax.book import Place, book, place_of_arguments
 from jax_debug_widgets._jax.context import captured_settings
 from jax_debug_widgets._jax.copies import is_watching
 from jax_debug_widgets._jax.cotangents import staged
 from jax_debug_widgets._jax.frames import is_users
-from jax_debug_widgets._jax.names_noted import Place, book, place_of_arguments
 from jax_debug_widgets._jax.replacements import Replacements, Replacing, as_method
 
 

@@ -21,9 +21,9 @@ from jax._src.interpreters import partial_eval as pe
 from jax._src.lax import lax
 
 from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.book import Noted, Place, book, is_of_arguments
 from jax_debug_widgets._jax.copies import is_watching
-from jax_debug_widgets._jax.names_noted import Noted, Place, book, is_of_arguments
-from jax_debug_widgets._jax.origins import traceback_in
+from jax_debug_widgets._jax.origins import Operation, operation_of
 from jax_debug_widgets._jax.replacements import Replacements, as_method
 
 
@@ -114,10 +114,10 @@ def _processing(position: int) -> Callable[..., Any]:
         finally:
             _here.traceback = around
             if programs is None:
-                book.add_operation(_here.programs or ())
+                book.add_made_of_one(_here.programs or ())
             _here.programs = programs
         # What a rule computes comes from where its operation does.
-        own = traceback if traceback is not around else None
+        own = Operation(traceback) if traceback is not None and traceback is not around else None
         return _told(trace, args[position], results, own, args[0].name)
 
     return process
@@ -161,11 +161,11 @@ class _Here(threading.local):
 
     Attributes:
       traceback: of the operation, where it is one of a program.
-      programs: the tracebacks of what has been made of an operation so far and runs a program, where Python has called it.
+      programs: what has been made of an operation so far and runs a program, where Python has called it.
     """
 
     traceback: Any = None
-    programs: list[Any] | None = None
+    programs: list[Operation] | None = None
 
 
 _here = _Here()
@@ -181,13 +181,13 @@ def staged(leaf: Any) -> Any:
 def add(equation: Any) -> None:
     """Python, and not a transformation, has made an equation."""
     if _here.programs is not None and any(True for _ in core.jaxprs_in_params(equation.params)):
-        _here.programs.append(traceback_in(equation))
+        _here.programs.append(operation_of(equation))
 
 
-def _told(trace: Any, operands: Sequence[Any], results: Any, traceback: Any, primitive: str) -> Any:
+def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operation | None, primitive: str) -> Any:
     given = {id(one.tangent): one.primal for one in operands if isinstance(one, _DERIVED)}
-    for position, one in enumerate(operands) if traceback is not None else ():
-        noted = book.of_operand(traceback, position, len(operands))
+    for position, one in enumerate(operands):
+        noted = book.of_operand(operation, position, len(operands)) if operation is not None else None
         if noted is not None:
             book.add_given(staged(one), one.tangent if isinstance(one, _DERIVED) else None, noted)
     several = results if isinstance(results, list | tuple) else [results]
@@ -198,11 +198,11 @@ def _told(trace: Any, operands: Sequence[Any], results: Any, traceback: Any, pri
             continue
         if is_derived and id(one.tangent) in given and one.primal is not given[id(one.tangent)]:
             one.tangent = _copied(trace, one.tangent)
-        if traceback is None:
+        if operation is None:
             continue
-        if noted := book.of_operation(traceback, position, len(several), primitive):
+        if noted := book.of_operation(operation, position, len(several), primitive):
             book.add_derived(primal, noted)
-        noted = book.of_operation(traceback, position, len(several))
+        noted = book.of_operation(operation, position, len(several))
         if noted is not None and is_derived and isinstance(one.tangent, pe.DynamicJaxprTracer):
             book.add_tangent(one.tangent, noted)
     return results

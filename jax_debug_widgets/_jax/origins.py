@@ -23,15 +23,33 @@ _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "body_jaxpr", "branches")
 _LOOPS = ("scan", "while")
 
 
-def traceback_in(equation: Any) -> Any:
-    """The object that tells an operation from all others; whoever keeps an `Origin` keeps it alive with that."""
-    return equation.source_info.traceback
+class Operation:
+    """What tells an operation from all others: the traceback object that the equations share which JAX has made of it.
+
+    Tracebacks are equal where their frames are. This is equal where they are the same object, which it keeps alive.
+    """
+
+    __slots__ = ("_traceback",)
+
+    def __init__(self, traceback: Any) -> None:
+        self._traceback = traceback
+
+    def __hash__(self) -> int:
+        return id(self._traceback)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and self._traceback is other._traceback
+
+
+def operation_of(equation: Any) -> Operation:
+    """The operation that an equation is, or was before JAX has transformed it."""
+    return Operation(equation.source_info.traceback)
 
 
 def loop_called_by(equation: Any) -> Any:
     """The loop that JAX has put into a call to take it apart, which is one operation with that; None in all else."""
     inner = _program_of(equation).eqns if equation.primitive.name in versions.CALLS else ()
-    are_one = (one for one in inner if traceback_in(one) is traceback_in(equation))
+    are_one = (one for one in inner if operation_of(one) == operation_of(equation))
     return next((one for one in are_one if one.primitive.name in _LOOPS), None)
 
 
@@ -50,7 +68,7 @@ def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Or
 
     Where JAX leaves one of several out, none of them is known again.
     """
-    keys = [(id(traceback_in(one)), one.primitive.name, of) for one, of in zip(equations, transposed, strict=True)]
+    keys = [(operation_of(one), one.primitive.name, of) for one, of in zip(equations, transposed, strict=True)]
     counts, seen = Counter(keys), Counter[Any]()
     ordinals: list[Ordinal] = []
     for key in keys:
@@ -71,11 +89,11 @@ def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterato
     if inner is not None and maker is not None:
         is_stacked = len(equation.outvars[position].aval.shape) > len(inner.aval.shape)
         for origin in origins_of_result(maker, maker.outvars.index(inner), None):
-            yield id(traceback_in(equation)), ordinal, is_stacked, origin
+            yield operation_of(equation), ordinal, is_stacked, origin
             if ordinal is None and equation.primitive.name not in _LOOPS:
                 yield origin
         return
-    yield id(traceback_in(equation)), ordinal, equation.primitive.name, position, len(equation.outvars)
+    yield operation_of(equation), ordinal, equation.primitive.name, position, len(equation.outvars)
 
 
 def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterator[Origin]:
@@ -87,7 +105,7 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
     """
     jaxpr = _program_of(equation)
     if jaxpr is None:
-        yield id(traceback_in(equation)), equation.primitive.name, position
+        yield operation_of(equation), equation.primitive.name, position
         return
     place = position - (len(equation.invars) - len(jaxpr.invars))  # The condition of a loop takes its own before.
     inner = jaxpr.invars[place] if place >= 0 else None
@@ -98,11 +116,11 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
                 ordinal = _ordinal_in(jaxpr, one)
                 for origin in origins_of_uses(one, number, is_traced=is_traced):
                     for which in (ordinal,) if is_traced or ordinal is None else (ordinal, None):
-                        yield origin if is_same else (id(traceback_in(equation)), which, origin)
+                        yield origin if is_same else (operation_of(equation), which, origin)
 
 
 def _ordinal_in(jaxpr: Any, equation: Any) -> Ordinal:
-    alike = [one for one in jaxpr.eqns if traceback_in(one) is traceback_in(equation)]
+    alike = [one for one in jaxpr.eqns if operation_of(one) == operation_of(equation)]
     return next(
         of for one, of in zip(alike, ordinals_of(alike, map(is_transposed, alike)), strict=True) if one is equation
     )

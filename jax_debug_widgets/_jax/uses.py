@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets._jax.around import Around
+from jax_debug_widgets._jax.book import book
 from jax_debug_widgets._jax.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.frames import (
     Level,
@@ -23,8 +24,8 @@ from jax_debug_widgets._jax.frames import (
 )
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets._jax.inputs import JITS, operands_of
-from jax_debug_widgets._jax.names_noted import book, way_to
-from jax_debug_widgets._jax.origins import loop_called_by, traceback_in
+from jax_debug_widgets._jax.names_noted import way_to
+from jax_debug_widgets._jax.origins import loop_called_by, operation_of
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import AROUND, hanging, tangents_in
 
@@ -113,7 +114,7 @@ class Uses:
         is_unmarked = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and is_checkpointed(equation)
         if is_unmarked or loop_called_by(equation) is not None:
             return way_to(equation)
-        return (*way_to(equation), book.operation_of(traceback_in(equation)))
+        return (*way_to(equation), book.made_of(operation_of(equation)))
 
     @cached_property
     def _tangents(self) -> dict[Any, frozenset[int]]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, Tap
-from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, words_of
+from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, why_not, words_of
 from jax_debug_widgets.events.numbers import infinite
 
 _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
@@ -80,7 +80,7 @@ def parse_condition(text: str) -> Condition:
     if not names:
         msg = f"--break-on {text!r} names no captured value: write {_WANTED}"
         raise ValueError(msg)
-    expression = _Expression(compiled(tree, np, _WORDS), names)
+    expression = _Expression(text, compiled(tree, np, _WORDS), names)
     return Condition(text, expression, lambda site: names <= names_of(site), expression.trouble)
 
 
@@ -113,7 +113,8 @@ _WORDS = {**words_of(np), "float": float, "int": int, "bool": bool}
 class _Expression:
     """Lanes in which an expression is true of any element; none where the event has not all of its names."""
 
-    def __init__(self, value: Callable[[Mapping[str, Any]], Any], names: frozenset[str]) -> None:
+    def __init__(self, text: str, value: Callable[[Mapping[str, Any]], Any], names: frozenset[str]) -> None:
+        self._text = text
         self._value = value
         self._names = names
         self._known: dict[Tap, bool] = {}
@@ -135,7 +136,7 @@ class _Expression:
             with np.errstate(all="ignore"):
                 is_true = bool(np.any(self._value({name: values[name] for name in self._names})))
         except Exception as error:  # noqa: BLE001 - an expression that raises for these values does not hold for them.
-            self._error = f"{type(error).__name__}: {error}"
+            self._error = why_not(self._text, error)
             return False
         self._has_worked = True
         return is_true

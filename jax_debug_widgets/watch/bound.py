@@ -7,16 +7,8 @@ from collections import ChainMap
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jax_debug_widgets._jax.names_noted import (
-    Names,
-    Noted,
-    are_as_traced,
-    is_noted,
-    names_of_results,
-    noted_of_input,
-    place_of_arguments,
-    way_to,
-)
+from jax_debug_widgets._jax.book import Names, Noted, place_of_arguments
+from jax_debug_widgets._jax.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
 from jax_debug_widgets._jax.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.mentions import is_part

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, words_of
+from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, why_not, words_of
 from jax_debug_widgets.watch.names import Named
 
 _WORDS = {**words_of(jnp), "jax": jax, "lax": lax}
@@ -34,6 +34,10 @@ class Holds:
 
     variables: Sequence[Any]
     of: Callable[..., jax.Array]
+
+
+class ConditionError(Exception):
+    """A condition cannot be computed of what its names are: the message says why."""
 
 
 class Condition:
@@ -67,7 +71,11 @@ class Condition:
 
         def of(*arrays: Any) -> jax.Array:
             values = dict(zip(resolve.found.values(), arrays, strict=True))
-            return jnp.any(jnp.asarray(told(values)).astype(bool))
+            try:
+                return jnp.any(jnp.asarray(told(values)).astype(bool))
+            except Exception as error:
+                kinds = ", ".join(f"{name} {jax.typeof(one)}" for name, one in zip(resolve.found, arrays, strict=True))
+                raise ConditionError(f"when={self.text!r} of {kinds}: {why_not(self.text, error)}") from error
 
         return Holds([available[name] for name in resolve.found], of)
 

@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from jax_debug_widgets._jax.book import Noted, place_of_arguments
 from jax_debug_widgets._jax.cotangents import Mark, cotangent_of
-from jax_debug_widgets._jax.names_noted import Noted, place_of_arguments
 from jax_debug_widgets.watch.arguments import argument_span
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of
 from jax_debug_widgets.watch.bound import aliases, argument_names, is_of_statement

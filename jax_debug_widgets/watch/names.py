@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from jax_debug_widgets._jax.book import Noted
 from jax_debug_widgets._jax.cotangents import is_named
 from jax_debug_widgets._jax.frames import Level
-from jax_debug_widgets._jax.names_noted import Noted
 from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.assigned import assigned
 from jax_debug_widgets.watch.body import Body, Call, Made, Outer, is_array

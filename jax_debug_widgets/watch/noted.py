@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import CodeType
 
 from jax_debug_widgets._jax.bindings import Expression, Lines
-from jax_debug_widgets._jax.names_noted import Place
+from jax_debug_widgets._jax.book import Place
 from jax_debug_widgets.watch.source import Function, SourceFile, Statement, Target, source_of
 
 

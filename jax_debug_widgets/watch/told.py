@@ -23,7 +23,7 @@ UNJITTED = "computed outside any function, where nothing is compiled"
 WHILE_TRACING = "known while tracing: no array operation computes it"
 IS_KEY = "a PRNG key: there are no numbers in it"
 NOT_NEEDED = (
-    "no operation is known to compute it: it is no array, nothing uses it, it is what is there already "
+    "no operation is known to compute it: it is no array or has no elements, nothing uses it, it is what is there already "
     "(a cast to the type that it has), or JAX says that it is computed elsewhere"
 )
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"

@@ -22,7 +22,7 @@ from jax_debug_widgets.watch import histogram, lanes
 from jax_debug_widgets.watch.arguments import arguments
 from jax_debug_widgets.watch.body import Body, is_key
 from jax_debug_widgets.watch.bound import Bound
-from jax_debug_widgets.watch.condition import Condition
+from jax_debug_widgets.watch.condition import Condition, ConditionError
 from jax_debug_widgets.watch.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.noted import lines_of
 from jax_debug_widgets.watch.partners import Partners
@@ -101,7 +101,9 @@ class ProgramWatcher:
 
     def failed(self, program: str, error: Exception) -> None:
         """See `_jax.watching.Watcher`."""
-        self._seen.failures[program] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        first_line = str(error).partition("\n")[0]
+        said = first_line if isinstance(error, ConditionError) else f"{type(error).__name__}: {first_line}"
+        self._seen.failures[program] = said
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """See `_jax.watching.Watcher`."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, words_of
+from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, why_not, words_of
 
 H = np.float32([-2, -0.5, 0, 0.25, 0.5, 1, 3])
 G = np.float32([0.25, 1, -1, 0.25, 0.75, 1, 9])
@@ -40,6 +40,27 @@ def test_what_is_no_array_is_asked_as_python_does():
     text = "h.ndim == 2 and h.shape[1] > 3 or len(h) == 7 or h.nothing"
     assert compiled(parsed(text, "", words_of(jnp)), jnp, words_of(jnp))({"h": jnp.asarray(H)}) is True
     assert compiled(parsed("0 < len(h) < 7", "", words_of(np)), np, words_of(np))({"h": H}) is False
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("h > 0 & g > 0.5", "write h > 0 and g > 0.5"),
+        ("h == 0.5 | g > 0.5", "write h == 0.5 or g > 0.5"),
+        ("(h > 0) & (g + 'a')", ""),
+        ("h > np.ones(3) & np.ones(2)", "write"),
+        ("~h", ""),
+    ],
+)
+def test_joined_comparisons_without_parentheses_are_told(xp, text, instead):
+    words = words_of(xp)
+    told = compiled(parsed(text, "", words), xp, words)
+    with pytest.raises((TypeError, ValueError)) as raised:
+        told({"h": xp.asarray(H), "g": xp.asarray(G)})
+    why = why_not(text, raised.value)
+    assert why.startswith(type(raised.value).__name__)
+    assert instead in why if instead else "write" not in why
 
 
 def test_words_are_names_of_values_where_they_are_not_called():

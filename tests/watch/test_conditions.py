@@ -70,6 +70,7 @@ def test_a_condition_that_cannot_be_computed_leaves_the_program_unwatched(watche
     run = watched(walk, X, watch="size", when="moved > 0 and jnp.ones(3) > 0")
     (note,) = run.status().notes
     assert "runs unwatched" in note and "incompatible shapes" in note
+    assert "when='moved > 0 and jnp.ones(3) > 0' of moved float32[8]: TypeError" in note
     np.testing.assert_array_equal(run.result[1], walk(X)[1])
 
 

@@ -15,8 +15,8 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import names_noted
-from jax_debug_widgets._jax.names_noted import book
+from jax_debug_widgets._jax import book as books
+from jax_debug_widgets._jax.book import book
 
 X = jnp.linspace(0.1, 1.0, 4)
 PARAMS = {"w": X, "b": X * 2, "c": X * 3}
@@ -216,7 +216,7 @@ def test_threads_that_trace_at_once():
 
 
 def test_what_is_remembered_is_bounded(watched, agrees, monkeypatch):
-    monkeypatch.setattr(names_noted, "_MOST", 50)
+    monkeypatch.setattr(books, "_MOST", 50)
 
     def f(x):
         for number in range(60):
