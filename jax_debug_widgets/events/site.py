@@ -33,6 +33,8 @@ class Watched:
       value: of a gradient the id of the site of its value, `NO_VALUE` where it has none that comes before.
       meant: which infinities the source puts there, `neginf` for `jnp.where(mask, scores, -jnp.inf)`: they are no findings.
       gradient: of a value the id of the site of its gradient, where that came first.
+      choice: the expression through which alone it goes to the results of its body, if that may leave it out:
+        `jnp.where(x > 0, h, 0.0) at model.py:7`.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Watched:
     value: int | None = None
     meant: tuple[str, ...] = ()
     gradient: int | None = None
+    choice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

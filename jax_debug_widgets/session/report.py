@@ -9,7 +9,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.call_book import MAX_CALLS
 from jax_debug_widgets.session.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.expectations import phantoms_in
-from jax_debug_widgets.session.nonfinite import nonfinite, when
+from jax_debug_widgets.session.nonfinite import choice_of, nonfinite, when
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import price
 
@@ -42,19 +42,22 @@ def nonfinite_findings(run: Run) -> list[Finding]:
 def first_nonfinite(run: Run) -> str:
     """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
     for site, _, first in _nonfinite_sites(run):
-        return f"{site.where}  {site.label}{when(first, calls=run.call_log.newest + 1)}"
+        masked = f", which {choice} may mask" if (choice := choice_of(site)) else ""
+        return f"{site.where}  {site.label}{when(first, calls=run.call_log.newest + 1)}{masked}"
     return ""
 
 
 def _nonfinite_sites(run: Run) -> list[tuple[CallSite, NonFinite, Event | None]]:
     """Each with its first event that is still kept, in the order of these: but first where the first was born.
 
+    That is the first that no choice may have left out, or beside it what that has come from.
     What one step of a loop says comes in no order: a print may tell of a value before the line that has computed it does.
     """
     sites = {site.id: site for site in run.store.sites()}
     told = [(sites[number], found, _event_at(run, found.first)) for number, found in run.store.nonfinite().items()]
     told.sort(key=lambda one: one[1].first)
-    beside = [one for one in told if _moment(one) == _moment(told[0])]
+    first = next((one for one in told if not choice_of(one[0])), next(iter(told), None))
+    beside = [one for one in told if first and _moment(one) == _moment(first)]
     born = min(beside, key=lambda one: (one[0].line, one[0].watch is None), default=None)
     return sorted(told, key=lambda one: one is not born)
 

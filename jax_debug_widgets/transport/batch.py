@@ -186,6 +186,7 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "value": watched.value,
         "gradient": watched.gradient,
         "meant": list(watched.meant),
+        "choice": watched.choice,
     }
 
 

@@ -13,7 +13,7 @@ class WatchMessage(TypedDict):
     each of the first n lanes the statistics, or its number.
     `value` is of a gradient the id of the site of its value, -1 where it has none that comes before; `gradient`
     is of a value that of its gradient, where that came first. `meant` are those of `posinf` and `neginf` that the source
-    puts there, and that are nothing bad.
+    puts there, and that are nothing bad. `choice` is what may mask a NaN of it: `jnp.where(x > 0, h, 0.0) at model.py:7`.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `answers.NameMessage` do.
     """
@@ -29,6 +29,7 @@ class WatchMessage(TypedDict):
     value: int | None
     gradient: int | None
     meant: list[str]
+    choice: str
 
 
 class SiteMessage(TypedDict):

@@ -11,7 +11,7 @@ from typing import Any
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.body import LOOPS, Body, is_array
 from jax_debug_widgets.watch.bound import Bound
-from jax_debug_widgets.watch.source import Function, Span
+from jax_debug_widgets.watch.statements import Function, Span
 
 _ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
 

@@ -8,7 +8,7 @@ from jax_debug_widgets._jax.names_noted import may_be
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.bound import Bound
 from jax_debug_widgets.watch.escaping import what_escapes
-from jax_debug_widgets.watch.source import Statement
+from jax_debug_widgets.watch.statements import Statement
 
 
 def assigned(bound: Bound, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:

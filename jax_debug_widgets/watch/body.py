@@ -29,7 +29,8 @@ from jax_debug_widgets._jax.names_noted import way_to
 from jax_debug_widgets._jax.place import Place
 from jax_debug_widgets._jax.tangents import tangents_in
 from jax_debug_widgets._jax.uses import Uses, puts_constant_on_mesh, seen_from_rules
-from jax_debug_widgets.watch.source import Function, SourceFile, Span, source_of
+from jax_debug_widgets.watch.source import SourceFile, source_of
+from jax_debug_widgets.watch.statements import Function, Span
 
 Made = tuple[Any, int, int]
 """A variable, the number of the equation that makes it, and which of its results it is."""

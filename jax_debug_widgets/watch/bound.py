@@ -13,7 +13,7 @@ from jax_debug_widgets._jax.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.mentions import is_part
 from jax_debug_widgets.watch.noted import plain_targets
-from jax_debug_widgets.watch.source import Span, Statement, may_be_alias
+from jax_debug_widgets.watch.statements import Span, Statement, may_be_alias
 
 Identity = tuple[tuple[Hashable, ...], Noted]
 """What has made a value, see `Around.path`, and what was noted of it."""

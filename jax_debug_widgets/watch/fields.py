@@ -8,7 +8,7 @@ from typing import Any
 from jax_debug_widgets.watch.arguments import Argument
 from jax_debug_widgets.watch.body import Body
 from jax_debug_widgets.watch.mentions import Load, all_loads
-from jax_debug_widgets.watch.source import Span
+from jax_debug_widgets.watch.statements import Span
 
 
 def fields_of_self(

@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.cotangents import Mark, cotangent_of
 from jax_debug_widgets.watch.arguments import argument_span
 from jax_debug_widgets.watch.body import Body, Call, Made, is_array, outer_of
 from jax_debug_widgets.watch.bound import aliases, argument_names, is_of_statement
-from jax_debug_widgets.watch.source import Span
+from jax_debug_widgets.watch.statements import Span
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES
-from jax_debug_widgets.watch.source import Function, Span, Target, span_of
+from jax_debug_widgets.watch.statements import Function, Span, Target, span_of
 
 
 def is_part(name: str, whole: str) -> bool:

@@ -29,7 +29,8 @@ from jax_debug_widgets.watch.gradients import (
 )
 from jax_debug_widgets.watch.instances import instances
 from jax_debug_widgets.watch.mentions import is_part, texts_of
-from jax_debug_widgets.watch.source import Span, Statement, is_library
+from jax_debug_widgets.watch.source import is_library
+from jax_debug_widgets.watch.statements import Span, Statement
 
 Role = Literal["value", "gradient"]
 

@@ -10,7 +10,8 @@ from types import CodeType
 
 from jax_debug_widgets._jax.bindings import Expression, Lines
 from jax_debug_widgets._jax.book import Place
-from jax_debug_widgets.watch.source import Function, SourceFile, Statement, Target, source_of
+from jax_debug_widgets.watch.source import SourceFile, source_of
+from jax_debug_widgets.watch.statements import Function, Statement, Target
 
 
 def lines_of(code: CodeType) -> Lines:

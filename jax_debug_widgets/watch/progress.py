@@ -16,7 +16,8 @@ from types import CodeType
 from jax_debug_widgets._jax.frames import frames_from
 from jax_debug_widgets._jax.inlining import traceback_of
 from jax_debug_widgets.watch.body import Body, Call
-from jax_debug_widgets.watch.source import SourceFile, Span
+from jax_debug_widgets.watch.source import SourceFile
+from jax_debug_widgets.watch.statements import Span
 
 _ITERATES = re.compile(r"(?<![\w.])(functools\.|itertools\.)?(map|starmap|reduce|accumulate|sum)\(")
 """What runs a function, or an operator, several times without a loop that Python's instructions show."""

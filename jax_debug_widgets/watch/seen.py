@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.watch.price import Work
     from jax_debug_widgets.watch.select import Watch
-    from jax_debug_widgets.watch.source import Span
+    from jax_debug_widgets.watch.statements import Span
 
 
 UNCOMPILED = (

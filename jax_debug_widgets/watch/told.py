@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets._jax import versions
 from jax_debug_widgets.watch.literals import STATIC_ATTRIBUTES, parts_of
 from jax_debug_widgets.watch.mentions import is_part
-from jax_debug_widgets.watch.source import SourceFile, Span, Statement, Target, is_alias, is_library, source_of
+from jax_debug_widgets.watch.source import SourceFile, is_library, source_of
+from jax_debug_widgets.watch.statements import Span, Statement, Target, is_alias
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.seen import Seen

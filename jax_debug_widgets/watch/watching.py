@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.around import Around
 from jax_debug_widgets._jax.bindings import is_hindered
+from jax_debug_widgets._jax.choices import left_out_by
 from jax_debug_widgets._jax.place import device_names
 from jax_debug_widgets._jax.watch_tap import Taken
 from jax_debug_widgets.events import NO_VALUE, CallSite, Nesting, Tap, Watched
@@ -31,6 +33,7 @@ from jax_debug_widgets.watch.reading import reading_of
 from jax_debug_widgets.watch.seen import Seen
 from jax_debug_widgets.watch.select import Pattern, Watch, scope_of
 from jax_debug_widgets.watch.source import is_library, source_of
+from jax_debug_widgets.watch.statements import Span
 from jax_debug_widgets.watch.statistics import dtype_of, names_of
 from jax_debug_widgets.watch.whole import whole_shape
 
@@ -42,6 +45,10 @@ if TYPE_CHECKING:
 
 _MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
 """Orders of one body, and where those of what is recomputed and of gradients begin; JavaScript counts to 2^53."""
+
+
+_LONGEST = 80
+"""Characters of an expression that a finding quotes."""
 
 
 class Watching:
@@ -153,7 +160,9 @@ class ProgramWatcher:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
         orders = _orders(chosen, next(self._bodies), place)
-        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, strict=True)]
+        choices = self._choices(body)
+        told = [choices.get(one.variable, "") for one in chosen]
+        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, told, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
@@ -196,6 +205,17 @@ class ProgramWatcher:
         asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
         return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
 
+    def _choices(self, body: Body) -> dict[Any, str]:
+        """Of what a choice may leave out the expression that chooses."""
+        found: dict[Any, str] = {}
+        for variable, number in left_out_by(body.jaxpr).items():
+            levels = body.levels[number]
+            if levels:
+                file, span = levels[-1].file, Span(*levels[-1].span)
+                text = textwrap.shorten(body.source(file).text(span), _LONGEST, placeholder=" …")
+                found[variable] = f"{text} at {self._capture.sites.name_file(file)}:{span.line}"
+        return found
+
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
         """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
         matched = self._seen.matched
@@ -207,7 +227,7 @@ class ProgramWatcher:
     def _wants_file(self, file: str) -> bool:
         return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
 
-    def _tap(self, one: Named, axes: Axes, order: int, place: Place, around: Around) -> Tap:
+    def _tap(self, one: Named, axes: Axes, order: int, choice: str, place: Place, around: Around) -> Tap:
         aval = one.variable.aval
         statistics = names_of(aval)
         if self._watch.histograms and aval.size > 1:
@@ -224,7 +244,7 @@ class ProgramWatcher:
         meant = tuple(sorted(around.meant.get(one.variable, ())))
         values = (*statistics, "value") if is_whole else statistics
         partner = self._partners.of(one, is_pass=around.is_pass)
-        site = self._site(one, values, sizes, order, partner, is_whole=is_whole, meant=meant)
+        site = self._site(one, values, sizes, order, partner, is_whole=is_whole, meant=meant, choice=choice)
         self._partners.add(one, site)
         return Tap(
             site=site,
@@ -261,6 +281,7 @@ class ProgramWatcher:
         *,
         is_whole: bool,
         meant: tuple[str, ...],
+        choice: str,
     ) -> CallSite:
         aval, is_gradient = one.variable.aval, one.role == "gradient"
         watched = Watched(
@@ -275,6 +296,7 @@ class ProgramWatcher:
             (partner.id if partner else NO_VALUE) if is_gradient else None,
             meant,
             partner.id if partner and not is_gradient else None,
+            choice,
         )
         # Traced once more for another type (the last batch is smaller) it is the same value.
         place = (replace(watched, shape=(), dtype=""), one.file, one.span, one.function, one.stack, values)

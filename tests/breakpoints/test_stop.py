@@ -250,6 +250,20 @@ def test_a_mask_stops_nothing_and_what_it_spoils_does(stopped):
 
 
 @pytest.mark.behaviour("B2")
+def test_what_a_choice_may_mask_stops_and_says_so(stopped):
+    @jax.jit
+    def f(x):
+        h = jnp.log(x)
+        return jnp.where(x > 0, h, 0.0)
+
+    seen = []
+    stopped(f, jnp.float32([-1, 1]), user=lambda page: seen.extend(page.all_stops()), watch=True, break_on="nonfinite")
+    (stop,) = seen
+    assert stop["reason"].startswith("h is not finite: 1 NaN; jnp.where(x > 0, h, 0.0) at test_stop.py:")
+    assert stop["reason"].endswith(" may mask it")
+
+
+@pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("watch", [True, "logp,loss"])
 def test_a_program_that_prints_its_loss_stops_where_the_nan_is_born(stopped, watch):
     def step(x, _):

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from jax_debug_widgets.watch.source import SourceFile, Span, is_library
+from jax_debug_widgets.watch.source import SourceFile, is_library
+from jax_debug_widgets.watch.statements import Span
 
 
 def parse(text: str) -> SourceFile:

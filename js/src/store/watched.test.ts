@@ -102,6 +102,27 @@ describe("watched values", () => {
     expect(run.store.watched.firstBad.nan?.site).toBe(LOGITS);
   });
 
+  it.each([
+    ["that nothing masks", LOGITS, 5, GRADIENT],
+    ["of all where all may be masked", 0, 5, LOGITS],
+    ["of one time, where what may be masked came before what nothing masks", LOGITS, 4, LOGITS],
+  ])("tell the first %s", (_, masked, time, first) => {
+    const { sites, events, points } = goldenBatch("watch");
+    const bad = [2, 3].map((row) => points.row.lastIndexOf(row) - 2);
+    const run = watched({
+      sites: sites.map((site) =>
+        site.watch && (!masked || site.id === masked) ? { ...site, watch: { ...site.watch, choice: "where" } } : site,
+      ),
+      events: {
+        ...events,
+        site: new Uint32Array([1, 2, LOGITS, GRADIENT, 2, 3]),
+        time: new Float64Array([1, 2, 4, time, 6, 7]),
+      },
+      points: { ...points, y: points.y.map((y, i) => (bad.includes(i) ? 1 : y)) },
+    });
+    expect(run.store.watched.firstBad.nan?.site).toBe(first);
+  });
+
   it("of one time, a gradient came before a value that is computed of it", () => {
     const { events, points } = goldenBatch("watch");
     const bad = [2, 3].map((row) => points.row.lastIndexOf(row) - 2);

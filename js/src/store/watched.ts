@@ -34,6 +34,8 @@ export interface BadValue {
   time: number;
 }
 
+type FirstBad = Record<"nan" | "inf", BadValue | null>;
+
 /** Up to which event the run is looked at, null for the newest, and which call, null for all. */
 export interface Look {
   moment: number | null;
@@ -218,7 +220,10 @@ export class Watched {
   readonly tables = new Map<number, WatchTable>();
   /** Events that arrived. */
   received = 0;
-  readonly firstBad: Record<"nan" | "inf", BadValue | null> = { nan: null, inf: null };
+  /** The first that nothing masks, or came at one time with it; else the first of all. */
+  readonly firstBad: FirstBad = { nan: null, inf: null };
+  private readonly sure: FirstBad = { nan: null, inf: null };
+  private readonly masked: FirstBad = { nan: null, inf: null };
   /** Events that were not finite. */
   readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
   private readonly series = new Map<string, { series: Series; last: number }>();
@@ -289,10 +294,17 @@ export class Watched {
    */
   private noteBad(kind: "nan" | "inf", bad: BadValue): void {
     if (this.bad.length === 0 || this.bad.at(-1) < bad.event) this.bad.push(bad.event);
-    const first = this.firstBad[kind];
-    if (!first || bad.time < first.time || (bad.time === first.time && this.isEarlier(bad, first))) {
-      this.firstBad[kind] = bad;
-    }
+    const alike = this.sites.get(bad.site)?.watch?.choice ? this.masked : this.sure;
+    const before = alike[kind];
+    if (before && !this.isBefore(bad, before)) return;
+    alike[kind] = bad;
+    const [sure, masked] = [this.sure[kind], this.masked[kind]];
+    const isBirth = masked && sure?.time === masked.time && this.isEarlier(masked, sure);
+    this.firstBad[kind] = isBirth ? masked : (sure ?? masked);
+  }
+
+  private isBefore(one: BadValue, other: BadValue): boolean {
+    return one.time < other.time || (one.time === other.time && this.isEarlier(one, other));
   }
 
   private isEarlier(one: BadValue, other: BadValue): boolean {

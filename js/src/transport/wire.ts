@@ -31,6 +31,8 @@ export interface WatchMessage {
   gradient: number | null;
   /** Those of `posinf` and `neginf` that the source puts there: a mask. */
   meant: string[];
+  /** What may mask a NaN of it, `jnp.where(x > 0, h, 0.0) at model.py:7`; empty where nothing does. */
+  choice: string;
 }
 
 export interface SiteMessage {
@@ -501,7 +503,7 @@ const UNTOLD = {
   end_column: -1,
   callers: [],
 };
-const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [] };
+const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "" };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

@@ -16,8 +16,8 @@ const CODE = [
 ];
 
 /** The golden run, whose lines 21 and 22 are of a file that is here. */
-function open() {
-  const shown = showTab("source", goldenBatch("watch"));
+function open(batch = goldenBatch("watch")) {
+  const shown = showTab("source", batch);
   const { content } = golden("source");
   const source = decode({ ...content, lines: CODE, functions: [{ name: "step", first: 1, last: 22 }] }) as Source;
   act(() => {
@@ -183,6 +183,19 @@ describe("the source", () => {
       click("[data-testid=first-nan]");
       expect([ui.moment.value, ui.place.value?.line]).toEqual([5, 21]);
       expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+    });
+  });
+
+  it("says of one that a choice may mask which it is", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("watch");
+      const choice = "jnp.where(m, logits, 0) at train.py:22";
+      const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, choice } }));
+      open({ ...batch, sites });
+      expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21, masked?"]);
+      click("[data-testid=first-nan]");
+      const facts = find("[data-testid=inspect] .value-facts").textContent;
+      expect(facts).toContain(`${choice} may mask it`);
     });
   });
 

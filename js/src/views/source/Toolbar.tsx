@@ -123,6 +123,7 @@ function FirstBad({ run, ui, kind, bad }: BadProps) {
   return (
     <button type="button" class="toggle first-bad" data-testid={`first-${kind}`} title={site.where} onClick={go}>
       first {kind === "nan" ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {site.line}
+      {site.watch.choice && ", masked?"}
     </button>
   );
 }

@@ -96,7 +96,7 @@ export function typeOf({ watch }: WatchSite): string {
 }
 
 /** All that is known of it, in few lines. */
-export function factsOf({ site, nth }: Value, found: SeenValue | null): string[] {
+export function factsOf({ site, gradient, nth }: Value, found: SeenValue | null): string[] {
   const { scope, primitive } = site.watch;
   const place = [nth, scope && `in ${scope}`, primitive].filter(Boolean).join(" · ");
   const head = `${watchedName(site)} ${typeOf(site)} · ${place}`;
@@ -106,5 +106,7 @@ export function factsOf({ site, nth }: Value, found: SeenValue | null): string[]
   const numbers = table.statistics.filter((name) => get(name) !== 0).map((name) => `${name} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
   const lines = [head, whenOf(table, row) + lanes, numbers.join(" · ")];
+  const bad = badOf(found) ? site : found.gradient && badOf(found.gradient) ? gradient : null;
+  if (bad?.watch.choice) lines.push(`${bad.watch.choice} may mask it`);
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }
