@@ -66,6 +66,7 @@ def _results(equation: core.JaxprEqn, operands: Sequence[Signs], found: dict[cor
             first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
             body, carry = _program(params["body_jaxpr"]), operands[second:]
             results = _looped(body, operands[first:second], carry, len(carry), found)
+            _follow(_program(params["cond_jaxpr"]), [*operands[:first], *results], found)
         case "cond":
             results = [_any(each) for each in zip(*(_follow(one, operands[1:], found) for one in inner), strict=True)]
         case name if not inner:

@@ -59,15 +59,16 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
     for position, variable in enumerate(equation.outvars):
         origin = next(origins_of_result(equation, position, ordinal))
         before = () if is_new else book.of_origin(origin)
-        alone: Sequence[Noted] = ()
-        if ordinal and not is_new and not ordinal[-1]:  # It may have been the only one.
+        if (
+            ordinal and not is_new and not ordinal[-1]
+        ):  # It may have been the only one: in a program that is inlined twice.
             first = next(origins_of_result(equation, position, None))
-            alone = book.of_origin(first)
-            origin, before = (origin, before) if before else (first, alone)
+            if alone := book.of_origin(first):
+                origin, before = first, (*before, *alone)
         if not before and (derived := book.of_derived(variable)) is not None:
             before = [derived]
         own = book.of_variable(variable)
-        noted = (*((own,) if own else ()), *before, *alone)
+        noted = (*((own,) if own else ()), *before)
         found.append(Told(own.names if own else {}, _together(before), origin, noted))
     return found
 

@@ -96,6 +96,11 @@ class WatchedValues(Mapping[str, WatchedValue]):
             raise KeyError(f"{said.removesuffix('.')}{hint}")
         if said := _said_of_part(name, sites):
             raise KeyError(said)
+        if gradients := _called(f"grad/{name}", sites):
+            raise KeyError(
+                f"{name!r} has no value in this run, and a gradient: {', '.join(gradients)}. It is what is there already by "
+                "another name, or nothing but what the derivative computes uses it, and JAX leaves it out"
+            )
         near = difflib.get_close_matches(name, [*sites, *never.labels], n=3) or list(sites)
         raise KeyError(
             f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}{hint}"

@@ -95,11 +95,24 @@ def argument_names(body: Body, names: Names) -> Sequence[str]:
 
 
 def aliases(body: Body, names: Names) -> Iterator[tuple[str, str, Statement]]:
-    """Those of the names that statements give which compute nothing, each with the file and the statement."""
-    for (file, span), own in names.items():
-        for statement in body.source(file).statements_at(span) if isinstance(span, Span) else ():
-            if statement.targets and may_be_alias(statement):
-                yield from ((name, file, statement) for name in own)
+    """Those of the names that statements give which compute nothing, each with the file and the statement.
+
+    Of `h = a if c else b` nobody has noted which branch it was: the first in the source stands for both.
+    """
+    found = [
+        (name, file, statement)
+        for (file, span), own in names.items()
+        for statement in (body.source(file).statements_at(span) if isinstance(span, Span) else ())
+        if statement.targets and may_be_alias(statement)
+        for name in own
+    ]
+    firsts: dict[tuple[str, str, Span], Span] = {}
+    for name, file, statement in found:
+        place = name, file, statement.whole or statement.span
+        firsts[place] = min(firsts.get(place, statement.span), statement.span)
+    for name, file, statement in found:
+        if statement.span == firsts[name, file, statement.whole or statement.span]:
+            yield name, file, statement
 
 
 def is_of_statement(name: str, statement: Statement) -> bool:

@@ -86,8 +86,10 @@ def _only_pushes(body: Body, number: int, inside: set[int], depth: int) -> bool:
     at = body.tangents.get(number)
     if at is None or depth < at:
         return False
-    own, other = body.levels[min(inside)][depth], body.levels[number][depth]
-    return depth > at or (own.file, own.span) == (other.file, other.span)
+    if depth > at:
+        return True
+    own, others = body.levels[min(inside)][depth], body.levels[number]
+    return len(others) > depth and (own.file, own.span) == (others[depth].file, others[depth].span)
 
 
 def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) -> bool:

@@ -27,7 +27,7 @@ def _lines_of(source: SourceFile, function: Function | None, file: str) -> Lines
     statements = function.statements if function else ()
     for one in statements:
         first, last = one.lines
-        is_last = not any(_comes_after(other, one) for other in statements)
+        is_last = not (one.is_inside or any(_comes_after(other, one) for other in statements))
         noted = [each._replace(is_last=is_last) for each in (*_assigned(one, file), *_returned(one, file, source))]
         for line in range(first, last + 1):
             lines.setdefault(line, []).extend(noted)

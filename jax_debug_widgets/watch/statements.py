@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from jax_debug_widgets.watch.classes import Fields
@@ -54,6 +54,7 @@ class Statement:
       lines: the first and the last of the statement.
       path: of what is returned, where in that it is.
       body: of a `for` the first and the last line that it repeats.
+      is_inside: whether it is a part of another, which goes on with the value: `h` of `y = 2 * (h := f(x))`.
     """
 
     span: Span
@@ -66,6 +67,7 @@ class Statement:
     lines: tuple[int, int] = (0, 0)
     path: str = ""
     body: tuple[int, int] | None = None
+    is_inside: bool = False
 
     @property
     def is_return(self) -> bool:
@@ -123,7 +125,8 @@ def statements_of(node: ast.AST, function: Function | None, fields: Fields, *, r
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield from _assigned(target, value, function, fields, repeats=repeats)
         case ast.NamedExpr(target=target, value=value):
-            yield from _assigned(target, value, function, fields, repeats=repeats)
+            for one in _assigned(target, value, function, fields, repeats=repeats):
+                yield replace(one, is_inside=True)
         case ast.For(target=target, iter=value, body=body):
             lines, repeated = (node.lineno, span_of(value).end_line), (body[0].lineno, span_of(body[-1]).end_line)
             yield Statement(span_of(value), value, (_target(target),), function, True, lines=lines, body=repeated)

@@ -208,3 +208,21 @@ def test_a_name_that_another_branch_assigns_as_well(watched, agrees):
     _, info = kernel(key, state)
     for name, value in (("info.energy", info.energy), ("info.rate", info.rate), ("number", info.rate)):
         agrees(run[name], value)
+
+
+def test_which_of_two_a_condition_has_chosen_is_told_once(watched):
+    def loss(x):
+        total = 0.0
+        for i in range(3):
+            a, b = jnp.sin(x * (i + 1)), jnp.cos(x * (i + 1))
+            best = a if i % 2 else b
+            total += (best * (i + 2)).sum()
+        return total
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X, watch="best")
+    values = [name for name in run.values if not name.startswith("grad/")]
+    assert len(values) == 3 and len(run.values) == 6
+    for i, name in enumerate(values):
+        best = (jnp.sin if i % 2 else jnp.cos)(X * (i + 1))
+        np.testing.assert_allclose(run[name]["mean"], [best.mean()], rtol=1e-5)
+        np.testing.assert_allclose(run[name].gradient["mean"], [i + 2])

@@ -128,3 +128,16 @@ def test_who_asks_for_a_tree_is_told_its_leaves(watched):
             asked()
     with pytest.raises(KeyError, match="'doubl' is not watched"):
         run["doubl"]
+
+
+def test_a_name_that_has_a_gradient_alone_says_so(watched):
+    def loss(x):
+        h = jnp.sin(x)
+        return h.sum()
+
+    run = watched(jax.jit(jax.grad(loss)), jnp.ones(3), watch="h")
+    assert list(run.values) == ["grad/h"]
+    with pytest.raises(
+        KeyError, match=r"'h' has no value in this run, and a gradient: grad/h\. It is what is there already"
+    ):
+        run["h"]

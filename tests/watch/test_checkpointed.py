@@ -298,3 +298,35 @@ def test_a_loop_in_a_checkpointed_function_has_gradients(watched, whole):
         expected = whole(plain, name)
         assert len(expected) == 2
         np.testing.assert_allclose(whole(checkpointed, name), expected, rtol=1e-6)
+
+
+def halves(x):
+    inner = jnp.sin(x)
+    total = (inner**2).sum()
+    return inner, total
+
+
+@jax.checkpoint
+def layer_with_a_helper(x):
+    a, b = halves(x)
+    out = jnp.cos(a)
+    return out, b
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_a_helper_gives_is_told_of_each_call(count, watched):
+    def loss(x):
+        aux = 0.0
+        for number in range(count):
+            x, extra = layer_with_a_helper(x)
+            aux += extra * (number + 1)
+        return x.sum() + aux
+
+    run = watched(jax.jit(jax.value_and_grad(loss)), X, watch="b")
+    values = [name for name in run.values if not name.startswith("grad/")]
+    assert len(values) == count
+    x = X
+    for number, name in enumerate(values):
+        x, b = layer_with_a_helper(x)
+        np.testing.assert_allclose(run[name]["value"], [b], rtol=1e-5)
+        np.testing.assert_allclose(run[name].gradient["value"], [number + 1])

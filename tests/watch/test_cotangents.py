@@ -276,3 +276,36 @@ def test_the_program_that_runs_is_the_same(watched):
     run = watched(step, X, watch="nothing_of_this_name")
     for one, other in zip(jax.tree.leaves(run.result), jax.tree.leaves(plain(X)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def in_a_sum(x):
+    penalty = 0.25 * (total := (x**2).sum())
+    return penalty + x.sum() + total
+
+
+def nowhere_else(x):
+    penalty = 0.25 * (total := (x**2).sum())  # noqa: F841 - its name is what this is about
+    return penalty + x.sum()
+
+
+def beside_another(x):
+    y, z = (total := (x**2).sum()) * 0.25, x.sum()
+    return y + z + total * 2
+
+
+def as_an_argument(x):
+    return jnp.sin(total := (x**2).sum()) + total
+
+
+@pytest.mark.parametrize(
+    ("loss", "rest"),
+    [
+        (in_a_sum, lambda total: 1.25 * total),
+        (nowhere_else, lambda total: 0.25 * total),
+        (beside_another, lambda total: 2.25 * total),
+        (as_an_argument, lambda total: jnp.sin(total) + total),
+    ],
+)
+def test_what_a_statement_does_with_a_name_that_it_gives_inside_is_in_its_gradient(watched, loss, rest):
+    run = watched(jax.jit(jax.value_and_grad(loss)), X, watch="total")
+    np.testing.assert_allclose(run["total"].gradient["value"], [jax.grad(rest)((X**2).sum())], rtol=1e-6)

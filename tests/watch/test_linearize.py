@@ -327,3 +327,34 @@ def test_what_a_function_takes_that_pulls_back_is_not_what_it_gives(watched, agr
     agrees(run["a"], expected)
     agrees(run["b"], expected * 3)
     assert "a[0]" not in run.values
+
+
+@jax.custom_jvp
+def doubled(x):
+    return 2 * x
+
+
+@doubled.defjvp
+def _(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    slope = jnp.cos(x)
+    return 2 * x, slope * dx
+
+
+@pytest.mark.parametrize("call", [doubled, jax.nn.relu, lambda x: doubled(doubled(x))])
+def test_a_rule_of_the_users_is_linearized(call, watched):
+    @jax.jit
+    def f(x):
+        h = jnp.sin(x)
+        y, push = jax.linearize(lambda h: call(h).sum(), h)
+        pushed = push(h)
+        rest = h * 3
+        return y, pushed, rest
+
+    run = watched(f, X)
+    assert not any("runs unwatched" in note for note in run.status().notes)
+    y, pushed, rest = run.result
+    assert run["y"]["value"] == y
+    assert run["pushed"]["value"] == pushed
+    np.testing.assert_allclose(run["h"]["mean"], [jnp.sin(X).mean()], rtol=1e-6)
+    np.testing.assert_allclose(run["rest"]["mean"], [rest.mean()], rtol=1e-6)

@@ -105,3 +105,21 @@ def test_a_running_maximum_begins_below_all(watched):
     assert found_in(watched(largest, Q[:, 0])) == set()
     # Nothing says that a maximum may be infinite where not all is.
     assert "higher" in found_in(watched(largest, Q[:, 0].at[0].set(-jnp.inf)))
+
+
+def test_a_loop_begins_with_what_its_condition_compares(watched):
+    @jax.jit
+    def search(x):
+        def goes_on(state):
+            best, _ = state
+            return best > 0.5
+
+        def body(state):
+            best, x = state
+            return jnp.minimum(best, x.max()), x / 2
+
+        return lax.while_loop(goes_on, body, (jnp.inf, x))
+
+    run = watched(search, Q, watch="best")
+    assert all(run[name]["value"][0] == np.inf for name in run.values)
+    assert not found_in(run)
