@@ -59,9 +59,8 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
     for position, variable in enumerate(equation.outvars):
         origin = next(origins_of_result(equation, position, ordinal))
         before = () if is_new else book.of_origin(origin)
-        if (
-            ordinal and not is_new and not ordinal[-1]
-        ):  # It may have been the only one: in a program that is inlined twice.
+        if ordinal and not is_new and not ordinal[-1]:
+            # It may have been the only one, in a program that is inlined twice.
             first = next(origins_of_result(equation, position, None))
             if alone := book.of_origin(first):
                 origin, before = first, (*before, *alone)

@@ -160,9 +160,8 @@ class ProgramWatcher:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
         orders = _orders(chosen, next(self._bodies), place)
-        choices = self._choices(body)
-        told = [choices.get(one.variable, "") for one in chosen]
-        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, told, strict=True)]
+        choices = self._choices(body, chosen)
+        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, choices, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
@@ -205,16 +204,19 @@ class ProgramWatcher:
         asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
         return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
 
-    def _choices(self, body: Body) -> dict[Any, str]:
-        """Of what a choice may leave out the expression that chooses."""
-        found: dict[Any, str] = {}
-        for variable, number in left_out_by(body.jaxpr).items():
-            levels = body.levels[number]
-            if levels:
-                file, span = levels[-1].file, Span(*levels[-1].span)
-                text = textwrap.shorten(body.source(file).text(span), _LONGEST, placeholder=" …")
-                found[variable] = f"{text} at {self._capture.sites.name_file(file)}:{span.line}"
-        return found
+    def _choices(self, body: Body, chosen: Sequence[Named]) -> list[str]:
+        """For each value the expression of the choice that may leave it out; empty for others."""
+        choices = left_out_by(body.jaxpr)
+
+        def told(variable: Any) -> str:
+            levels = body.levels[choices[variable]] if variable in choices else ()
+            if not levels:
+                return ""
+            file, span = levels[-1].file, Span(*levels[-1].span)
+            text = textwrap.shorten(body.source(file).text(span), _LONGEST, placeholder=" …")
+            return f"{text} at {self._capture.sites.name_file(file)}:{span.line}"
+
+        return [told(one.variable) for one in chosen]
 
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
         """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
@@ -298,8 +300,8 @@ class ProgramWatcher:
             partner.id if partner and not is_gradient else None,
             choice,
         )
-        # Traced once more for another type (the last batch is smaller) it is the same value.
-        place = (replace(watched, shape=(), dtype=""), one.file, one.span, one.function, one.stack, values)
+        # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
+        place = (replace(watched, shape=(), dtype="", choice=""), one.file, one.span, one.function, one.stack, values)
         number = self._count[place] = self._count.get(place, -1) + 1
         site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)
