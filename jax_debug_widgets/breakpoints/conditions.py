@@ -43,7 +43,7 @@ class Condition:
     def reason(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
         """A sentence of what is the matter."""
         if self.text == "nonfinite":
-            masked = f"; {tap.site.watch.choice} may mask it" if tap.site.watch and tap.site.watch.choice else ""
+            masked = f"; {tap.site.choice} may mask it" if tap.site.choice else ""
             return nonfinite_words(tap, arrays) + masked
         return f"{self.text} at {tap.site.where}"
 

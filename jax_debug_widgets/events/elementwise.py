@@ -89,6 +89,7 @@ def compiled(tree: ast.Expression, xp: Any, words: Words) -> Callable[[Mapping[s
 def why_not(text: str, error: Exception) -> str:
     """Why a condition could not be computed, and what to write instead where `h > 3 & g > 1` was meant to join two."""
     why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    text = text.strip()
     compared = (one for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare) for one in node.comparators)
     is_joined = any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.BitAnd | ast.BitOr) for one in compared)
     if not (is_joined and isinstance(error, TypeError)):

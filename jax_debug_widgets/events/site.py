@@ -100,6 +100,11 @@ class CallSite:
     callers: tuple[str, ...] = ()
     watch: Watched | None = None
 
+    @property
+    def choice(self) -> str:
+        """What may mask a NaN of it, which is then no news by itself: see `Watched.choice`; empty for others."""
+        return self.watch.choice if self.watch else ""
+
 
 def told_apart(sites: Iterable[CallSite]) -> dict[int, str]:
     """Site id -> the caller that tells it from others of the same line and name; for sites that have such others."""

@@ -15,14 +15,9 @@ def nonfinite(site: CallSite, found: NonFinite, first: Event | None, *, calls: i
     where = when(first, calls=calls).removeprefix(", ")
     place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
     message = f"{site.where} ({site.label}): {counted(found)} among its values, first {place}."
-    if choice := choice_of(site):
-        message += f" They may be masked: they reach a result through {choice} only."
+    if site.choice:
+        message += f" They may be masked: they reach a result through {site.choice} only."
     return Finding("nonfinite", site, 0, found.nan + found.inf, 0, message)
-
-
-def choice_of(site: CallSite) -> str:
-    """The choice that may mask what is NaN there, which is then no news by itself; empty where there is none."""
-    return site.watch.choice if site.watch else ""
 
 
 def when(event: Event | None, *, calls: int) -> str:

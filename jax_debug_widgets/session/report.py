@@ -9,7 +9,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.call_book import MAX_CALLS
 from jax_debug_widgets.session.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.expectations import phantoms_in
-from jax_debug_widgets.session.nonfinite import choice_of, nonfinite, when
+from jax_debug_widgets.session.nonfinite import nonfinite, when
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import price
 
@@ -42,7 +42,7 @@ def nonfinite_findings(run: Run) -> list[Finding]:
 def first_nonfinite(run: Run) -> str:
     """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
     for site, _, first in _nonfinite_sites(run):
-        masked = f", which {choice} may mask" if (choice := choice_of(site)) else ""
+        masked = f", which {site.choice} may mask" if site.choice else ""
         return f"{site.where}  {site.label}{when(first, calls=run.call_log.newest + 1)}{masked}"
     return ""
 
@@ -56,7 +56,7 @@ def _nonfinite_sites(run: Run) -> list[tuple[CallSite, NonFinite, Event | None]]
     sites = {site.id: site for site in run.store.sites()}
     told = [(sites[number], found, _event_at(run, found.first)) for number, found in run.store.nonfinite().items()]
     told.sort(key=lambda one: one[1].first)
-    first = next((one for one in told if not choice_of(one[0])), next(iter(told), None))
+    first = next((one for one in told if not one[0].choice), next(iter(told), None))
     beside = [one for one in told if first and _moment(one) == _moment(first)]
     born = min(beside, key=lambda one: (one[0].line, one[0].watch is None), default=None)
     return sorted(told, key=lambda one: one is not born)

@@ -47,6 +47,7 @@ def test_what_is_no_array_is_asked_as_python_does():
     ("text", "instead"),
     [
         ("h > 0 & g > 0.5", "write h > 0 and g > 0.5"),
+        (" h > 0 & g > 0.5", "write h > 0 and g > 0.5"),
         ("h == 0.5 | g > 0.5", "write h == 0.5 or g > 0.5"),
         ("(h > 0) & (g + 'a')", ""),
         ("h > np.ones(3) & np.ones(2)", "write"),
