@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jax_debug_widgets.session import Instrumented, Run
-    from jax_debug_widgets.session.cost_report import CostReport
-    from jax_debug_widgets.session.inventory import Inventory
-    from jax_debug_widgets.session.verification import Verification
+    from jax_debug_widgets.session.studies.cost_report import CostReport
+    from jax_debug_widgets.session.studies.inventory import Inventory
+    from jax_debug_widgets.session.studies.verification import Verification
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 if "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
-    import jax_debug_widgets._jax.fast_paths  # noqa: F401 - what is called from now on it remembers.
+    import jax_debug_widgets._jax.running.fast_paths  # noqa: F401 - what is called from now on it remembers.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -170,16 +170,16 @@ def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: i
     Raises:
       TypeError: `when` is not one boolean.
     """
-    from jax_debug_widgets._jax.context import is_capturing, leaves_out_debugging
+    from jax_debug_widgets._jax.origins.context import is_capturing, leaves_out_debugging
 
     if not is_capturing():
-        from jax_debug_widgets._jax.untouched import leave_out_breakpoint
+        from jax_debug_widgets._jax.running.reuse_executables import leave_out_breakpoint
 
         leave_out_breakpoint()
         return x
     if leaves_out_debugging():
         return x
-    from jax_debug_widgets._jax.stop import stop_here
+    from jax_debug_widgets._jax.passes.stop import stop_here
 
     return stop_here(x, when, name, num_frames)
 
@@ -195,7 +195,7 @@ def callbacks(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inv
       Exception: what tracing or compiling the function raises; where that is about a callback, a note below it says why.
     """
     from jax_debug_widgets.session import current_session
-    from jax_debug_widgets.session.questions import inventory_of
+    from jax_debug_widgets.session.studies.questions import inventory_of
 
     return inventory_of(current_session(), function, *args, **kwargs)
 
@@ -220,7 +220,7 @@ def cost(
       Exception: what tracing, compiling or running the function raises.
     """
     from jax_debug_widgets.session import current_session
-    from jax_debug_widgets.session.questions import cost_of
+    from jax_debug_widgets.session.studies.questions import cost_of
 
     return cost_of(current_session(), function, args, kwargs, timeout=timeout, run=run)
 
@@ -273,7 +273,7 @@ def verify(
       Exception: what the function, or `capture`, raises.
     """
     from jax_debug_widgets.session import current_session
-    from jax_debug_widgets.session.questions import verification_of
+    from jax_debug_widgets.session.studies.questions import verification_of
 
     chosen = {"title": f"verify {getattr(function, '__name__', 'f')}", "watch": True, **(options or {})}
     with capture(**chosen):

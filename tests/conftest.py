@@ -15,7 +15,7 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jax_debug_widgets._jax import backlog
+from jax_debug_widgets._jax.running import backlog
 from jax_debug_widgets.session import recording
 
 DEVICES = 4

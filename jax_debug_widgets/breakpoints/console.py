@@ -22,8 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import apart, computing_apart
-from jax_debug_widgets._jax.frames import is_ours
+from jax_debug_widgets._jax.compat.arrays import apart, computing_apart
+from jax_debug_widgets._jax.origins.frames import is_ours
 from jax_debug_widgets.breakpoints.namespace import assigned, own_names, require_values, variables_seen_from
 from jax_debug_widgets.breakpoints.stop import Ended, Stop
 

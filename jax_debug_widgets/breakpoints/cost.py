@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events.amounts import in_bytes, plural
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import Equation
     from jax_debug_widgets.events import Tap
 
 

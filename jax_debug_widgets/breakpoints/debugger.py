@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.breakpoints import collectives
 from jax_debug_widgets.breakpoints.audience import Audience
 from jax_debug_widgets.breakpoints.cost import cost_of
@@ -24,7 +24,7 @@ from jax_debug_widgets.breakpoints.stage import Stage
 from jax_debug_widgets.breakpoints.stop import Ended, Scene, Stop
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation, Recorder
+    from jax_debug_widgets._jax.origins.equation import Equation, Recorder
     from jax_debug_widgets.events import Bundle, Inbox, Tap
     from jax_debug_widgets.taps.gate import Gate
     from jax_debug_widgets.taps.sites import Switch

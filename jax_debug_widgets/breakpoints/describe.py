@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.stack import StackFrame
+from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets.breakpoints.stop import Stop
 from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events.amounts import plural

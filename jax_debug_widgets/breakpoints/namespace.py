@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
-from jax_debug_widgets._jax.stack import StackFrame
+from jax_debug_widgets._jax.origins.stack import StackFrame
 
 
 def variables_seen_from(frame: StackFrame) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from jax_debug_widgets._jax.dispatch import is_of_effects
+from jax_debug_widgets._jax.running.dispatch import is_of_effects
 from jax_debug_widgets.breakpoints.conditions import Condition
 from jax_debug_widgets.breakpoints.points import Point
 

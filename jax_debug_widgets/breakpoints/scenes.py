@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import shown
-from jax_debug_widgets._jax.stack import StackFrame
+from jax_debug_widgets._jax.compat.arrays import shown
+from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets.breakpoints.conditions import nonfinite_words, variables_of
 from jax_debug_widgets.breakpoints.stop import Replaceable, Scene
 from jax_debug_widgets.breakpoints.summarised import Summarised
@@ -18,7 +18,7 @@ from jax_debug_widgets.events import CallSite, Tap
 from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import StopPoint
+    from jax_debug_widgets._jax.origins.equation import StopPoint
 
 Arrays = tuple[np.ndarray, ...]
 Lanes = Sequence[tuple[int, ...]]

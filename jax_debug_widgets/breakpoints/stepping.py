@@ -5,8 +5,8 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
-from jax_debug_widgets._jax.stack import StackFrame
-from jax_debug_widgets._jax.stepping import Standing
+from jax_debug_widgets._jax.origins.stack import StackFrame
+from jax_debug_widgets._jax.studies.stepping import Standing
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.scenes import globals_of
 from jax_debug_widgets.breakpoints.stop import Ended, Scene

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import shown
-from jax_debug_widgets._jax.stack import StackFrame
+from jax_debug_widgets._jax.compat.arrays import shown
+from jax_debug_widgets._jax.origins.stack import StackFrame
 
 How = Literal["continue", "next", "all", "quit", "step", "into", "out", "line"]
 """How a program goes on, see `wire`'s `resume`."""

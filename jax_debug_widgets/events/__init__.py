@@ -8,9 +8,9 @@ May know: numpy.   Must not know: JAX, Jupyter, any other room.
 from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
 from jax_debug_widgets.events.finding import Finding, NonFinite
+from jax_debug_widgets.events.firing_batch import Column, Lot, Share, joined
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
-from jax_debug_widgets.events.lot import Column, Lot, Share, joined
 from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import NO_VALUE, CallSite, Kind, Phase, Watched, told_apart
 from jax_debug_widgets.events.stamps import times_of

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from jax_debug_widgets.events.lot import Lot, Share
+from jax_debug_widgets.events.firing_batch import Lot, Share
 from jax_debug_widgets.events.stamps import Stamps, times_of
 from jax_debug_widgets.events.tap import Bundle, Firing, Tap
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events.lot import Column
+    from jax_debug_widgets.events.firing_batch import Column
 
 COUNTED = 4096
 """Bytes; taps of less are not counted: a device hands over some 50 MB of such values until the inbox is emptied again."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets._jax.frames import is_ours, is_users
+from jax_debug_widgets._jax.origins.frames import is_ours, is_users
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.magics.calls import CallWatch
 from jax_debug_widgets.magics.cell import MAGIC

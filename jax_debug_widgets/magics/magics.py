@@ -24,7 +24,7 @@ from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_p
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
-from jax_debug_widgets.session.questions import inventory_of, result_by_steps, verification_of
+from jax_debug_widgets.session.studies.questions import inventory_of, result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
 

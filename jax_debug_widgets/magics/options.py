@@ -12,7 +12,7 @@ from IPython.core.error import UsageError
 
 from jax_debug_widgets.session import Options
 from jax_debug_widgets.watch import Watch
-from jax_debug_widgets.watch.select import separated
+from jax_debug_widgets.watch.choosing.select import separated
 
 COMMANDS = (
     "on",

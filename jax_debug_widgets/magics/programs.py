@@ -8,8 +8,9 @@ from typing import Any
 
 from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.options import parse_with
-from jax_debug_widgets.session import Session, questions
-from jax_debug_widgets.session.cost import COMPILE_SECONDS
+from jax_debug_widgets.session import Session
+from jax_debug_widgets.session.studies import questions
+from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:

@@ -7,14 +7,14 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.uncaptured import UncapturedBreakpoints
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.running.uncaptured import UncapturedBreakpoints
 
 if TYPE_CHECKING:
     import numpy as np
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import Equation
     from jax_debug_widgets.magics.capture_cell import CellCapture
     from jax_debug_widgets.session import Run, Session
 

@@ -5,12 +5,12 @@ Out:  `Run`s; messages to the panel; answers to its requests.
 May know: every room below.   Must not know: magics.
 """
 
-from jax_debug_widgets.session.calls import CallSpan
-from jax_debug_widgets.session.instrument import Instrumented
 from jax_debug_widgets.session.options import Options
+from jax_debug_widgets.session.panel.snapshots import snapshot_of
 from jax_debug_widgets.session.recording import Recording
-from jax_debug_widgets.session.run import Run
+from jax_debug_widgets.session.run.calls import CallSpan
+from jax_debug_widgets.session.run.run import Run
 from jax_debug_widgets.session.session import Session, current_session
-from jax_debug_widgets.session.snapshots import snapshot_of
+from jax_debug_widgets.session.studies.instrument import Instrumented
 
 __all__ = ["CallSpan", "Instrumented", "Options", "Recording", "Run", "Session", "current_session", "snapshot_of"]

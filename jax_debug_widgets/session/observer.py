@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets._jax.context import is_capturing
+from jax_debug_widgets._jax.origins.context import is_capturing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jax_debug_widgets._jax.backlog import Handed
-    from jax_debug_widgets._jax.dispatch import Execution, Stage
-    from jax_debug_widgets._jax.equation import Recorders
-    from jax_debug_widgets._jax.waits import Wait
+    from jax_debug_widgets._jax.origins.equation import Recorders
+    from jax_debug_widgets._jax.running.backlog import Handed
+    from jax_debug_widgets._jax.running.dispatch import Execution, Stage
+    from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets.session.session import Session
     from jax_debug_widgets.taps import Printed
 

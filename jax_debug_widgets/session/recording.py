@@ -6,14 +6,15 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets._jax import dispatch, features
-from jax_debug_widgets._jax.native import numba_compiles
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.native import numba_compiles
+from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.session import Session
 
 _CANNOT_END = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run import Run
+    from jax_debug_widgets.session.run.run import Run
 
 _MAX_RUNS = 50
 """Ended runs that stay available to their panels; the oldest is let go of."""

@@ -10,25 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from jax_debug_widgets._jax import dispatch, features
-from jax_debug_widgets._jax.context import is_capturing
-from jax_debug_widgets._jax.tracing import tracing_now
-from jax_debug_widgets._jax.uninterrupted import uninterrupted
-from jax_debug_widgets._jax.waits import Waits
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.origins.context import is_capturing
+from jax_debug_widgets._jax.running import dispatch
+from jax_debug_widgets._jax.running.waits import Waits
+from jax_debug_widgets._jax.tracing.tracing import tracing_now
 from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
 from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.interrupts import interrupts_of
-from jax_debug_widgets.session.listing import Listing
 from jax_debug_widgets.session.observer import Observer
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.panels import Panels
+from jax_debug_widgets.session.panel.listing import Listing
+from jax_debug_widgets.session.panel.panels import Panels
+from jax_debug_widgets.session.panel.stops import debugging_status
 from jax_debug_widgets.session.recording import Recording
-from jax_debug_widgets.session.run import UNCAPTURED, Run
+from jax_debug_widgets.session.run.run import UNCAPTURED, Run
+from jax_debug_widgets.session.run.waiter import Waiter
 from jax_debug_widgets.session.runs import Runs
-from jax_debug_widgets.session.stops import debugging_status
 from jax_debug_widgets.session.switches import Switches
-from jax_debug_widgets.session.waiter import Waiter
 from jax_debug_widgets.taps import Capture
 from jax_debug_widgets.watch import Watching
 from jax_debug_widgets.widgets import may_ask, running_kernel
@@ -36,7 +37,7 @@ from jax_debug_widgets.widgets import may_ask, running_kernel
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import Equation
     from jax_debug_widgets.events import Lot
     from jax_debug_widgets.taps.sites import NameFile
 

@@ -10,8 +10,8 @@ from jax_debug_widgets.taps.outcomes import OutcomeBook, Staged
 from jax_debug_widgets.taps.refusals import explain
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.callback_hooks import Refusal
-    from jax_debug_widgets._jax.equation import Equation, Recorder
+    from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets._jax.running.callback_hooks import Refusal
     from jax_debug_widgets.taps.sites import SiteBook
 
 RETURNING = frozenset({"pure", "io"})

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.ahead import AheadHooks
-from jax_debug_widgets._jax.bindings import BindingHooks, LinesOf
-from jax_debug_widgets._jax.callback_hooks import CallbackHooks
-from jax_debug_widgets._jax.context import captured_settings, capturing, is_capturing, leaves_out_debugging
-from jax_debug_widgets._jax.handover import HandoverHooks
-from jax_debug_widgets._jax.hooks import Hooks
-from jax_debug_widgets._jax.lanes import LaneHooks
-from jax_debug_widgets._jax.names import function_of
-from jax_debug_widgets._jax.trace_counts import TraceCounts
-from jax_debug_widgets._jax.untouched import UntouchedHooks
-from jax_debug_widgets._jax.watching import MakeWatcher, Watcher, WatchHooks
+from jax_debug_widgets._jax.compat.names import function_of
+from jax_debug_widgets._jax.origins.context import captured_settings, capturing, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.origins.lanes import LaneHooks
+from jax_debug_widgets._jax.passes.watching import MakeWatcher, Watcher, WatchHooks
+from jax_debug_widgets._jax.running.ahead import AheadHooks
+from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
+from jax_debug_widgets._jax.running.handover import HandoverHooks
+from jax_debug_widgets._jax.running.hooks import Hooks
+from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
+from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
+from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
@@ -34,8 +34,8 @@ from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation, Recorder
-    from jax_debug_widgets._jax.straight import Teller
+    from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets._jax.passes.result_passing import Teller
     from jax_debug_widgets.events import CallSite, Lot
 
 

@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, Tap, times_of
 from jax_debug_widgets.taps.results import Results
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.equation import Equation
-    from jax_debug_widgets._jax.frames import Frame
+    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.taps.gate import Gate
     from jax_debug_widgets.taps.sites import Switch
 

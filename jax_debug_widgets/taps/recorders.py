@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.taps.written import TapWriter, writer
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.callback_hooks import Refusal
+    from jax_debug_widgets._jax.running.callback_hooks import Refusal
 
 _PARTLY_MANUAL = (
     "some axes of the mesh are automatic here, and JAX does not know on which device to call {name}. Make all axes of "

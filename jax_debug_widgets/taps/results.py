@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import unchanging
+from jax_debug_widgets._jax.compat.arrays import unchanging
 from jax_debug_widgets.events.inbox import COUNTED
 
 _UNBOUNDED = 1 << 62

@@ -18,8 +18,8 @@ from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation
-    from jax_debug_widgets._jax.frames import Frame
+    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.events import Phase
 
 _TRANSFORM = re.compile(r"(\w+)\(")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import Equation
 
 TRANSFORMS = (
     "jit", "vmap", "grad", "scan", "cond", "checkpoint", "vmap of cond", "vmap of while", "shard_map",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.arrays import on_cpu, shown
-from jax_debug_widgets._jax.equation import restore_types
+from jax_debug_widgets._jax.compat.arrays import on_cpu, shown
+from jax_debug_widgets._jax.origins.equation import restore_types
 from jax_debug_widgets.events.errors import error_line
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import Equation
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
-from jax_debug_widgets._jax.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 
 Inherit = Callable[[], "Callable[[], AbstractContextManager[object]] | None"]
 """Asked in the thread that starts another: what the other is to enter; None for nothing."""

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.frames import is_ours
-from jax_debug_widgets._jax.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.tracing import Tracing, tracing_now
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.frames import is_ours
+from jax_debug_widgets._jax.tracing.tracing import Tracing, tracing_now
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets._jax.rings import Part, Records, Ring, together
+from jax_debug_widgets._jax.passes.rings import Part, Records, Ring, together
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 
 if TYPE_CHECKING:

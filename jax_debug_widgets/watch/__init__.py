@@ -5,15 +5,15 @@ Out:  for each body what is to be computed of which variables, and the taps that
 May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
 """
 
-from jax_debug_widgets.watch.histogram import NAMES as HISTOGRAM
-from jax_debug_widgets.watch.lanes import NAME as LANES
-from jax_debug_widgets.watch.noted import lines_of
-from jax_debug_widgets.watch.price import price
-from jax_debug_widgets.watch.scopes import Scope, Scopes
-from jax_debug_widgets.watch.select import BY_LANE, Watch
-from jax_debug_widgets.watch.source import is_library
-from jax_debug_widgets.watch.told import NamedPlace, named_places, why_unwatched
-from jax_debug_widgets.watch.watching import Watching
+from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
+from jax_debug_widgets.watch.choosing.price import price
+from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
+from jax_debug_widgets.watch.choosing.watching import Watching
+from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
+from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
+from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
+from jax_debug_widgets.watch.syntax.noted import lines_of
+from jax_debug_widgets.watch.syntax.source import is_library
 
 __all__ = [
     "BY_LANE",

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jax_debug_widgets._jax.arrays import on_cpu
+from jax_debug_widgets._jax.compat.arrays import on_cpu
 
 DTYPES = ("bool", "int4", "int8", "int32", "uint32", "float16", "bfloat16", "float8_e4m3fn", "float32", "complex64")
 

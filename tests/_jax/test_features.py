@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import pytest
 
-from jax_debug_widgets._jax import features
-from jax_debug_widgets._jax.kept import own_results_now
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.origins.residual_results import own_results_now
 
 
 @pytest.mark.parametrize("gone", ["jax._src.pjit._pjit_linearize:gone", "jax._src.pjit.gone:num_primals_out"])

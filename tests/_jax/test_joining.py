@@ -100,7 +100,7 @@ def test_what_is_printed_stays_the_same_in_fewer_calls(program, same_bits, monke
         assert same_bits(compiled(X), plain)
         text = compiled.lower(X).as_text()
     assert text.count("_callback(") == CALLS[program]
-    monkeypatch.setattr("jax_debug_widgets._jax.program.with_joined_prints", lambda equations, _place: equations)
+    monkeypatch.setattr("jax_debug_widgets._jax.passes.program.with_joined_prints", lambda equations, _place: equations)
     apart = jax.jit(program)
     with jdw.capture(every=1, debug=True, watch="nothing of that name") as other:  # Other settings compile anew.
         apart(X)

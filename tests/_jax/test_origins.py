@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 
-from jax_debug_widgets._jax.origins import operation_of
+from jax_debug_widgets._jax.origins.origins import operation_of
 
 
 def test_operations_are_told_apart_that_one_line_has_made():

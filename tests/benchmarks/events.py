@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.cost import tap
+from jax_debug_widgets._jax.studies.cost import tap
 from jax_debug_widgets.session import current_session
 from tests.benchmarks.timing import Program, interleaved, stdout_to_null, table
 

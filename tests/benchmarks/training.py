@@ -19,7 +19,7 @@ from jax import lax
 from sklearn.datasets import load_digits
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.cost import tap
+from jax_debug_widgets._jax.studies.cost import tap
 from tests.benchmarks.events import nothing
 from tests.benchmarks.timing import Program, keep_memory, rotated, seconds, stdout_to_null, table, wall_and_processor
 

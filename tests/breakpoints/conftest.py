@@ -13,7 +13,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.requests import answer
+from jax_debug_widgets.session.panel.requests import answer
 from tests.fakes import RecordingComm
 
 PATIENCE = 30

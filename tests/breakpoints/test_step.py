@@ -12,10 +12,10 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.stepping import run_stepwise
+from jax_debug_widgets._jax.studies.stepping import run_stepwise
 from jax_debug_widgets.breakpoints import Stepper
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.questions import result_by_steps
+from jax_debug_widgets.session.studies.questions import result_by_steps
 from jax_debug_widgets.watch import lines_of
 
 

@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 from nbclient import NotebookClient
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import features
+from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets.breakpoints import audience as audience_module
 from tests.breakpoints.conftest import Script
 from tests.magics.shells import shell

@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 Z = np.float32(2.5)
 

@@ -297,7 +297,7 @@ def test_results_that_wait_are_within_a_limit_and_the_newest_are_kept():
 
 @pytest.mark.behaviour("C6")
 def test_a_note_says_that_single_calls_are_no_longer_kept(monkeypatch):
-    monkeypatch.setattr("jax_debug_widgets.session.callbacks.MAX_HOST_CALLS", 3)
+    monkeypatch.setattr("jax_debug_widgets.session.run.callbacks.MAX_HOST_CALLS", 3)
     program = jax.jit(lambda x: io_callback(check, like(x), x))
     with jdw.capture() as run:
         for _ in range(3):

@@ -9,7 +9,7 @@ import pytest
 from jax._src import debugging  # noqa: TID251 - to see that JAX has its own functions back
 from jax._src.interpreters import batching, mlir, pxla  # noqa: TID251
 
-from jax_debug_widgets._jax.context import _settings
+from jax_debug_widgets._jax.origins.context import _settings
 from jax_debug_widgets.session import current_session
 from tests.magics.shells import Shell
 

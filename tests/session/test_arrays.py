@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.arrays import array_message
+from jax_debug_widgets.session.panel.arrays import array_message
 from jax_debug_widgets.transport.arrays import MAX_SIDE, picture
 from jax_debug_widgets.transport.columns import unpack
 

@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.run import Run
+from jax_debug_widgets.session.run.run import Run
 from tests.session.conftest import PATIENCE
 
 

@@ -19,13 +19,13 @@ from jax import lax
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import watching
-from jax_debug_widgets._jax.backlog import Backlog
-from jax_debug_widgets._jax.dispatch import Execution
+from jax_debug_widgets._jax.passes import watching
+from jax_debug_widgets._jax.running.backlog import Backlog
+from jax_debug_widgets._jax.running.dispatch import Execution
 from jax_debug_widgets.breakpoints import Policy
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.calls import CallLog
-from jax_debug_widgets.session.waiter import Waiter
+from jax_debug_widgets.session.run.calls import CallLog
+from jax_debug_widgets.session.run.waiter import Waiter
 from tests.waiting import until
 
 

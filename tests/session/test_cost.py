@@ -15,13 +15,13 @@ from jax.sharding import PartitionSpec as P
 from sklearn.datasets import load_digits
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import features, versions
-from jax_debug_widgets._jax.cost import Variations
-from jax_debug_widgets._jax.kernels import kernels_of
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.studies.cost import Variations
+from jax_debug_widgets._jax.studies.kernels import kernels_of
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.cost_report import in_bytes, in_time
-from jax_debug_widgets.session.event_cost import event_cost
+from jax_debug_widgets.session.studies.cost_report import in_bytes, in_time
+from jax_debug_widgets.session.studies.event_cost import event_cost
 from tests.conftest import DEVICES, mesh
 
 FLOAT32 = np.dtype(np.float32)

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import current_session, feed
-from jax_debug_widgets.session.requests import answer
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.panel import feed
+from jax_debug_widgets.session.panel.requests import answer
 from jax_debug_widgets.widgets.channel import front_end
 from tests.fakes import Browser
 

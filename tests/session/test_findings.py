@@ -13,8 +13,8 @@ from jax.experimental import checkify
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import CallSite, Nesting, Tap
-from jax_debug_widgets.session.expectations import Expectations
-from jax_debug_widgets.session.record import Record
+from jax_debug_widgets.session.run.expectations import Expectations
+from jax_debug_widgets.session.run.record import Record
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.taps.fstrings import corrected
 
@@ -182,7 +182,7 @@ def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
 
 @pytest.mark.parametrize("in_loop", [False, True])
 def test_of_calls_that_are_no_longer_listed_nothing_is_said_to_be_missing(in_loop, monkeypatch):
-    monkeypatch.setattr("jax_debug_widgets.session.call_book.MAX_CALLS", 3)
+    monkeypatch.setattr("jax_debug_widgets.session.run.call_book.MAX_CALLS", 3)
 
     def step(x):
         jax.debug.print("x {}", x, ordered=in_loop)

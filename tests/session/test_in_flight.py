@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from jax_debug_widgets.events import CallSite, Lot, Nesting, Tap
-from jax_debug_widgets.events.lot import Share
-from jax_debug_widgets.session.in_flight import InFlight
-from jax_debug_widgets.session.record import Record
+from jax_debug_widgets.events.firing_batch import Share
+from jax_debug_widgets.session.run.in_flight import InFlight
+from jax_debug_widgets.session.run.record import Record
 
 
 def tap_of(number, **nesting: Any):

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import handover, hooks
-from jax_debug_widgets._jax.uninterrupted import uninterrupted
-from jax_debug_widgets._jax.watching import WatchHooks
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.passes.watching import WatchHooks
+from jax_debug_widgets._jax.running import handover, hooks
 
 
 def test_it_comes_when_the_events_are_in(monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import Session, current_session
-from jax_debug_widgets.session.listing import Listing
+from jax_debug_widgets.session.panel.listing import Listing
 from jax_debug_widgets.widgets import listing
 from tests.fakes import RecordingComm
 
@@ -78,7 +78,7 @@ def test_while_a_run_goes_on_it_is_told_of_now_and_then_and_at_its_end(comms, mo
     its_own.begin(run)
     told = []
     for seconds, over in ((100.0, False), (100.1, False), (100.25, False), (100.3, False), (100.31, True)):
-        monkeypatch.setattr("jax_debug_widgets.session.listing.time.monotonic", lambda now=seconds: now)
+        monkeypatch.setattr("jax_debug_widgets.session.panel.listing.time.monotonic", lambda now=seconds: now)
         its_own.tell(run, over=over)
         told.append(len(comms[-1].sent))
     assert told == [2, 2, 3, 3, 4]

@@ -163,7 +163,7 @@ def test_a_run_says_where_the_first_was_born():
 
 
 def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
-    monkeypatch.setattr("jax_debug_widgets.session.call_book.MAX_CALLS", 3)
+    monkeypatch.setattr("jax_debug_widgets.session.run.call_book.MAX_CALLS", 3)
     f = jax.jit(lambda x: (jax.debug.print("x {}", x), x + 1)[1])
     with jdw.capture() as run:
         for _ in range(5):

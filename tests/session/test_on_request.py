@@ -12,9 +12,11 @@ import pyarrow.parquet
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import current_session, files, tables
-from jax_debug_widgets.session.histograms import BINS, MAX_EVENTS
-from jax_debug_widgets.session.requests import answer
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.panel import files
+from jax_debug_widgets.session.panel.requests import answer
+from jax_debug_widgets.session.run import tables
+from jax_debug_widgets.session.run.histograms import BINS, MAX_EVENTS
 from jax_debug_widgets.transport.columns import unpack
 
 STEPS = 500

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import native
+from jax_debug_widgets._jax.compat import native
 from jax_debug_widgets.session import Options, current_session, recording
 from tests.waiting import until
 

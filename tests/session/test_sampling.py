@@ -12,7 +12,7 @@ from jax import lax
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.requests import answer
+from jax_debug_widgets.session.panel.requests import answer
 
 STEPS = 25
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import waits
-from jax_debug_widgets.session.spans import MAX_SPANS, SpanLog
+from jax_debug_widgets._jax.running import waits
+from jax_debug_widgets.session.run.spans import MAX_SPANS, SpanLog
 
 
 def spans_of(run):

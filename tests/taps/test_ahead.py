@@ -11,7 +11,7 @@ from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.ahead import _CallByCapture
+from jax_debug_widgets._jax.running.ahead import _CallByCapture
 
 XS = jnp.arange(4.0)
 

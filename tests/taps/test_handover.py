@@ -17,11 +17,11 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import backlog, handover
-from jax_debug_widgets._jax.packing import Packing
-from jax_debug_widgets._jax.straight import Line, Told
+from jax_debug_widgets._jax.passes.packing import Packing
+from jax_debug_widgets._jax.passes.result_passing import Line, Told
+from jax_debug_widgets._jax.running import backlog, handover
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.turns import Turns
+from jax_debug_widgets.session.call_serializer import Turns
 from tests.conftest import mesh
 from tests.waiting import PATIENCE, until
 

@@ -14,8 +14,8 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import rings
-from jax_debug_widgets._jax.native import importable
+from jax_debug_widgets._jax.compat.native import importable
+from jax_debug_widgets._jax.passes import rings
 from tests.conftest import TRANSFORMS
 from tests.waiting import until
 
@@ -250,7 +250,7 @@ def test_others_are_calls(program):
 
 
 def test_without_numba_python_is_called(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.rings_native", None)
+    monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     importable.cache_clear()
     rings._is_available.cache_clear()
     with (

@@ -13,7 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import handover, hooks
+from jax_debug_widgets._jax.running import handover, hooks
 
 
 def unordered(x):

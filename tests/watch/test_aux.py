@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 P = {"w": jnp.array([[0.3, 0.1], [-0.2, 0.4]])}
 X = jnp.array([[0.5, -0.3]])

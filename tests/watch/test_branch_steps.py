@@ -15,9 +15,9 @@ import pytest
 from jax import lax
 from jax.sharding import AxisType
 
-from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.native import importable
-from jax_debug_widgets.watch import statistics
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.native import importable
+from jax_debug_widgets.watch.statistics import statistics
 
 OUTER, INNER = 8, 3
 X = jnp.float32(0.5)
@@ -294,7 +294,7 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
 def test_without_numba(program, every, watched, monkeypatch):
     monkeypatch.setattr(statistics, "native_target", lambda: None)
-    monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.rings_native", None)
+    monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     importable.cache_clear()
     try:
         values, gradients = events_of(

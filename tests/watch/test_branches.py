@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 XS = jnp.linspace(-2.0, 2.0, 5)
 

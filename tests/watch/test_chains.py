@@ -17,9 +17,9 @@ from jax import lax
 from jax.extend import core
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.watch import statistics
-from jax_debug_widgets.watch.chaining import chains_of
-from jax_debug_widgets.watch.statistics import STATISTICS, stacked
+from jax_debug_widgets.watch.statistics import statistics
+from jax_debug_widgets.watch.statistics.recompute_plan import chains_of
+from jax_debug_widgets.watch.statistics.statistics import STATISTICS, stacked
 from tests.benchmarks.watch import forward, trained
 
 ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-30, 3e38, -2.5, 1.0], np.float32)

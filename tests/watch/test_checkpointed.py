@@ -12,7 +12,8 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import untouched, versions
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.running import reuse_executables
 
 W = jnp.linspace(-1.0, 1.0, 32).reshape(2, 4, 4)
 X = jnp.linspace(-2.0, 1.0, 12).reshape(3, 4)
@@ -125,7 +126,7 @@ def test_a_print_in_it_says_who_called(outer):
 
 def test_no_text_of_the_program_says_it(monkeypatch):
     # Where a breakpoint of ours was left out of a program, all is compiled again in a capture.
-    monkeypatch.setattr(untouched, "_left_out", threading.Event())
+    monkeypatch.setattr(reuse_executables, "_left_out", threading.Event())
     program = jax.jit(jax.grad(of_one))
     plain = program.lower(W, X).compile().as_text()
     with jdw.capture():

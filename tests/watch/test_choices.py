@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax.choices import left_out_by
+from jax_debug_widgets._jax.passes.choices import left_out_by
 
 X = jnp.arange(-2.5, 3.5)
 

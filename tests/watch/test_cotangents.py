@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 X = jnp.linspace(-1.0, 2.0, 6).reshape(2, 3)
 

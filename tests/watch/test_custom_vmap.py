@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 from jax.custom_batching import custom_vmap, sequential_vmap
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.session import current_session
 
 XS = np.linspace(-1.0, 2.0, 12, dtype=np.float32).reshape(3, 4)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 X = jnp.arange(1.0, 5.0)
 

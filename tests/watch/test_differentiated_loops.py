@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 since_9 = pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="not on jax 0.8 (docs/limits.md)")
 X = jnp.array([0.6, -1.1, 0.4])

@@ -10,7 +10,7 @@ import pytest
 from flax import linen, nnx
 from sklearn.datasets import load_digits
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 pytestmark = pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM,

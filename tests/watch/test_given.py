@@ -14,7 +14,7 @@ from flax import nnx
 from sklearn.datasets import load_digits
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 since_9 = pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM,

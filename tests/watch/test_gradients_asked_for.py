@@ -14,7 +14,7 @@ from flax import nnx
 from flax.training.train_state import TrainState
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 PARAMS = {"w": jnp.eye(3), "b": jnp.ones(3)}
 X = jnp.linspace(0.1, 0.6, 6).reshape(2, 3)

@@ -11,7 +11,7 @@ from jax import lax
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 X = jnp.linspace(-1.0, 2.0, 6).reshape(2, 3)
 WS = jnp.arange(27.0).reshape(3, 3, 3) / 20

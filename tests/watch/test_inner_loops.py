@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jax_debug_widgets.watch.told import MINGLED, named_places
+from jax_debug_widgets.watch.choosing.why_unwatched import MINGLED, named_places
 from tests.watch.unjitted import assigned_un_jitted
 
 X = jnp.linspace(-1, 1, 4)

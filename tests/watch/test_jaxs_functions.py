@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 from jax.experimental.ode import odeint
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 pytestmark = pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="JAX 0.8 has its caller's lines on all equations"

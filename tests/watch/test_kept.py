@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 W = jnp.linspace(-1.0, 1.0, 16).reshape(4, 4)
 X = jnp.linspace(-2.0, 1.0, 12).reshape(3, 4)

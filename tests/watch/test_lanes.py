@@ -12,10 +12,10 @@ from jax.sharding import Mesh, PartitionSpec
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.requests import answer
-from jax_debug_widgets.watch import statistics
-from jax_debug_widgets.watch.lanes import MOST_LANES
-from jax_debug_widgets.watch.statistics import STATISTICS
+from jax_debug_widgets.session.panel.requests import answer
+from jax_debug_widgets.watch.choosing.lanes import MOST_LANES
+from jax_debug_widgets.watch.statistics import statistics
+from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 
 LANES = 5
 W = jnp.linspace(-1.0, 1.0, 12).reshape(3, 4)
@@ -130,7 +130,7 @@ def test_a_gradient_has_the_lanes_of_its_value(watched):
 def test_what_is_not_finite_is_told_of_its_lane_alone(is_native, watched, monkeypatch):
     if not is_native:
         monkeypatch.setattr(statistics, "native_target", lambda: None)
-        monkeypatch.setattr("jax_debug_widgets.watch.lanes.native_target", lambda: None)
+        monkeypatch.setattr("jax_debug_widgets.watch.choosing.lanes.native_target", lambda: None)
     x = np.array([[1, 2, 0, 4], [np.nan, 2, 3, -4], [np.inf, 1e30, -1e30, 0], [-np.inf, 1, 2, 3]], np.float32)
 
     def echo(x):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 X = jnp.arange(1.0, 4.0) / 3
 V = jnp.array([0.5, -1.0, 2.0])

@@ -16,7 +16,7 @@ import pytest
 from flax import struct
 from jax import lax
 
-from jax_debug_widgets.watch.told import SEVERAL, named_places
+from jax_debug_widgets.watch.choosing.why_unwatched import SEVERAL, named_places
 
 
 class Bodies(NamedTuple):

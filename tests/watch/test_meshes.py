@@ -10,8 +10,8 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jax_debug_widgets._jax import versions
-from jax_debug_widgets.watch import statistics
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets.watch.statistics import statistics
 
 W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 XS = jnp.arange(16.0).reshape(8, 2) - 3

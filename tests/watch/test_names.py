@@ -15,8 +15,8 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import named_places
-from jax_debug_widgets.watch.seen import UNCOMPILED
-from jax_debug_widgets.watch.told import IS_KEY, RULE, SEVERAL, UNJITTED
+from jax_debug_widgets.watch.choosing.compile_report import UNCOMPILED
+from jax_debug_widgets.watch.choosing.why_unwatched import IS_KEY, RULE, SEVERAL, UNJITTED
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.array([0.5, -0.25, 0.0], np.float32)

@@ -15,8 +15,8 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import book as books
-from jax_debug_widgets._jax.book import book
+from jax_debug_widgets._jax.origins import name_registry as books
+from jax_debug_widgets._jax.origins.name_registry import book
 
 X = jnp.linspace(0.1, 1.0, 4)
 PARAMS = {"w": X, "b": X * 2, "c": X * 3}

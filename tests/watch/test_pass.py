@@ -13,13 +13,13 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import versions
-from jax_debug_widgets._jax.native import importable
-from jax_debug_widgets._jax.watching import WatchHooks
-from jax_debug_widgets.watch import statistics
-from jax_debug_widgets.watch.lanes import by_lane
-from jax_debug_widgets.watch.statistics import STATISTICS, stacked
-from jax_debug_widgets.watch.whole import MAX_ELEMENTS, sampled, whole_shape
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.native import importable
+from jax_debug_widgets._jax.passes.watching import WatchHooks
+from jax_debug_widgets.watch.choosing.lanes import by_lane
+from jax_debug_widgets.watch.statistics import statistics
+from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sampled, whole_shape
+from jax_debug_widgets.watch.statistics.statistics import STATISTICS, stacked
 
 
 def body(x):
@@ -333,7 +333,7 @@ def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_
 
 
 def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jax_debug_widgets.watch.native", None)
+    monkeypatch.setitem(sys.modules, "jax_debug_widgets.watch.statistics.native", None)
     importable.cache_clear()
     with pytest.warns(UserWarning, match="Numba cannot be used"):
         assert statistics.native_target() is None

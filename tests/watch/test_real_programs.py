@@ -19,7 +19,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import named_places
-from jax_debug_widgets.watch.told import MINGLED, NOT_COMPILED, NOT_NEEDED, NOT_WATCHED
+from jax_debug_widgets.watch.choosing.why_unwatched import MINGLED, NOT_COMPILED, NOT_NEEDED, NOT_WATCHED
 from tests.watch.unjitted import assigned_un_jitted
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 pytestmark = pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="JAX 0.8 has the caller's frames on all that a rule computes"

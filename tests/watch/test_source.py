@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from jax_debug_widgets.watch.source import SourceFile, is_library
-from jax_debug_widgets.watch.statements import Span
+from jax_debug_widgets.watch.syntax.source import SourceFile, is_library
+from jax_debug_widgets.watch.syntax.statements import Span
 
 
 def parse(text: str) -> SourceFile:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 
 X = jnp.arange(1.0, 7.0)
 PARAMS = {"a": X / 5, "b": X[:3] / 3}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 from tests.watch.unjitted import assigned_un_jitted
 
 X = jnp.linspace(-0.4, 0.7, 3)

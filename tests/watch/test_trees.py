@@ -16,7 +16,7 @@ from flax.training.train_state import TrainState
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax import versions
+from jax_debug_widgets._jax.compat import versions
 from tests.watch.unjitted import assigned_un_jitted
 
 

@@ -12,8 +12,8 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.verification import differences_of
-from jax_debug_widgets.watch.price import expected_slowdown
+from jax_debug_widgets.session.studies.verification import differences_of
+from jax_debug_widgets.watch.choosing.price import expected_slowdown
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(32, 16)).astype(np.float32))
 
@@ -196,7 +196,7 @@ def test_what_watching_costs_is_told_before_it_is_paid():
 
 @pytest.mark.behaviour("W3")
 def test_without_numba_more_is_expected_and_it_is_said_what_to_install(monkeypatch):
-    price = importlib.import_module("jax_debug_widgets.watch.price")
+    price = importlib.import_module("jax_debug_widgets.watch.choosing.price")
     large = jnp.zeros((256, 256))
     notes, expected = [], []
     for target in ("a custom call", None):

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from jax_debug_widgets.watch.source import source_of
-from jax_debug_widgets.watch.statements import Function, Target
+from jax_debug_widgets.watch.syntax.source import source_of
+from jax_debug_widgets.watch.syntax.statements import Function, Target
 
 Assigned = dict[tuple[int, str], list[Any]]
 """Line of the expression and name -> what it was each time, in order: each leaf of a tree by its path, `['w']`."""

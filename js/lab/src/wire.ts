@@ -1,4 +1,4 @@
-/** The messages between a kernel and the list of its runs; the twin of `jax_debug_widgets/session/listing.py`. */
+/** The messages between a kernel and the list of its runs; the twin of `jax_debug_widgets/session/panel/listing.py`. */
 
 import type { State } from "../../src/kit/states";
 

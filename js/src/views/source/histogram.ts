@@ -1,4 +1,4 @@
-/** The counts of magnitudes of a watched value, see `watch/histogram.py`: `hist -2^12` … `hist -0`, `hist +0` … `hist +2^12`. */
+/** The counts of magnitudes of a watched value, see `watch/statistics/histogram.py`: `hist -2^12` … `hist -0`, `hist +0` … `hist +2^12`. */
 import type { WatchTable } from "../../store/watched";
 
 const PREFIX = "hist ";

@@ -74,7 +74,7 @@ function add(lines: Map<number, Value[]>, line: number, value: Value): void {
   else lines.set(line, [value]);
 }
 
-/** Each value with its gradient; a gradient without a value stands for itself. `session/gradients.py` is its twin. */
+/** Each value with its gradient; a gradient without a value stands for itself. `session/run/gradients.py` is its twin. */
 function paired(sites: WatchSite[]): Value[] {
   const byOrder = [...sites].sort((a, b) => a.order - b.order);
   const values = byOrder.filter(({ watch }) => watch.role === "value");

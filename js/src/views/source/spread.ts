@@ -1,4 +1,4 @@
-/** The statistics of each lane of a watched value, see `watch/lanes.py`. */
+/** The statistics of each lane of a watched value, see `watch/choosing/lanes.py`. */
 import { brief } from "../../kit/format";
 import type { ArraySlice } from "../../transport/wire";
 

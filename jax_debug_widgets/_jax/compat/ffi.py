@@ -1,0 +1,115 @@
+"""XLA's foreign function interface as functions see it that Numba compiles: the frame of a call, its buffers.
+
+Importing this module needs Numba. What is compiled with it is kept on disk, and Numba looks only at the file that it is
+compiled for to see whether that is still right: who changes something here touches `rings_native.py` and
+`watch/statistics/native.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import jax
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _address_as_pointer(_typing: Any, _address: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.uint64), emit
+
+
+pointer: Any = intrinsic(_address_as_pointer)
+"""An address as a pointer."""
+
+
+def _atomic(operation: str) -> Any:
+    def typed(_typing: Any, _address: Any, _value: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            address, value = arguments
+            word = builder.inttoptr(address, ir.IntType(64).as_pointer())
+            return builder.atomic_rmw(operation, word, value, "seq_cst")
+
+        return types.int64(types.uint64, types.int64), emit
+
+    return intrinsic(typed)
+
+
+atomic_add: Any = _atomic("add")
+"""Add to the word at an address; what it was before. One step that no other thread gets into."""
+
+atomic_exchange: Any = _atomic("xchg")
+"""The same, but put a number in its place."""
+
+
+@njit
+def words(address: Any, count: Any) -> Any:
+    """A structure of C in memory, as the 8-byte words that it is made of."""
+    return carray(pointer(address), (count,), np.uint64)
+
+
+# The structures (jaxlib/include/xla/ffi/api/c_api.h), as numbers of words. XLA promises to keep what was built for one
+# version of it for a year at least.
+FRAME_WORDS = 15
+API, CONTEXT, ARGUMENT_COUNT, ARGUMENTS, RESULTS = 2, 3, 7, 9, 14
+_EXTENSION, _ARGUMENTS_BYTES, _RESULTS_BYTES = 1, 5, 10
+_KNOWN_BYTES = 40
+_BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
+_METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
+_NO_VERSION = np.uint64(0xFFFFFFFF)
+_FIRST_VERSION = np.uint64(1 << 32)
+"""0.1 (the minor number is the upper half). XLA before jax 0.9 knows no other, and asks without saying so."""
+
+
+@njit
+def asks_for_version(frame: Any) -> bool:
+    """Whether XLA asks no more than this. The answer is its own version, or none if its frame is not the one we know."""
+    if not frame[_EXTENSION]:
+        return False
+    metadata = words(words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
+    own = words(frame[API], _API_VERSION + 1)[_API_VERSION] if frame[API] else _FIRST_VERSION
+    is_known = frame[_ARGUMENTS_BYTES] == _KNOWN_BYTES and frame[_RESULTS_BYTES] == _KNOWN_BYTES
+    metadata[_METADATA_VERSION] = own if is_known else _NO_VERSION
+    return True
+
+
+@njit
+def _buffer(buffers: Any, number: Any) -> Any:
+    """The words of one of several buffers."""
+    return words(words(buffers, number + 1)[number], _BUFFER_WORDS)
+
+
+@njit
+def data_of(buffers: Any, number: Any) -> Any:
+    """The address of the elements of one of several buffers."""
+    return _buffer(buffers, number)[_BUFFER_DATA]
+
+
+@njit
+def _size(buffer: Any) -> Any:
+    """How many elements it has."""
+    size: Any = 1
+    for length in words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK])):
+        size *= np.int64(length)
+    return size
+
+
+@njit
+def array_of(buffers: Any, number: Any, dtype: Any) -> Any:
+    """One of several buffers, as an array of one axis."""
+    buffer = _buffer(buffers, number)
+    return carray(pointer(buffer[_BUFFER_DATA]), (_size(buffer),), dtype)
+
+
+def register(target: str, handle: Any) -> None:
+    """Let XLA's CPU backend call a `cfunc` of the address of a frame, which returns 0, as this custom call."""
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    jax.local_devices(backend="cpu")  # XLA answers now, rather than when it makes its CPU backend, which would fail.
+    jax.ffi.register_ffi_target(target, capsule(handle.address, None, None), platform="cpu")

@@ -1,0 +1,6 @@
+"""Tell who made an equation: its frames, its path of transformations, its loops and lanes, the names noted for it.
+
+In:   equations, their tracebacks and name stacks; notes that were taken while JAX traced.
+Out:  places in the source, paths, loops, lanes, names of variables.
+May know: compat.   Must not know: how programs are changed or run.
+"""

@@ -1,0 +1,76 @@
+"""An un-jitted `shard_map`: JAX runs each operation on all devices, and debugging equations block by block on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.origins.place import device_names
+
+
+@dataclass(frozen=True)
+class Block:
+    """One firing of a debugging equation.
+
+    Attributes:
+      values: the block of each operand.
+      axes: the mesh axes over which the equation fires, in the order of the mesh.
+      devices: the name of the device at each coordinate of these, nested lists; None where it fires for several at once.
+      coordinates: int32[] for each of these.
+    """
+
+    values: tuple[Any, ...]
+    axes: tuple[str, ...] = ()
+    devices: Any = None
+    coordinates: tuple[np.ndarray, ...] = ()
+
+
+NO_BLOCK = Block(())
+"""Of an equation that is in no `shard_map`."""
+
+
+def blocks_of(mesh: Any, operands: Sequence[Any]) -> list[Block]:
+    """The firings of an equation. They tell no place where JAX brings together blocks of different devices.
+
+    Args:
+      mesh: that of the `shard_map`.
+      operands: arrays whose first axis goes over the devices on which they differ.
+    """
+    firings = list(zip(*map(list, operands), strict=False))  # As JAX does: it fires for the shortest.
+    differing = [_axes_of(mesh, operand) for operand in operands]
+    axes = tuple(name for name in mesh.axis_names if any(name in names for names in differing))
+    devices = device_names(mesh, axes)
+    blocks: list[Block] = []
+    for number, values in enumerate(firings):
+        told = {place for names in differing for place in _coordinates(mesh, names, number)}
+        if len(told) > len(axes):
+            return [Block(values) for values in firings]
+        blocks.append(Block(values, axes, devices, tuple(np.asarray(dict(told)[name], np.int32) for name in axes)))
+    return blocks
+
+
+def as_jax_would(rule: Callable[..., Any], mesh: Any, block: Block) -> Callable[..., Any]:
+    """What JAX's own rule does of this firing, with each block where it is; what it is called with are copies on the host."""
+    return lambda *_copies, **params: rule(mesh, *[[value] for value in block.values], **params)
+
+
+def _coordinates(mesh: Any, names: Sequence[str], number: int) -> Iterator[tuple[str, int]]:
+    if not names:
+        return iter(())
+    index = np.unravel_index(number, [mesh.shape[name] for name in names])
+    return zip(names, map(int, index), strict=True)
+
+
+def _axes_of(mesh: Any, operand: Any) -> tuple[str, ...]:
+    """Over which axes of the mesh an operand differs, as far as its sharding says it."""
+    sharding = operand.sharding
+    if not isinstance(sharding, jax.sharding.NamedSharding) or not sharding.spec:
+        return ()
+    first = sharding.spec[0] or ()
+    names = (first,) if isinstance(first, str) else tuple(first)
+    return names if math.prod(mesh.shape[name] for name in names) == len(operand) else ()

@@ -1,0 +1,56 @@
+"""What the current thread captures: a user context of JAX's, and so part of the keys of its caches.
+
+A module of its own, which needs nothing but JAX: when a context is made, the keys of all programs change, and what was
+compiled before is compiled once more. So ours are made together, and as early as can be.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.equation import Settings
+
+_settings = jax.make_user_context(None)
+"""What the current thread captures, None for nothing. Equal settings share executables."""
+
+_surveying = jax.make_user_context(None)
+
+
+def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
+    """A context in which the current thread's programs are compiled with taps.
+
+    Args:
+      settings: None for no taps; part of the key of JAX's caches, so equal values run the same executables.
+    """
+    return _settings(settings)
+
+
+def uncached() -> AbstractContextManager[Any]:
+    """Trace and lower as if JAX had no such program in its caches: a cached one is not lowered again."""
+    return _surveying(object())
+
+
+def cache_key() -> tuple[Any, Any] | None:
+    """What tells the current thread's programs from those that JAX has cached outside captures; None for nothing."""
+    key = (_settings.value, _surveying.value)
+    return None if key == (None, None) else key
+
+
+def captured_settings() -> Any:
+    """What the current thread captures, None for nothing."""
+    return _settings.value
+
+
+def is_capturing() -> bool:
+    """Whether the current thread is inside `capturing`."""
+    return _settings.value is not None
+
+
+def leaves_out_debugging() -> bool:
+    """Whether the current thread's programs are compiled without what they say through `jax.debug`."""
+    settings: Settings | None = _settings.value
+    return settings is not None and not settings.debug

@@ -1,0 +1,270 @@
+"""A debugging equation of a JAX program, as it is found at lowering or when it runs un-jitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import jax
+import numpy as np
+from jax._src import array
+
+from jax_debug_widgets._jax.compat.arrays import unchanging
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jax_debug_widgets._jax.origins.frames import Frame
+    from jax_debug_widgets.events import Kind
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The `vmap` axes that an equation carries, outermost first, and which operands have them as leading axes."""
+
+    sizes: tuple[int, ...]
+    mapped: tuple[tuple[bool, ...], ...]
+
+
+@dataclass(frozen=True)
+class OperandType:
+    """What an un-jitted operand is besides its numbers; compiled programs hand over plain numbers, in JAX as well.
+
+    Attributes:
+      key: the implementation of a typed PRNG key, None for other operands.
+      weak: whether it is weakly typed, as Python scalars are.
+    """
+
+    key: Any
+    weak: bool
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop around an equation.
+
+    Attributes:
+      length: how often it runs its body; None where only run time tells.
+      reverse: whether it runs from the end.
+      unrolled: whether several iterations stand beside each other in its body, so that XLA may run them in any order.
+      lanes: whether JAX has made it of the lanes of a `vmap`, around a callback that it calls for one after the other.
+      apart: whether XLA cannot find two of its iterations to be alike, see `apart.keeps_apart`.
+    """
+
+    length: int | None
+    reverse: bool = False
+    unrolled: bool = False
+    lanes: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What tells whether an equation is really there when it fires, or runs only because of a `vmap` (see `phantoms`).
+
+    Attributes:
+      operand: a variable for booleans.
+      mapped: which of the `vmap` axes it has.
+      causes: what may make it a phantom: `cond`, `while`.
+    """
+
+    operand: Any
+    mapped: tuple[bool, ...]
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StopPoint:
+    """What makes a debugging equation a breakpoint.
+
+    Attributes:
+      name: for people; may be empty.
+      conditional: whether the first operand is the condition, a boolean for each lane.
+      going_on: which operands the program goes on with: what the user may replace.
+      tree: their structure.
+      names: of each operand, what the frames call it.
+      frames: operands of one lane (`jax.Array`s) -> the frames (`stack.StackFrame`), innermost first.
+    """
+
+    name: str
+    conditional: bool
+    going_on: slice
+    tree: Any
+    names: tuple[str, ...]
+    frames: Callable[[Sequence[Any]], list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """One debugging call in one program.
+
+    Attributes:
+      frame, name_stack: where it is in the user's source and in the program.
+      shapes, dtypes: of each operand, `vmap` axes leading (see `lanes`).
+      in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are no arrays;
+        `in_tree` is None where the structure is not to be found.
+      loops: the loops around it, outermost first.
+      conditional: whether it may be skipped: it is in a branch of `cond`.
+      in_condition: whether it is in the condition of a `while`.
+      steady: whether its operands are the same in all iterations of the innermost loop, so that XLA may hoist it.
+      countable: whether a firing can hand over the iteration of each loop: that keeps XLA from nothing.
+      guard: whether a firing hands over, after the values, if it is there; None where it is.
+      hoisted: the lengths of the loops that JAX has moved it out of, outermost first (see `hoisting`).
+      axes: the mesh axes over whose devices it is mapped; each firing hands over its coordinates after all else.
+      devices: the name of the device at each of these coordinates, nested lists; None where it is not known.
+      order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
+      callers: the user's frames outside `frame` in its program, innermost first.
+      results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
+      vmap_method: that of a `pure_callback`.
+      stop: of a breakpoint that a debugger of ours may open.
+      replicas: how many devices run the program.
+      in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
+      groups: of how many groups of devices one fires each, see `Place.groups`.
+      numbered: whether each firing hands over, last, how many of the lanes that are called one by one come before it.
+      in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
+        program's text says of how often it fires is not known.
+      format: the format string of a print; the callback's name otherwise.
+      text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
+      text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
+      types: of each operand of an un-jitted equation; empty for compiled ones.
+      run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes
+        the print, logs, calls the user's callback.
+    """
+
+    kind: Kind
+    ordered: bool
+    frame: Frame
+    name_stack: str
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    lanes: Lanes
+    in_tree: Any
+    format: str
+    run: Callable[..., object]
+    static: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    text: Callable[[tuple[Any, ...], dict[str, Any]], str] | None = None
+    text_options: tuple[tuple[str, Any], ...] = ()
+    types: tuple[OperandType, ...] = ()
+    order: int = -1
+    loops: tuple[Loop, ...] = ()
+    conditional: bool = False
+    in_condition: bool = False
+    steady: bool = False
+    countable: bool = False
+    guard: Guard | None = None
+    hoisted: tuple[int | None, ...] = ()
+    axes: tuple[str, ...] = ()
+    devices: Any = None
+    callers: tuple[Frame, ...] = ()
+    results: tuple[str, ...] = ()
+    vmap_method: str | None = None
+    stop: StopPoint | None = None
+    replicas: int = 1
+    in_parts: bool = False
+    groups: int = 0
+    numbered: bool = False
+    in_python: bool = False
+
+    @property
+    def counted(self) -> bool:
+        """Whether each firing hands over the iteration of each loop, because counting firings would not tell it."""
+        told = not (self.conditional or self.shuffled) and None not in (loop.length for loop in self.loops[1:])
+        return self.in_python or (self.countable and not told)
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether it may fire for a later iteration before an earlier one, or on several devices that do not say which."""
+        return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
+
+    def with_types(self, types: tuple[OperandType, ...]) -> Equation:
+        """The same equation, its operands of these types again before the user's code sees them."""
+        run = self.run
+        return replace(self, types=types, run=lambda *operands: run(*restore_types(operands, types)))
+
+
+def type_of(operand: Any) -> OperandType:
+    """The type of a `jax.Array`."""
+    is_key = jax.dtypes.issubdtype(operand.dtype, jax.dtypes.prng_key)
+    return OperandType(jax.random.key_impl(operand) if is_key else None, getattr(operand, "weak_type", False))
+
+
+def on_host(operands: Sequence[Any]) -> tuple[list[np.ndarray], tuple[OperandType, ...]]:
+    """Un-jitted operands as plain numbers, and their types.
+
+    As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
+    """
+    # JAX would take the memory of the user's arrays as it is.
+    now = [unchanging(one) if isinstance(one, np.ndarray) else one for one in operands]
+    moved = jax.device_put(now, jax.local_devices(backend="cpu")[0])
+    types = tuple(map(type_of, moved))
+    plain = [x if kind.key is None else jax.random.key_data(x) for x, kind in zip(moved, types, strict=True)]
+    return list(map(np.asarray, plain)), types
+
+
+def restore_types(operands: Sequence[Any], types: tuple[OperandType, ...]) -> list[Any]:
+    """The operands (`jax.Array`s of plain numbers) with the types that they had; as they are if there are none."""
+    if not types:
+        return list(operands)
+    return [_restored(operand, kind) for operand, kind in zip(operands, types, strict=True)]
+
+
+def _restored(operand: Any, kind: OperandType) -> Any:
+    if kind.key is not None:
+        return jax.random.wrap_key_data(operand, impl=kind.key)
+    if kind.weak:
+        aval = operand.aval.update(weak_type=True)
+        return array.ArrayImpl(aval, operand.sharding, [operand], committed=True)
+    return operand
+
+
+Recorder = Callable[..., tuple[()]]
+"""Called with the operands as NumPy arrays each time an equation fires. Must not block, call JAX or raise."""
+
+
+def record_every(record: Recorder) -> int | None:
+    """Of how many iterations the program is to call the recorder of a countable equation in one, handing over which it is.
+
+    None where the recorder wants all of them and need not know.
+    """
+    return getattr(record, "every", None)
+
+
+def parts_of(record: Any) -> Sequence[tuple[Any, slice]]:
+    """The recorders that one calls in turn, each with which of the operands are its own; of others the one with all."""
+    return getattr(record, "parts", ((record, slice(None)),))
+
+
+class Recorders:
+    """The recorders of one compiled program, in the order of its equations.
+
+    Attributes:
+      taps: what they record, together; asked for at each call of the program.
+      on_many_devices: whether it runs on several.
+      are_counted: whether it is known of all how often a call of the program calls them.
+      fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
+      are_results: whether what they record is among the results of the program: of which call it is then is known.
+    """
+
+    def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
+        self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
+        self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
+        self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
+        self.fire_elsewhere, self.are_results = fire_elsewhere, are_results
+
+
+class Settings(Hashable, Protocol):
+    """What `_jax` asks of the settings of a capture."""
+
+    @property
+    def debug(self) -> bool:
+        """Whether programs contain what they say through `jax.debug`."""
+        ...
+
+
+class Tapper(Protocol):
+    """What the hooks need of the room above: for each equation, the function to call when it fires."""
+
+    def __call__(self, equation: Equation, settings: Any) -> Recorder:
+        """Called at lowering, or when an un-jitted equation runs, with the capture's settings; may be slow."""
+        ...

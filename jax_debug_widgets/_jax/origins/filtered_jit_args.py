@@ -1,0 +1,111 @@
+"""What a library's `jit` was called with: `equinox.filter_jit` and `flax.nnx.jit` give `jax.jit` lists of leaves.
+
+JAX calls them `dynamic_nodonate['first'][3]` and `model.states[0][3]`. The library's own call is on Python's stack while
+the program is lowered, and its arguments still hold the very arrays: there the leaf is `model.layers[1].weight`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType, FunctionType
+from typing import Any
+
+import jax
+from jax._src import pjit
+
+from jax_debug_widgets._jax.compat import features
+
+_MAX_FRAMES = 8
+"""From `jax.jit` out to the call that the user has made."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The function that a library has jitted, and what it was called with.
+
+    Attributes:
+      file, line, name: of the user's function, as its code object has them.
+      names: what JAX calls an input of the program -> what the user does: `model.layers[1].weight`.
+    """
+
+    file: str
+    line: int
+    name: str
+    names: dict[str, str]
+
+
+def given(program: Any) -> Given | None:
+    """What the program that is being lowered was called with, if a library has jitted it."""
+    if not features.available(features.GIVEN):
+        return None
+    frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
+    inside = next((found for frame in frames if (found := _leaves_of(frame, program)) is not None), None)
+    if inside is None:
+        return None
+    leaves: dict[int, list[str]] = {}
+    for name, leaf in inside:
+        leaves.setdefault(id(leaf), []).append(name)
+    for _, frame in zip(range(_MAX_FRAMES), frames, strict=False):
+        call = _call_of(frame, program.jaxpr.debug_info.func_name)
+        if call is not None:
+            function, args, kwargs = call
+            paths = list(_paths(inspect.signature(function), args, kwargs))
+            names = {leaves[id(leaf)].pop(0): path for path, leaf in paths if leaves.get(id(leaf))}
+            code = function.__code__
+            return Given(code.co_filename, code.co_firstlineno, code.co_name, names)
+    return None
+
+
+def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | None:
+    """Where it is a frame in which JAX has the arguments of the program: what it calls each leaf, and the leaf."""
+    if frame.f_code.co_filename != pjit.__file__:
+        return None
+    parameters = frame.f_locals.get("p")
+    if isinstance(parameters, pjit.PjitParams) and "args_flat" in frame.f_locals:
+        told = parameters.params["jaxpr"].jaxpr.debug_info
+        if told.func_src_info != program.jaxpr.debug_info.func_src_info:
+            return None
+        names = told.arg_names or ()
+        return list(zip(names, frame.f_locals["args_flat"][-len(names) :], strict=False))  # Constants come first.
+    if {"jit_func", "args", "kwargs"} <= set(frame.f_code.co_varnames):  # `f.lower(x)`.
+        signature = inspect.signature(frame.f_locals["jit_func"])
+        return list(_paths(signature, frame.f_locals["args"], frame.f_locals["kwargs"]))
+    return None
+
+
+def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]] | None:
+    """Where a frame is a call of a wrapper of the function of that name: that function, what it is given."""
+    code = frame.f_code
+    if not code.co_argcount or not {"args", "kwargs"} <= set(code.co_varnames):
+        return None  # Not looked into: Python keeps what is in a frame for those who do, until that ends.
+    values = frame.f_locals
+    wrapper: Any = values.get(code.co_varnames[0])
+    args, kwargs = values.get("args"), values.get("kwargs")
+    if not hasattr(wrapper, "__wrapped__") or type(args) is not tuple or type(kwargs) is not dict:
+        return None
+    function: Any = inspect.unwrap(wrapper)
+    called = getattr(function, "__name__", type(function).__name__)
+    if not isinstance(function, FunctionType):  # A module that is called itself: `filter_jit(model)(x)`.
+        args, function = (function, *args), type(function).__call__ if callable(function) else None
+    return (function, args, kwargs) if isinstance(function, FunctionType) and called == name else None
+
+
+def _paths(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """For each array that a function is given: its path, `model.layers[1].weight`, and itself."""
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return
+    for name, value in given.items():
+        for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
+            own = jax.tree.leaves(leaf) if _is_variable(leaf) else [leaf]
+            yield from ((name + jax.tree_util.keystr(path), one) for one in own)
+
+
+def _is_variable(node: Any) -> bool:
+    """Whether it is what flax.nnx keeps an array in, which its users do not write: `layer.kernel.value`."""
+    return any(own.__name__ == "Variable" and own.__module__.startswith("flax.") for own in type(node).__mro__)

@@ -1,0 +1,305 @@
+"""The user's frames around an equation, out of the tracebacks that JAX keeps."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from jax._src import source_info_util
+from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The user's frame that made the equation; columns from 0, -1 where unknown."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+
+
+_OUR_FILES = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file is of this package: its frames are no more the user's than JAX's own."""
+    return file.startswith(_OUR_FILES)
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is neither of this package nor of JAX."""
+    return source_info_util.is_user_filename(file) and not is_ours(file)
+
+
+UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")
+"""For equations that JAX made without a user's frame."""
+
+
+def frame_of(traceback: Any) -> Frame:
+    """The innermost frame of the user's in a JAX traceback."""
+    return next(iter(frames_of(traceback)), UNKNOWN_FRAME)
+
+
+def frames_of(traceback: Any) -> tuple[Frame, ...]:
+    """The frames of the user's in a JAX traceback, innermost first."""
+    frames = source_info_util.user_frames(traceback)
+    return tuple(
+        Frame(one.file_name, one.start_line, one.start_column, one.end_line, one.end_column, one.function_name)
+        for one in frames
+        if not is_ours(one.file_name)
+    )
+
+
+@contextmanager
+def called_from_here() -> Iterator[None]:
+    """Equations made inside say that they come from the Python stack as it is now.
+
+    In a derivative rule JAX says that they come from where the function was called; the user's own call is on the stack.
+    """
+    context = source_info_util._source_info_context
+    outer = context.context
+    context.context = outer.replace(traceback=xla_client.Traceback.get_traceback())
+    try:
+        yield
+    finally:
+        context.context = outer
+
+
+def frames_inside(traceback: Any) -> tuple[Frame, ...]:
+    """The same, of the program being lowered only: who calls a jitted function is no matter of what it contains."""
+    frames = frames_of(traceback)
+    if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+        outside = {(one.file, one.function) for one in frames_of(xla_client.Traceback.get_traceback())}
+        while frames and (frames[-1].file, frames[-1].function) in outside:
+            frames = frames[:-1]
+    return frames
+
+
+def frames_in_body(traceback: Any, jaxpr: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames of an equation in a body that an equation with the frames `around` runs, without these.
+
+    Before JAX 0.9 they are on each equation, or those of another call for which the same function was traced: what a
+    function of JAX's has made for another call cannot be told from what it has called, and is taken to be JAX's.
+    """
+    frames = frames_of(traceback)
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not around:
+        return frames
+    if frames[-len(around) :] == around:
+        return frames[: -len(around)]
+    file = jaxpr.debug_info.func_filename
+    return frames if file is None or source_info_util.is_user_filename(file) else ()
+
+
+def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`."""
+    return joined(frames_inside(traceback) or (UNKNOWN_FRAME,), around)[1:]
+
+
+def callers_now(traceback: Any) -> tuple[Frame, ...]:
+    """The same for an equation that runs un-jitted: up to the module or cell that is being run."""
+    callers = frames_of(traceback)[1:]
+    modules = [number for number, frame in enumerate(callers) if frame.function == "<module>"]
+    return callers[: modules[0] + 1] if modules else callers
+
+
+def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The frames of an equation and of what it lies in; older versions of JAX have the outer ones in both."""
+    return inner if inner[len(inner) - len(outer) :] == outer else (*inner, *outer)
+
+
+INLINED = ".<locals>.<comprehension>"
+"""How the name of a comprehension's function ends that has no frame of its own."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One of the user's frames around an equation.
+
+    Attributes:
+      code_line: the line at which the code object of its function begins.
+      differentiates: which function of JAX's differentiates what is called from here; empty where none does.
+      derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
+      pushes: how many of these push tangents forward, beside the values.
+      maps: whether it is called for each leaf of a tree.
+      runs_rule: whether the next frame is that of a rule for derivatives or `vmap`, and which pass runs it.
+      through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
+    """
+
+    file: str
+    span: tuple[int, int, int, int]
+    function: str
+    code_line: int
+    differentiates: str = ""
+    maps: bool = False
+    through: int = 0
+    derivatives: int = 0
+    pushes: int = 0
+    runs_rule: Rule | None = None
+
+    @property
+    def is_inlined(self) -> bool:
+        """Whether it is that of a comprehension which has no frame of its own, as since Python 3.12."""
+        return self.function.endswith(INLINED)
+
+
+def levels_around_program() -> tuple[Level, ...]:
+    """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""
+    return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()
+
+
+VALUE_AND_GRADIENT = "value_and_grad_f"
+"""What `jax.value_and_grad(f)` calls: of two results the gradient is the second."""
+
+GRADIENT = "grad_f"
+"""What `jax.grad(f)` calls: of several results each is a gradient."""
+
+GRADIENT_AND_AUX = "grad_f_aux"
+"""What `jax.grad(f, has_aux=True)` calls: of two results the gradient is the first."""
+
+PUSHING = "_jvp"
+"""What `jax.jvp` calls: of two results the value is the first, and the tangent is computed beside it."""
+
+_DIFFERENTIATING = (
+    VALUE_AND_GRADIENT,
+    GRADIENT,
+    GRADIENT_AND_AUX,
+    "vjp",
+    "linearize",
+    "jacfun",
+    "_vjp",
+    "hessian",
+    PUSHING,
+)
+
+
+GIVING_BACK = "give_back"
+"""What copies what a derivative gives: that is no part of it any more."""
+
+
+def levels_of(traceback: Any) -> tuple[Level, ...]:
+    """The user's frames in a JAX traceback, outermost first."""
+    if traceback is None:
+        return ()
+    codes, offsets = traceback.raw_frames()
+    levels: list[Level] = []
+    differentiates, maps, comes_out = "", False, False
+    asked: list[str] = []
+    through: list[tuple[int, int]] = []
+    rule: Rule | None = None
+    for code, offset in zip(codes, offsets, strict=True):
+        file = code.co_filename
+        if runs := rule_run_by(code):
+            rule = runs
+        if is_ours(file):
+            comes_out = comes_out or code.co_name == GIVING_BACK
+            continue
+        if not source_info_util.is_user_filename(file):
+            if code.co_name in _DIFFERENTIATING and file.endswith(("api.py", "custom_derivatives.py")):
+                differentiates = code.co_name
+                asked.append(differentiates)
+            maps = maps or file.endswith("tree_util.py")
+            through.append((id(code), offset))
+            continue
+        if comes_out:
+            differentiates, comes_out = "", False
+            asked.clear()
+        frame = source_info_util.raw_frame_to_frame(code, offset)
+        span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
+        way = hash(tuple(through)) if levels else 0
+        line, count, pushes = code.co_firstlineno, _derivatives(asked), sum(name in PUSHES for name in asked)
+        levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count, pushes, rule))
+        rule = None
+        differentiates, maps = "", False
+        asked.clear()
+        through.clear()
+    if rule and levels:  # Nothing of the user's is around it: what is differentiated is the rule's own function.
+        levels.append(Level("", (0, 0, 0, 0), "", 0, runs_rule=rule))
+    return tuple(reversed(levels))
+
+
+def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
+    """Code, instruction and whether it is the user's of each frame from the last but `users - 1` of the user's on, inward."""
+    found: list[tuple[CodeType, int, bool]] = []
+    codes, offsets = traceback.raw_frames()
+    for code, offset in zip(codes, list(offsets), strict=True):
+        is_of_user = is_users(code.co_filename)
+        found.append((code, offset, is_of_user))
+        users -= is_of_user
+        if not users:
+            break
+    return found[::-1]
+
+
+def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
+    """How many of the derivatives that an equation is inside are asked for outside of its frames; see `Uses.derived`."""
+    return max(len(derived) - sum(level.derivatives for level in levels), 0)
+
+
+def _derivatives(asked: Sequence[str]) -> int:
+    """How many derivatives these functions take: each in reverse is several of them, not all of which are on each stack."""
+    reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))
+    return max(reverse + asked.count(PUSHING), int(bool(asked)))
+
+
+PUSHES = (PUSHING, "linearize")
+"""What computes tangents, beside the values or in a function that it gives."""
+
+
+def pushes_in(traceback: Any) -> int:
+    """How many `jax.jvp`, `jacfwd` and `jax.linearize` have asked for an equation: each computes tangents beside it."""
+    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
+    return sum(code.co_name in PUSHES and code.co_filename.endswith("api.py") for code in codes)
+
+
+def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
+    """Which frame calls `jax.linearize`, where an equation is a part of what that gives, and computes with tangents; else None.
+
+    Args:
+      levels: those of the traceback.
+    """
+    at = next((number for number, level in enumerate(levels) if level.differentiates == "linearize"), None)
+    if at is None:
+        return None
+    codes, offsets = traceback.raw_frames()
+    # The outermost of derivatives is the innermost here: what the others do is done by it.
+    ways = [
+        (code, offset)
+        for code, offset in zip(codes, list(offsets), strict=True)
+        if code.co_qualname.startswith(_TRACES) and code.co_filename.endswith("ad.py")
+    ]
+    outside = sum(level.derivatives for level in levels[:at])
+    return at if len(ways) > outside and _computes_tangents(*ways[outside]) else None
+
+
+_TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
+"""JAX's functions that push something forward."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _computes_tangents(code: CodeType, offset: int) -> bool:
+    """Whether such a function calls there what an operation's rule gives for its tangents, and not the rule."""
+    line = xla_client.Traceback.code_addr2line(code, offset)
+    return "linearized(" in linecache.getline(code.co_filename, line)
+
+
+def is_pushed_by_rule(traceback: Any) -> bool:
+    """Whether JAX has made an equation while it pushed forward what a rule of a primitive calls: nobody has asked for that."""
+    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
+    return any(code.co_name == "linearize_from_jvp" and code.co_filename.endswith("ad.py") for code in codes)
+
+
+def is_pushed_now() -> bool:
+    """Whether `jax.jvp` or `jacfwd` is on the Python stack."""
+    return pushes_in(xla_client.Traceback.get_traceback()) > 0

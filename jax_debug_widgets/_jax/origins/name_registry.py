@@ -1,0 +1,276 @@
+"""What is noted of variables while programs are traced: their names, and what tells them again in what JAX makes of these.
+
+`bindings.py` and `cotangents.py` write it, `names_noted.py` reads it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from jax._src import core
+from jax._src.interpreters import partial_eval as pe
+
+from jax_debug_widgets._jax.origins.origins import (
+    Operation,
+    Ordinal,
+    Origin,
+    is_transposed,
+    operation_of,
+    ordinals_of,
+    origins_of_result,
+    origins_of_uses,
+)
+
+Place = tuple[str, Hashable]
+"""A file, and what there: the range that computes what is assigned, or see `place_of_arguments`."""
+
+
+def place_of_arguments(file: str, line: int) -> Place:
+    """Where the arguments of the function are noted whose code begins at a line."""
+    return file, line
+
+
+def is_of_arguments(place: Place) -> bool:
+    """Whether arguments are noted there, as opposed to what a statement assigns or returns."""
+    return isinstance(place[1], int)
+
+
+Names = Mapping[Place, Sequence[str]]
+
+
+@dataclass(eq=False)
+class Noted:
+    """What was noted of a variable.
+
+    Attributes:
+      names: by place.
+      times: when it had its first there, as `Book.time_of` counts; 0 where that was as soon as it was made.
+      of: of the tangent of a value what was noted of that.
+    """
+
+    names: dict[Place, list[str]] = field(default_factory=dict[Place, list[str]])
+    times: dict[Place, int] = field(default_factory=dict[Place, int])
+    of: Noted | None = None
+
+    @property
+    def value(self) -> Noted:
+        """What was noted of the value that it is, or of whose tangent it is."""
+        return self.of or self
+
+    def add(self, place: Place, name: str, time: int) -> None:
+        known = self.names.setdefault(place, [])
+        self.times.setdefault(place, time)
+        if name not in known:
+            known.append(name)
+
+
+_MOST = 2**16
+"""So many variables are remembered: the newest."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Newest(dict[K, V]):
+    """What was put in last: the oldest goes where there would be more."""
+
+    def put(self, key: K, value: V) -> V:
+        self[key] = value
+        while len(self) > _MOST:
+            del self[next(iter(self))]
+        return value
+
+
+class _Several(_Newest[K, list[V]]):
+    """Some for each key."""
+
+    def add(self, key: K, value: V) -> None:
+        known = self[key] if key in self else self.put(key, [])
+        if value not in known:
+            known.append(value)
+
+
+Type = tuple[Any, int]
+"""A dtype, and how many axes."""
+
+
+class Book:
+    """The names of variables, and of what has become of them in transformed programs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.places: set[Place] = set()
+        """Where somebody has looked."""
+        self._types = _Several[tuple[Place, str], Type]()
+        """Of what has a name there."""
+        self._of_variables = _Newest[Any, Noted]()
+        self._of_tangents = _Newest[Any, Noted]()
+        self._of_derived = _Newest[Any, Noted]()
+        """Of what operations have become that JAX has differentiated: what their rules compute has tracebacks of its own."""
+        self._of_operations = _Newest[tuple[Operation, int], tuple[Sequence[Noted | None], str]]()
+        """Of the results of an operation, by how many there are, with its primitive, if it is the only one of that there."""
+        self._of_operands = _Newest[tuple[Operation, int, int], Noted]()
+        """Of what an operation takes of its program's inputs, by where it takes that and how many it takes."""
+        self._of_given = _Several[Any, Noted]()
+        """Of what JAX makes of such inputs when it differentiates the program."""
+        self._of_tangents_given = _Several[Any, Noted]()
+        """Of the tangents that it pushes beside these."""
+        self._of_origins = _Several[Origin, Noted]()
+        """By where results and operands are from; of what a function gives those of each caller."""
+        self._made_of = _Newest[Operation, Operation]()
+        """By what was made of an operation the first that was."""
+        self._traced = _Newest[Any, None]()
+        """What equations make that Python has made, as opposed to those that JAX makes of them."""
+        self._times = _Newest[Operation, int]()
+        """The how manieth operation it was."""
+        self._time = 0
+
+    def add(self, tracer: Any, tangent: Any, place: Place, name: str, *, is_last: bool) -> None:
+        """A name of what a tracer stands for, whose tangent, if it has one here, is known by it, too.
+
+        Args:
+          is_last: whether it is noted before anything else that its line assigns is made.
+        """
+        with self._lock:
+            time = self._time if is_last else 0
+            noted = self._of_variables.get(tracer.val) or self._of_variables.put(tracer.val, Noted())
+            noted.add(place, name, time)
+            self._types.add((place, name), type_of(tracer.aval))
+            if tangent is not None:
+                known = self._of_tangents.get(tangent.val) or self._of_tangents.put(tangent.val, Noted(of=noted))
+                known.add(place, name, time)
+
+    def add_tangent(self, tangent: Any, noted: Noted) -> None:
+        with self._lock:
+            self._of_tangents.put(tangent.val, noted)
+
+    def add_derived(self, primal: Any, noted: Noted) -> None:
+        """What the result of an operation has become where JAX differentiates it."""
+        with self._lock:
+            self._of_derived.put(primal.val, noted)
+
+    def add_given(self, tracer: Any, tangent: Any, noted: Noted) -> None:
+        """What a program is given that JAX differentiates, or a program put into that one, and what is pushed beside that."""
+        with self._lock:
+            for kept, one in ((self._of_given, tracer), (self._of_tangents_given, tangent)):
+                if isinstance(one, pe.DynamicJaxprTracer):
+                    kept.add(one.val, noted)
+
+    def add_made_of_one(self, operations: Sequence[Operation]) -> None:
+        """These were made of one operation."""
+        with self._lock:
+            for one in operations[1:]:
+                self._made_of.put(one, operations[0])
+
+    def made_of(self, operation: Operation) -> Operation:
+        """The same for all that JAX has made of one operation."""
+        with self._lock:
+            return self._made_of.get(operation, operation)
+
+    def add_program(self, jaxpr: Any) -> None:
+        """A program has been traced: by where its results and inputs come from they are known again in what JAX makes of it."""
+        with self._lock:
+            ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
+            own = {one: noted for one in jaxpr.invars if (noted := self._of_variables.get(one))}
+            for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True):
+                self._add_results(equation, ordinal)
+                if own and ordinal is None:
+                    self._add_operands(equation, own)
+
+    def _add_results(self, equation: Any, ordinal: Ordinal) -> None:
+        results = [self._of_variables.get(variable) for variable in equation.outvars]
+        if any(results):
+            only = equation.primitive.name if ordinal is None else ""
+            self._of_operations.put((operation_of(equation), len(results)), (results, only))
+        for position in range(len(results)):
+            noted = results[position] or self._derived(equation, position)
+            if noted is not None:
+                for origin in origins_of_result(equation, position, ordinal):
+                    self._of_origins.add(origin, noted)
+
+    def _add_operands(self, equation: Any, own: Mapping[Any, Noted]) -> None:
+        for position, atom in enumerate(equation.invars):
+            if isinstance(atom, core.Var) and atom in own:
+                self._of_operands.put((operation_of(equation), position, len(equation.invars)), own[atom])
+                for origin in origins_of_uses(equation, position, is_traced=True):
+                    self._of_origins.add(origin, own[atom])
+
+    def _derived(self, equation: Any, position: int) -> Noted | None:
+        """Of what a rule has computed, where that is not found by what it was."""
+        noted = self._of_derived.get(equation.outvars[position])
+        known = self._of_origins.get(next(origins_of_result(equation, position, None)), ())
+        return None if noted in known else noted
+
+    def add_equation(self, equation: Any, *, is_traced: bool) -> None:
+        """An equation is made: by Python, or by JAX of another one, or for one that Python makes."""
+        with self._lock:
+            operation = operation_of(equation)
+            if is_traced or operation not in self._times:
+                self._time += 1
+                self._times.put(operation, self._time)
+            if is_traced:
+                for variable in equation.outvars:
+                    self._traced.put(variable, None)
+
+    def time_of(self, equation: Any) -> float:
+        """When Python has made an equation, or that of which JAX has made it; endless where that is not known."""
+        with self._lock:
+            return self._times.get(operation_of(equation), math.inf)
+
+    def is_traced(self, variable: Any) -> bool:
+        with self._lock:
+            return variable in self._traced
+
+    def types_of(self, place: Place, name: str) -> Sequence[Type]:
+        with self._lock:
+            return tuple(self._types.get((place, name), ()))
+
+    def of_variable(self, variable: Any) -> Noted | None:
+        with self._lock:
+            return self._of_variables.get(variable)
+
+    def of_derived(self, variable: Any) -> Noted | None:
+        with self._lock:
+            return self._of_derived.get(variable)
+
+    def of_tangent(self, variable: Any) -> Noted | None:
+        with self._lock:
+            return self._of_tangents.get(variable)
+
+    def of_operation(self, operation: Operation, position: int, count: int, primitive: str = "") -> Noted | None:
+        """Of one of so many results of an operation; with its primitive, of none that another one has made there."""
+        with self._lock:
+            results, only = self._of_operations.get((operation, count), ((), ""))
+            return results[position] if results and primitive in ("", only) else None
+
+    def of_operand(self, operation: Operation, position: int, count: int) -> Noted | None:
+        """Of one of so many operands of an operation, if it is an input of the program."""
+        with self._lock:
+            return self._of_operands.get((operation, position, count))
+
+    def of_given(self, variable: Any) -> Sequence[Noted]:
+        """Of an input of a program that JAX has differentiated."""
+        with self._lock:
+            return tuple(self._of_given.get(variable, ()))
+
+    def of_input_tangent(self, variable: Any) -> Sequence[Noted]:
+        """Of what is pushed beside an input of a program."""
+        with self._lock:
+            direct = self._of_tangents.get(variable)
+            return (*((direct,) if direct else ()), *self._of_tangents_given.get(variable, ()))
+
+    def of_origin(self, origin: Origin) -> Sequence[Noted]:
+        with self._lock:
+            return tuple(self._of_origins.get(origin, ()))
+
+
+def type_of(aval: Any) -> Type:
+    """Also of what is no array: a `Ref`, a token."""
+    return getattr(aval, "dtype", None), len(getattr(aval, "shape", ()))
+
+
+book = Book()

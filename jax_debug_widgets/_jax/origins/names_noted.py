@@ -1,0 +1,89 @@
+"""How the names are found again that were noted of variables while programs were traced: see `bindings.py`."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from jax_debug_widgets._jax.origins.inlining import inlined_from
+from jax_debug_widgets._jax.origins.name_registry import Names, Noted, Place, book, type_of
+from jax_debug_widgets._jax.origins.origins import Operation, Ordinal, Origin, origins_of_result, origins_of_uses
+
+
+def way_to(equation: Any) -> tuple[Hashable, ...]:
+    """What runs an equation inside of its program: the calls that JAX has inlined."""
+    return tuple(book.made_of(Operation(call)) for call in inlined_from(equation))
+
+
+def is_noted(place: Place) -> bool:
+    """Whether it is known to what something was assigned that is computed there."""
+    return place in book.places
+
+
+def may_be(variable: Any, place: Place, name: str) -> bool:
+    """Whether a variable is of a type that was noted of that name there, if any was; batched it has more axes."""
+    known, (own, count) = book.types_of(place, name), type_of(variable.aval)
+    return not known or any(dtype == own and axes <= count for dtype, axes in known)
+
+
+def are_as_traced(equations: Iterable[Any]) -> bool:
+    """Whether Python has made these equations, and JAX has not transformed them since."""
+    return all(book.is_traced(variable) for one in equations for variable in one.outvars)
+
+
+class Told(NamedTuple):
+    """What a result of an equation is called, by place: its own names, and those of what it has become of.
+
+    Attributes:
+      names: its own.
+      before: where it is of a transformed program.
+      origin: of what it has become of.
+      noted: all of this.
+    """
+
+    names: Names
+    before: Names
+    origin: Origin
+    noted: Sequence[Noted]
+
+
+def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
+    """What the results of an equation are called, by place.
+
+    Args:
+      ordinal: see `ordinals_of`, in the program that it is in.
+    """
+    is_new = are_as_traced([equation])
+    found: list[Told] = []
+    for position, variable in enumerate(equation.outvars):
+        origin = next(origins_of_result(equation, position, ordinal))
+        before = () if is_new else book.of_origin(origin)
+        if ordinal and not is_new and not ordinal[-1]:
+            # It may have been the only one, in a program that is inlined twice.
+            first = next(origins_of_result(equation, position, None))
+            if alone := book.of_origin(first):
+                origin, before = first, (*before, *alone)
+        if not before and (derived := book.of_derived(variable)) is not None:
+            before = [derived]
+        own = book.of_variable(variable)
+        noted = (*((own,) if own else ()), *before)
+        found.append(Told(own.names if own else {}, _together(before), origin, noted))
+    return found
+
+
+def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[tuple[tuple[Hashable, ...], Noted]]:
+    """What was noted of an input of a program, the latest last, with the way to it; nothing where it is not what it was.
+
+    Args:
+      uses: the equations of the forward pass that take it, each with the number of the operand.
+    """
+    origins = ((one, origin) for one, position in uses for origin in origins_of_uses(one, position, is_traced=False))
+    taker, before = next(((one, noted) for one, origin in origins if (noted := book.of_origin(origin))), (None, ()))
+    own = book.of_variable(variable)
+    known = (*book.of_given(variable), *((own,) if own else ()))
+    return (*((way_to(taker), one) for one in before), *(((), one) for one in known))
+
+
+def _together(noted: Sequence[Noted]) -> Names:
+    return ChainMap(*(one.names for one in noted)) if noted else {}

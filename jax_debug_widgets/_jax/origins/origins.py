@@ -1,0 +1,133 @@
+"""What an equation, or an input, of a transformed program was before JAX has transformed it.
+
+An equation keeps its traceback object when JAX differentiates, batches or takes apart the program that it is in. What one
+operation is batched or transposed into has it in common, and is counted. Numbers of operands and results are kept where the
+primitive is; those of a program that an equation runs are put in another order, and others are added. There what takes the
+operand inside, or makes the result, tells which it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+from jax_debug_widgets._jax.compat import versions
+
+Origin = Hashable
+"""Equal for the same result, or the same use of an input, of a program and of what that has become."""
+
+_PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "body_jaxpr", "branches")
+"""The parameters that hold what an equation runs."""
+
+_LOOPS = ("scan", "while")
+
+
+class Operation:
+    """What tells an operation from all others: the traceback object that the equations share which JAX has made of it.
+
+    Tracebacks are equal where their frames are. This is equal where they are the same object, which it keeps alive.
+    """
+
+    __slots__ = ("_traceback",)
+
+    def __init__(self, traceback: Any) -> None:
+        self._traceback = traceback
+
+    def __hash__(self) -> int:
+        return id(self._traceback)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and self._traceback is other._traceback
+
+
+def operation_of(equation: Any) -> Operation:
+    """The operation that an equation is, or was before JAX has transformed it."""
+    return Operation(equation.source_info.traceback)
+
+
+def loop_called_by(equation: Any) -> Any:
+    """The loop that JAX has put into a call to take it apart, which is one operation with that; None in all else."""
+    inner = _program_of(equation).eqns if equation.primitive.name in versions.CALLS else ()
+    are_one = (one for one in inner if operation_of(one) == operation_of(equation))
+    return next((one for one in are_one if one.primitive.name in _LOOPS), None)
+
+
+Ordinal = tuple[int, int, bool] | None
+"""Which of how many equations alike it is, and whether these are transposed; None of the only one that is not."""
+
+
+def is_transposed(equation: Any) -> bool:
+    """Whether a derivative that the program itself asks for has transposed an equation."""
+    stack = equation.source_info.name_stack.stack
+    return any(getattr(one, "name", "") == "transpose" for one in stack)
+
+
+def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Ordinal]:
+    """Which each equation of a program is of those with one traceback: what an operation is batched or transposed into.
+
+    Where JAX leaves one of several out, none of them is known again.
+    """
+    keys = [(operation_of(one), one.primitive.name, of) for one, of in zip(equations, transposed, strict=True)]
+    counts, seen = Counter(keys), Counter[Any]()
+    ordinals: list[Ordinal] = []
+    for key in keys:
+        is_alone = counts[key] == 1 and not key[-1]
+        ordinals.append(None if is_alone else (seen[key], counts[key], key[-1]))
+        seen[key] += 1
+    return ordinals
+
+
+def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterator[Origin]:
+    """Of a result of an equation; and of what makes it inside, where JAX may put that in the place of the equation."""
+    jaxpr = _program_of(equation)
+    inner = jaxpr.outvars[position] if jaxpr is not None and position < len(jaxpr.outvars) else None
+    maker = next((one for one in (jaxpr.eqns if jaxpr else ()) if inner in one.outvars), None)
+    if maker is not None and maker is loop_called_by(equation):
+        yield from origins_of_result(maker, maker.outvars.index(inner), ordinal)
+        return
+    if inner is not None and maker is not None:
+        is_stacked = len(equation.outvars[position].aval.shape) > len(inner.aval.shape)
+        for origin in origins_of_result(maker, maker.outvars.index(inner), None):
+            yield operation_of(equation), ordinal, is_stacked, origin
+            if ordinal is None and equation.primitive.name not in _LOOPS:
+                yield origin
+        return
+    yield operation_of(equation), ordinal, equation.primitive.name, position, len(equation.outvars)
+
+
+def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterator[Origin]:
+    """Of an operand of an equation, for each use that is made of it.
+
+    Args:
+      is_traced: whether the equation is as Python has made it. Inside of others an operation that is made once may have become
+        several, of which each is what that was; where it is several already, one is not the other.
+    """
+    jaxpr = _program_of(equation)
+    if jaxpr is None:
+        yield operation_of(equation), equation.primitive.name, position
+        return
+    place = position - (len(equation.invars) - len(jaxpr.invars))  # The condition of a loop takes its own before.
+    inner = jaxpr.invars[place] if place >= 0 else None
+    for one in jaxpr.eqns:
+        for number, atom in enumerate(one.invars):
+            if atom is inner:
+                is_same = one is loop_called_by(equation)
+                ordinal = _ordinal_in(jaxpr, one)
+                for origin in origins_of_uses(one, number, is_traced=is_traced):
+                    for which in (ordinal,) if is_traced or ordinal is None else (ordinal, None):
+                        yield origin if is_same else (operation_of(equation), which, origin)
+
+
+def _ordinal_in(jaxpr: Any, equation: Any) -> Ordinal:
+    alike = [one for one in jaxpr.eqns if operation_of(one) == operation_of(equation)]
+    return next(
+        of for one, of in zip(alike, ordinals_of(alike, map(is_transposed, alike)), strict=True) if one is equation
+    )
+
+
+def _program_of(equation: Any) -> Any:
+    program = next((equation.params[key] for key in _PROGRAMS if key in equation.params), None)
+    if isinstance(program, tuple):
+        program = program[0] if program else None
+    return getattr(program, "jaxpr", program)

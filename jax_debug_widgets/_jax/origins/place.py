@@ -1,0 +1,182 @@
+"""Where an equation stands in its program: the scopes, loops, branches and mesh axes around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src import core
+from jax._src import mesh as mesh_lib
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.apart import keeps_apart
+from jax_debug_widgets._jax.origins.equation import Loop
+from jax_debug_widgets._jax.origins.frames import Frame, frames_inside, joined
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.kernel_prints import grid_loops
+from jax_debug_widgets._jax.origins.linearized import is_linearized
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is known of the equations of one jaxpr.
+
+    Attributes:
+      stack: JAX's name stack around the jaxpr.
+      loops: the loops around it, outermost first.
+      conditional: whether it may be skipped: it is in a branch of `cond`.
+      in_condition: whether it is the condition of a `while`.
+      mesh: the mesh whose devices each run it (`shard_map`), None outside.
+      axes: those axes of that mesh that are mapped, in its order; others are left to the compiler.
+      callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
+      steady: variables that do not change from one iteration of the innermost loop to the next.
+      pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
+      apart: variables with parts that XLA cannot find to be alike; none where nobody asks.
+      counters: variables that hold the iteration of each of `loops`; fewer where they are not to be had.
+      in_python: whether the loops are Python's, around a callback that runs un-jitted.
+    """
+
+    stack: Any
+    loops: tuple[Loop, ...] = ()
+    conditional: bool = False
+    in_condition: bool = False
+    mesh: Any = None
+    axes: tuple[str, ...] = ()
+    callers: tuple[Frame, ...] = ()
+    steady: frozenset[Any] = frozenset()
+    pinned: bool = False
+    apart: frozenset[Any] = frozenset()
+    counters: tuple[Any, ...] = ()
+    in_python: bool = False
+
+    def is_steady(self, atom: Any) -> bool:
+        """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""
+        return not self.loops or isinstance(atom, core.Literal) or atom in self.steady
+
+    def is_apart(self, atom: Any) -> bool:
+        """Whether XLA cannot find two parts of a variable of the jaxpr to be alike."""
+        return not isinstance(atom, core.Literal) and atom in self.apart
+
+    @property
+    def numbers_tell(self) -> bool:
+        """Whether the number of a firing in its call tells the iteration of each loop: all run as often as their text says."""
+        is_known = all(loop.length is not None for loop in self.loops[1:])
+        return is_known and not self.conditional
+
+    @property
+    def groups(self) -> int:
+        """How many groups of devices there are of which one fires each, as some axes are left to the compiler; 0 where all do.
+
+        JAX gathers what such a group has, and calls the host on one of its devices; which one it is nobody says.
+        """
+        if self.mesh is None or len(self.axes) == len(self.mesh.axis_names):
+            return 0
+        return math.prod(self.mesh.shape[name] for name in self.axes)
+
+    def after(self, equation: core.JaxprEqn) -> Place:
+        """The same place, knowing what `equation` computes: from what is steady, or apart, something that is so."""
+        is_apart = bool(self.apart) and keeps_apart(equation, self.apart)
+        changes = equation.effects or equation.primitive.name == "program_id"
+        is_steady = self.loops and not changes and all(map(self.is_steady, equation.invars))
+        if not (is_apart or is_steady):
+            return self
+        steady = self.steady.union(equation.outvars if is_steady else ())
+        return replace(self, steady=steady, apart=self.apart.union(equation.outvars if is_apart else ()))
+
+    def inside(self, equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> Place:
+        """The place of the program `jaxpr`, which `equation` has as its parameter `key` (`branch_1_fun` of a tuple)."""
+        stack = self.stack + equation.source_info.name_stack
+        for scope in _scopes(equation, key, str(stack)):
+            stack = stack.extend(scope)
+        callers = joined(frames_inside(traceback_of(equation.source_info)), self.callers)
+        place = replace(self, stack=stack, callers=callers)
+        params = equation.params
+        match equation.primitive.name:
+            case "scan":
+                steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: versions.scan_counts(params)[0]]))
+                sliced = equation.invars[sum(versions.scan_counts(params)) :]
+                loop = Loop(
+                    params["length"],
+                    params["reverse"],
+                    unrolled=params["unroll"] > 1,
+                    apart=any(map(self.is_apart, sliced)),
+                )
+                # What is apart as a whole is so in its parts.
+                pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
+                apart = frozenset(inner for outer, inner in pairs if self.is_apart(outer))
+                return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
+            case "while":
+                consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
+                return replace(
+                    place,
+                    loops=(*self.loops, Loop(None)),
+                    pinned=False,
+                    in_condition=key == "cond_jaxpr",
+                    steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),
+                )
+            case "pallas_call":
+                loops = (*self.loops, *grid_loops(params))
+                return replace(place, loops=loops, pinned=False, steady=frozenset(jaxpr.constvars))
+            case "cond":
+                pinned = self.pinned or not self.is_steady(equation.invars[0])
+                place = replace(place, conditional=True, pinned=pinned)
+                return place._handed_on(equation.invars[1:], jaxpr)
+            case "shard_map":
+                manual = params.get("manual_axes", params.get("newly_manual_axes", ()))
+                mapped = {*self.axes, *manual}
+                mesh = params["mesh"] if self.mesh is None else self.mesh  # The same, but the inner one is abstract.
+                axes = tuple(name for name in mesh.axis_names if name in mapped)
+                return replace(place, mesh=mesh, axes=axes)._handed_on(equation.invars, jaxpr)
+        return place._handed_on(equation.invars, jaxpr)
+
+    def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:
+        """What is steady or apart outside is so inside, where the operands are handed on as they are."""
+        if len(operands) != len(jaxpr.invars):
+            return replace(self, steady=frozenset())
+        pairs = list(zip(operands, jaxpr.invars, strict=True))
+        inside = (inner for outer, inner in pairs if self.is_steady(outer))
+        apart = (inner for outer, inner in pairs if self.is_apart(outer))
+        return replace(self, steady=frozenset((*jaxpr.constvars, *inside)), apart=frozenset(apart))
+
+
+def device_names(mesh: Any, axes: Sequence[str]) -> Any:
+    """The name of the device at each coordinate of these axes of a mesh, nested lists; None where they are not all known."""
+    if isinstance(mesh, jax.sharding.AbstractMesh):  # That of `jax.set_mesh`, which has the devices.
+        current = mesh_lib.get_concrete_mesh()
+        mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
+    devices = getattr(mesh, "devices", None)
+    if devices is None or len(axes) != devices.ndim:
+        return None
+    return np.vectorize(lambda device: f"{device.platform}:{device.id}", otypes=[object])(devices).tolist()
+
+
+def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
+    """What JAX's name stack would say of a program inside this equation, around which it says `around`."""
+    primitive, params = equation.primitive.name, equation.params
+    if primitive in ("jit", "pjit", *versions.CALLS):
+        if params.get("name"):
+            yield f"jit({params['name']})"
+    elif primitive == "while":
+        yield "while"
+        yield "cond" if key == "cond_jaxpr" else "body"
+    elif primitive == "scan":
+        yield "scan"
+    elif primitive == "cond":
+        yield "cond"
+        yield key
+    elif primitive in ("checkpoint", "remat", "remat2"):
+        # Linearized, it computes again. In a backward pass its equations' own stacks say so.
+        if "transpose(" not in around:
+            yield (
+                "rematted_computation"
+                if params.get("differentiated") and is_linearized(params["jaxpr"])
+                else "checkpoint"
+            )
+        elif not params.get("differentiated"):
+            yield "checkpoint"
+    else:
+        yield primitive

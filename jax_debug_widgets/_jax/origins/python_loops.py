@@ -1,0 +1,68 @@
+"""The loops around what runs un-jitted under `jax.disable_jit()`: there JAX's loops are Python's, and their frames count.
+
+That of a `while_loop` does not, but calls `tree_map` before its first iteration and after each.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src import config
+from jax._src.lax.control_flow import loops
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements
+from jax_debug_widgets._jax.origins.equation import Loop
+
+_FILE = inspect.unwrap(jax.lax.scan).__code__.co_filename
+
+_iterations: dict[int, int] = {}
+"""The identity of the frame of a `while_loop` -> its iteration; that of one that is over stays until another has the frame."""
+
+
+def count_iterations(replace: Replacements) -> None:
+    """Count the iterations of the `while_loop`s that begin from now on."""
+    _iterations.clear()
+    if features.available(features.PYTHON_LOOPS):
+        replace.attribute(loops, "tree_map", _map_and_count)
+
+
+def _map_and_count(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    frame = sys._getframe(1)
+    if config.disable_jit.value and frame.f_code.co_name == "while_loop":
+        if "val" not in frame.f_locals:
+            _iterations[id(frame)] = 0
+        elif id(frame) in _iterations:
+            _iterations[id(frame)] += 1
+    return theirs(*args, **options)
+
+
+def loops_now() -> tuple[tuple[Loop, ...], tuple[np.ndarray, ...]]:
+    """The loops around the caller, outermost first, and the iteration of each, int32[].
+
+    Nothing at all if one of them does not know: a `while_loop` that began before the capture, or a JAX with other names.
+    """
+    if not config.disable_jit.value:
+        return (), ()
+    try:
+        found = list(_loops_of(sys._getframe(1)))[::-1]
+    except KeyError:
+        return (), ()
+    return tuple(Loop(length) for length, _ in found), tuple(np.asarray(number, np.int32) for _, number in found)
+
+
+def _loops_of(frame: FrameType | None) -> Iterator[tuple[int | None, int]]:
+    while frame is not None:
+        if frame.f_code.co_filename == _FILE:
+            match frame.f_code.co_name:
+                case "scan":
+                    yield frame.f_locals["length"], frame.f_locals["i"]
+                case "while_loop":
+                    yield None, _iterations[id(frame)]
+        frame = frame.f_back

@@ -1,0 +1,221 @@
+"""`pure_callback`, `io_callback` and `inspect_array_sharding` equations: how they are read, and how they are tapped.
+
+A tapped callback is the same custom call, with the same flags, at the same place of the program: XLA removes, hoists
+and merges it as it would JAX's own. Only what the call does on the host is ours: it hands the operands to the user's
+function without the wait that JAX's way has (see `arrays`), and tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jax._src import callback as jax_callback
+from jax._src import core, debugging, dispatch
+from jax._src.interpreters import mlir
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint, stop_point
+from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Loop
+from jax_debug_widgets._jax.origins.frames import Frame
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Kind
+
+pure_tap_p = jax_core.Primitive("pure_callback")
+io_tap_p = jax_core.Primitive("io_callback")
+"""What tapped callbacks are bound as, with JAX's parameters and `record`; JAX's names, which XLA's metadata quotes."""
+
+TAPPED = {jax_callback.pure_callback_p: pure_tap_p, jax_callback.io_callback_p: io_tap_p}
+
+
+def describe_pure(
+    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
+) -> Equation:
+    """The equation of a `pure_callback` primitive with these parameters."""
+    kind: Kind = "breakpoint" if is_breakpoint(params["callback"].callback_func) else "pure"
+    return _describe(kind, False, jax_callback.pure_callback_impl, params, frame, name_stack, avals, lanes)
+
+
+def describe_io(
+    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
+) -> Equation:
+    """The equation of an `io_callback` primitive with these parameters."""
+    return _describe("io", params["ordered"], jax_callback.io_callback_impl, params, frame, name_stack, avals, lanes)
+
+
+def describe_sharding(
+    params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
+) -> Equation:
+    """The equation of an `inspect_sharding` primitive; its user function is called once, by the compiler."""
+    del avals, lanes
+    return Equation(
+        kind="sharding",
+        ordered=False,
+        frame=frame,
+        name_stack=name_stack,
+        shapes=(),
+        dtypes=(),
+        lanes=Lanes((), ()),
+        in_tree=None,
+        format=function_name(params["callback"]),
+        run=params["callback"],
+    )
+
+
+def _describe(
+    kind: Kind,
+    ordered: bool,
+    implementation: Callable[..., Any],
+    params: Mapping[str, Any],
+    frame: Frame,
+    name_stack: str,
+    avals: Sequence[Any],
+    lanes: Lanes,
+) -> Equation:
+    flat_callback = params["callback"]
+
+    def run(*operands: Any) -> Any:
+        return implementation(*operands, **params)
+
+    return Equation(
+        kind=kind,
+        ordered=ordered,
+        frame=frame,
+        name_stack=name_stack,
+        shapes=tuple(tuple(aval.shape) for aval in avals),
+        dtypes=tuple(aval.dtype for aval in avals),
+        lanes=lanes,
+        in_tree=flat_callback.in_tree,
+        format=function_name(flat_callback.callback_func),
+        run=run,
+        results=tuple(str(aval) for aval in params["result_avals"]),
+        stop=stop_point(flat_callback.callback_func),
+        vmap_method=params.get("vmap_method"),
+    )
+
+
+DESCRIBE_CALLBACK = {
+    jax_callback.pure_callback_p: describe_pure,
+    jax_callback.io_callback_p: describe_io,
+    debugging.inspect_sharding_p: describe_sharding,
+}
+"""JAX's primitives that call the user's host functions and are no debugging prints, and how each is read."""
+
+
+@dataclass(frozen=True)
+class Lanewise(jax_callback._FlatCallback):
+    """A host function around which JAX has made loops of the lanes of a `vmap`, and how many: the innermost ones."""
+
+    axes: int
+
+
+def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a callback that is about to be batched: where JAX makes a loop of its lanes they say so."""
+    callback = params["callback"]
+    if params.get("vmap_method", "sequential") not in ("sequential", "sequential_unrolled"):
+        return dict(params)
+    return {**params, "callback": Lanewise(callback.callback_func, callback.in_tree, _axes_of(callback) + 1)}
+
+
+def without_lanes(params: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """The parameters of a callback that runs un-jitted, in a call of its own for each lane; how many loops are of lanes."""
+    callback, axes = params["callback"], _axes_of(params["callback"])
+    plain = jax_callback._FlatCallback(callback.callback_func, callback.in_tree) if axes else callback
+    return {**params, "callback": plain}, axes
+
+
+def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    """The loops around a callback, those told apart that are over lanes."""
+    steps = len(loops) - _axes_of(params.get("callback"))
+    return (*loops[:steps], *(replace(loop, lanes=True) for loop in loops[steps:]))
+
+
+def _axes_of(callback: object) -> int:
+    return callback.axes if isinstance(callback, Lanewise) else 0
+
+
+def has_callbacks(jaxpr: core.Jaxpr) -> bool:
+    """Whether the program, or one inside it, calls back to the host for a result: these need not have an effect."""
+    return any(
+        untapped(equation).primitive in DESCRIBE_CALLBACK
+        or any(map(has_callbacks, core.jaxprs_in_params(equation.params)))
+        for equation in jaxpr.eqns
+    )
+
+
+@dataclass(frozen=True)
+class At:
+    """Where a callback runs un-jitted.
+
+    Attributes:
+      place: what tells it from others.
+      loops: the loops of Python's around it; its last operands are their iterations.
+    """
+
+    place: Any
+    loops: tuple[Loop, ...]
+
+
+def untapped(equation: core.JaxprEqn) -> core.JaxprEqn:
+    """The equation with JAX's own primitive, if it is one that `CallbackHooks` bound un-jitted."""
+    for primitive, tap in TAPPED.items():
+        if equation.primitive is tap:
+            params = dict(equation.params)
+            own = len(equation.invars) - len(params.pop("at").loops)
+            return equation.replace(primitive=primitive, invars=equation.invars[:own], params=params)
+    return equation
+
+
+def python_loops(equation: core.JaxprEqn) -> tuple[tuple[Loop, ...], tuple[Any, ...]]:
+    """The loops of Python's around one that `CallbackHooks` bound un-jitted, and the variables that hold their iterations."""
+    loops = equation.params["at"].loops
+    return loops, tuple(equation.invars[len(equation.invars) - len(loops) :])
+
+
+def tapped_callback(equation: core.JaxprEqn, operands: Sequence[Any], record: Callable[..., Any]) -> core.JaxprEqn:
+    """The same equation, calling `record` with `operands` as NumPy arrays (with a sharding for `inspect_sharding`)."""
+    if equation.primitive is debugging.inspect_sharding_p:
+        return equation.replace(params={**equation.params, "callback": record})
+    params = {**equation.params, "record": record}
+    return equation.replace(primitive=TAPPED[equation.primitive], invars=list(operands), params=params)
+
+
+@pure_tap_p.def_abstract_eval
+def _pure_abstract_eval(*_avals: Any, result_avals: Any, **_params: Any) -> Any:
+    return result_avals
+
+
+@io_tap_p.def_effectful_abstract_eval
+def _io_abstract_eval(*_avals: Any, result_avals: Any, ordered: bool, **_params: Any) -> Any:
+    return result_avals, {jax_callback._OrderedIOEffect if ordered else jax_callback._IOEffect}
+
+
+def _lower_tap(has_side_effect: bool, ctx: Any, *operands: Any, record: Callable[..., Any], **params: Any) -> Any:
+    """What `pure_callback_lowering` and `io_callback_lowering` do, with `record` as what is called."""
+    sharding = jax_callback._callback_op_sharding(ctx.module_context.axis_context, params["sharding"], ctx.avals_out)
+    ordered = params.get("ordered", False)
+    effect = jax_callback._OrderedIOEffect
+    results, token, _ = versions.emit_python_callback(
+        ctx,
+        record,
+        ctx.tokens_in.get(effect) if ordered else None,
+        list(operands),
+        ctx.avals_in,
+        ctx.avals_out,
+        has_side_effect=has_side_effect,
+        returns_token=ordered,
+        sharding=sharding,
+    )
+    if ordered:
+        ctx.set_tokens_out(ctx.tokens_in.update_tokens(mlir.TokenSet({effect: token})))
+    return results
+
+
+for _tap, _has_side_effect in ((pure_tap_p, False), (io_tap_p, True)):
+    _tap.multiple_results = True
+    dispatch.prim_requires_devices_during_lowering.add(_tap)
+    mlir.register_lowering(_tap, partial(_lower_tap, _has_side_effect), cacheable=False)

@@ -1,0 +1,123 @@
+"""Tell apart how often a `while` asks its condition when its lanes finish one after the other.
+
+Where `vmap` batches the predicate, JAX goes on until the last lane has finished, and asks the condition twice an
+iteration: once whether to go on, and once more in the body, for which lanes to take the result. What a lane's own program
+would ask is the first, until that lane has finished. So the loop gets a counter, which stands still for a lane that has
+finished, and what the body asks gets taps of its own, phantoms all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax._src import core, effects
+from jax._src.util import weakref_lru_cache
+from jax.extend.core import ClosedJaxpr
+from jax.sharding import AxisType
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
+from jax_debug_widgets._jax.passes.callbacks import has_callbacks
+from jax_debug_widgets._jax.passes.operands import computed, new_number, renamed, with_inputs
+
+CAUSE = "condition"
+"""What makes such a firing a phantom, as a tap's `guards` have it."""
+
+
+@jax.custom_batching.custom_vmap
+def _furthest(count: Any) -> Any:
+    """The highest count of all lanes: how often the loop itself has run."""
+    return count
+
+
+@_furthest.def_vmap
+def _of_all_lanes(_size: int, _batched: Any, count: Any) -> Any:
+    return _furthest(count.max(0)), False
+
+
+@weakref_lru_cache
+def counting(body: Any) -> Any:
+    """The body of a `while` with one more value to carry: how often it has run."""
+    counter = new_number()
+    count, following = computed(lambda each: lax.add(each, np.int32(1)), [counter])
+    inside = body.jaxpr
+    equations, outputs = [*inside.eqns, *count], [*inside.outvars, following]
+    inside = inside.replace(eqns=equations, outvars=outputs, debug_info=inside.debug_info.with_unknown_names())
+    return body.replace(jaxpr=with_inputs(inside, len(inside.invars), [counter]))
+
+
+def with_presence(condition: core.Jaxpr, guarded: Any) -> core.Jaxpr:
+    """The condition of a loop that is `counting`, as `guarded(jaxpr, guard, cause)` makes it.
+
+    A lane that has finished has not counted as far as the furthest one. Lanes may finish at other times on each device.
+    """
+    counter, kind = new_number(), condition.outvars[0].aval
+    equations, present = computed(lambda count: versions.varying_like(lax.eq(count, _furthest(count)), kind), [counter])
+    jaxpr = guarded(condition, present, CAUSE)
+    jaxpr = jaxpr.replace(eqns=[*equations, *jaxpr.eqns])
+    return with_inputs(jaxpr, len(jaxpr.invars), [counter])
+
+
+def is_asked_twice(equation: core.JaxprEqn) -> bool:
+    """Whether an equation is a `while` whose condition JAX would lower twice, and `told_apart` can do so for it."""
+    is_while = equation.primitive is lax.while_p
+    if not is_while or not can_be_told_apart(equation):
+        return False
+    condition = equation.params["cond_jaxpr"].jaxpr
+    return has_debugging(condition) or has_callbacks(condition)
+
+
+def can_be_told_apart(equation: core.JaxprEqn) -> bool:
+    """Whether the lanes of a `while` end one by one, and `told_apart` knows its kind."""
+    # With ordered effects JAX lowers it another way. Effects on a `Ref` say by position which operand they are about.
+    # Where the user says how values are sharded (`AxisType.Explicit`), `told_apart` would have to say it of its own.
+    predicate = equation.params["cond_jaxpr"].out_avals[0]
+    is_explicit = AxisType.Explicit in predicate.sharding.mesh.axis_types
+    is_ordered = bool(effects.ordered_effects.filter_in(equation.params["cond_jaxpr"].effects))
+    has_refs = any(isinstance(effect, effects.JaxprInputEffect) for effect in equation.effects)
+    return bool(predicate.shape) and not (is_ordered or has_refs or is_explicit)
+
+
+def told_apart(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
+    """The loop as JAX would lower it, with a predicate for all lanes, and `again` as what its body asks.
+
+    Args:
+      equation: a `while` that `can_be_told_apart`.
+      again: its condition, of the same inputs and constants.
+    """
+    params = dict(equation.params)
+    asking, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
+    split, in_body = params["cond_nconsts"], params["body_nconsts"]
+    any_lane, goes_on = computed(lambda lanes: lax.reduce_or(lanes, range(lanes.ndim)), asking.outvars)
+    asking = asking.replace(eqns=[*asking.eqns, *any_lane], outvars=[goes_on])
+
+    consts = [core.Var(variable.aval) for variable in again.invars[:split]]
+    constants = [core.Var(variable.aval) for variable in again.constvars]
+    before = body.invars[in_body:]
+    names: dict[Any, Any] = dict(zip((*again.constvars, *again.invars), (*constants, *consts, *before), strict=True))
+    equations = [*body.eqns, *renamed(again.eqns, names)]
+    running, results = names[again.outvars[0]], []
+    for old, new in zip(before, body.outvars, strict=True):
+        selection, result = computed(_selected, [running, new, old])
+        equations += selection
+        results.append(result)
+    body = body.replace(
+        constvars=[*body.constvars, *constants],
+        eqns=equations,
+        outvars=results,
+        effects=body.effects | again.effects,
+        debug_info=body.debug_info.with_unknown_names(),
+    )
+    closed = ClosedJaxpr(with_inputs(body, 0, consts), [*params["body_jaxpr"].consts, *params["cond_jaxpr"].consts])
+    params |= {"cond_jaxpr": params["cond_jaxpr"].replace(jaxpr=asking), "body_jaxpr": closed}
+    params["body_nconsts"] += split
+    operands = [*equation.invars[:split], *equation.invars]
+    return equation.replace(invars=operands, params=params)
+
+
+def _selected(running: Any, new: Any, old: Any) -> Any:
+    """By lane the new value or, where the lane has finished, the old one; the lanes are the first axes."""
+    return lax.select(lax.broadcast_in_dim(running, new.shape, range(running.ndim)), new, old)

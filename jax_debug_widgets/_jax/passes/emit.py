@@ -1,0 +1,131 @@
+"""Emit a custom call that hands its operands to Python as raw NumPy arrays.
+
+JAX's own lowering puts every operand back on a device before Python sees it and checks the results: 45 µs an event
+for `debug.callback`. Our recorders want neither, so the custom call invokes them directly.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jax._src import callback as jax_callback
+from jax._src import config, core, debugging, ffi, sharding_impls
+from jax._src.interpreters import mlir
+from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.passes.rings import Ring, emit_write, ring_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jax_debug_widgets._jax.origins.equation import Recorder
+
+_RAW_PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
+"""Platform -> the infix of its custom call's name; on others JAX's own way is taken."""
+
+
+def emit_recorder_call(
+    ctx: Any, record: Recorder, operands: Sequence[Any], *, ordered: bool, partitioned: bool
+) -> list[Any]:
+    """Lower one debugging equation to a call of `record`; ordered ones are threaded through JAX's token."""
+    effect = debugging.ordered_debug_effect if ordered else debugging.debug_effect
+    axis_context = ctx.module_context.axis_context
+    if _is_partial_auto(axis_context) or _platform(ctx) not in _RAW_PLATFORMS:
+        # Gathering over the automatic axes, and the transfers of a TPU, are JAX's to arrange.
+        callback = _on_numpy(record)
+        debugging.debug_callback_lowering(ctx, *operands, effect=effect, partitioned=partitioned, callback=callback)
+        return []
+    if not ordered:
+        sharding = _unordered_sharding(axis_context, ctx.avals_out)
+        ring = None if partitioned or _platform(ctx) != "cpu" else ring_for(ctx, record)
+        if ring is None:
+            _custom_call(ctx, record, operands, partitioned, sharding)
+        else:
+            relieved = partial(_relieve_and_record, ring, record)
+            ring.is_written_as_long_as(relieved)
+            emit_write(ctx, ring, operands, lambda: _custom_call(ctx, relieved, operands, partitioned, sharding))
+        return []
+    token = ctx.tokens_in.get(effect)
+
+    def record_with_token(token: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray]:
+        record(*arrays)
+        return (token,)
+
+    token_ctx = ctx.replace(avals_in=[core.abstract_token, *ctx.avals_in], avals_out=[core.abstract_token])
+    (token,) = _custom_call(token_ctx, record_with_token, [token, *operands], partitioned, None)
+    ctx.set_tokens_out(ctx.tokens_in.update_tokens(mlir.TokenSet({effect: token})))
+    return []
+
+
+def _relieve_and_record(ring: Ring, record: Recorder, *arrays: np.ndarray) -> tuple[()]:
+    ring.relieve()
+    return record(*arrays)
+
+
+def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:
+    """Lower a question to the host: `answer()` gives one array of the equation's result type, in a tuple."""
+    if _platform(ctx) in _RAW_PLATFORMS:
+        sharding = _unordered_sharding(ctx.module_context.axis_context, ctx.avals_out)
+        return _custom_call(ctx, answer, [], partitioned=False, sharding=sharding)
+    results, _, _ = versions.emit_python_callback(
+        ctx, answer, None, [], ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
+    )
+    return results
+
+
+def _custom_call(ctx: Any, function: Any, operands: Sequence[Any], partitioned: bool, sharding: Any) -> Sequence[Any]:
+    infix = _RAW_PLATFORMS[_platform(ctx)]
+    target = f"xla_ffi{'_partitioned' if partitioned else ''}_python_{infix}_callback"
+    module = ctx.module_context
+    module.add_host_callback(function)
+    lower = ffi.build_ffi_lowering_function(target, has_side_effect=True)
+    operation = lower(ctx, *operands, index=np.uint64(len(module.host_callbacks) - 1))
+    if sharding is not None:
+        versions.set_sharding(module, operation, sharding)
+    return operation.results
+
+
+def _platform(ctx: Any) -> str:
+    platforms = ctx.module_context.platforms
+    if len(platforms) > 1:
+        msg = "multi-platform lowering for python_callback"
+        raise NotImplementedError(msg)  # JAX's own words for its own callbacks.
+    return platforms[0]
+
+
+def _is_partial_auto(axis_context: Any) -> bool:
+    return isinstance(axis_context, sharding_impls.SPMDAxisContext) and bool(
+        set(axis_context.mesh.axis_names) - axis_context.manual_axes
+    )
+
+
+def _unordered_sharding(axis_context: Any, avals_out: Sequence[Any]) -> Any:
+    """Where JAX runs an unordered callback: on every device inside `shard_map`, once on the whole value otherwise."""
+    if isinstance(axis_context, sharding_impls.SPMDAxisContext):
+        if config.use_shardy_partitioner.value:
+            return jax_callback._get_sdy_array_list_for_callbacks(avals_out)
+        return _op_sharding("MANUAL")
+    if isinstance(axis_context, sharding_impls.ShardingContext):
+        if config.use_shardy_partitioner.value:
+            whole = sharding_impls.SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=(0,))
+            return sharding_impls.SdyArrayList((whole,))
+        return _op_sharding("MAXIMAL")
+    return None
+
+
+def _op_sharding(kind: str) -> Any:
+    sharding = xla_client.OpSharding()
+    sharding.type = getattr(xla_client.OpSharding.Type, kind)
+    if kind == "MAXIMAL":
+        sharding.tile_assignment_dimensions, sharding.tile_assignment_devices = [1], [0]
+    return sharding
+
+
+def _on_numpy(record: Recorder) -> Any:
+    def callback(*arrays: Any) -> None:
+        record(*(np.asarray(array) for array in arrays))
+
+    return callback

@@ -1,0 +1,70 @@
+"""Remember out of which loops JAX itself moves an equation.
+
+Differentiating a `scan`, JAX evaluates what does not depend on the iteration once, before the loop: a print of a constant
+then fires once. No trace of that is left when the program is lowered, so before JAX does it the debugging equations in
+the body are told the loops around them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax._src import core
+from jax._src.util import weakref_lru_cache
+
+from jax_debug_widgets._jax.origins.inlining import as_what_makes
+from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
+from jax_debug_widgets._jax.passes.operands import with_programs
+from jax_debug_widgets._jax.passes.tap import DEBUGGING, as_tap, debug_tap_p
+
+Lengths = tuple[int | None, ...]
+
+
+def differentiate_scan(theirs: Any, *args: Any, **params: Any) -> Any:
+    """JAX's rule for the parameters of a `scan`: linearization, or evaluation of what is known."""
+    return theirs(*args, **params | {"jaxpr": _at_home(params["jaxpr"], params["length"])})
+
+
+def recompute_scan(theirs: Any, saveable: Any, unknown: Any, instantiated: Any, equation: core.JaxprEqn) -> Any:
+    """JAX's rule for the equation of a `scan` in a `checkpoint`."""
+    params = equation.params | {"jaxpr": _at_home(equation.params["jaxpr"], equation.params["length"])}
+    # JAX puts what it knows of the loop into a call, and would say that what is in that comes from the checkpoint.
+    with as_what_makes(equation):
+        return theirs(saveable, unknown, instantiated, equation.replace(params=params))
+
+
+def left(home: Lengths, loops: Lengths) -> Lengths:
+    """The loops of `home`, outermost first, that are no longer around an equation which is in `loops` now.
+
+    They are told by their lengths alone: where one that is left is as long as one that has come around since, it is missed.
+    """
+    kept = next(count for count in range(len(home), -1, -1) if not count or loops[-count:] == home[:count])
+    return home[kept:]
+
+
+@weakref_lru_cache
+def _at_home(program: Any, length: int) -> Any:
+    return program.replace(jaxpr=_settled(program.jaxpr, (length,))) if has_debugging(program.jaxpr) else program
+
+
+def _settled(jaxpr: core.Jaxpr, home: Lengths) -> core.Jaxpr:
+    equations = []
+    for equation in jaxpr.eqns:
+        if equation.primitive in (*DEBUGGING, debug_tap_p):
+            tap = as_tap(equation)
+            equations.append(tap.replace(params=tap.params | {"home": tap.params["home"] or home}))
+        elif any(map(has_debugging, core.jaxprs_in_params(equation.params))):
+            inner = (*home, *_loop_of(equation))
+            equations.append(with_programs(equation, lambda _key, one, inner=inner: _settled(one, inner)))
+        else:
+            equations.append(equation)
+    return jaxpr.replace(eqns=equations)
+
+
+def _loop_of(equation: core.JaxprEqn) -> Lengths:
+    match equation.primitive.name:
+        case "scan":
+            return (equation.params["length"],)
+        case "while":
+            return (None,)
+    return ()

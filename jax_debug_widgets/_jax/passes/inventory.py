@@ -1,0 +1,211 @@
+"""The debugging calls and callbacks of a program that has not run: as traced, and as the compiler leaves them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import MethodType
+from typing import Any
+
+import jax
+from jax._src import core, debugging, source_info_util
+from jax._src.interpreters import mlir
+from jax.extend.core import ClosedJaxpr
+
+from jax_debug_widgets._jax.origins.context import uncached
+from jax_debug_widgets._jax.origins.equation import Equation, Lanes
+from jax_debug_widgets._jax.origins.frames import Frame, callers_of, frame_of
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.place import Place, device_names
+from jax_debug_widgets._jax.passes.callbacks import DESCRIBE_CALLBACK, by_lane, untapped
+from jax_debug_widgets._jax.passes.program import DESCRIBE, outermost
+from jax_debug_widgets._jax.passes.tap import debug_tap_p
+
+_HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
+"""In the text of a compiled program: a call of Python, and which of the program's host functions it calls."""
+
+_PARTITIONED_CALL = re.compile(
+    r'custom_call_target="xla_\w*partitioned_python_\w*callback[^"]*", '
+    r"operand_layout_constraints=\{((?:[^{}]|\{[^{}]*\})*)\}.*?\bindex = (\d+)"
+)
+"""The same of a call that each device makes with its part (`partitioned=True`), with the types that it hands over."""
+
+_SHAPE = re.compile(r"\w+\[([\d,]*)\]")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found in one program.
+
+    Attributes:
+      traced: its calls as traced, in program order; a `vmap` of a debugging call has unrolled it into one a lane.
+      lowered: those left by JAX's own dead-code elimination.
+      compiled: the frame of a call -> how many calls of Python the compiled program has for it.
+    """
+
+    traced: tuple[Equation, ...]
+    lowered: tuple[Equation, ...]
+    compiled: Counter[Frame]
+
+
+def survey(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Survey:
+    """Trace `function(*args, **kwargs)` as a jitted function, lower and compile it; it does not run.
+
+    Raises:
+      Exception: whatever tracing the function raises.
+    """
+    program, args, kwargs = jitted(function, args, kwargs)
+    name = f"jit({getattr(function, '__name__', 'f')})"
+    with uncached(), lowering_seen() as seen:
+        traced = program.trace(*args, **kwargs)
+        lowered = traced.lower()
+    found = tuple(equations_in(traced.jaxpr, name))
+    remaining = tuple(equation for program in seen.programs for equation in equations_in(program, name))
+    return Survey(found, remaining, host_calls(lowered.compile().as_text() or "", seen.frames))
+
+
+def host_calls(text: str, frames: Sequence[Frame]) -> Counter[Frame]:
+    """The frame of a call -> how many calls of Python the compiled program has for it.
+
+    Args:
+      text: of the optimised program.
+      frames: of each of its host functions, in their order.
+    """
+    return Counter(frames[int(index)] for index in _HOST_CALL.findall(text))
+
+
+def parts_handed_over(text: str, frames: Sequence[Frame]) -> dict[Frame, list[tuple[tuple[int, ...], ...]]]:
+    """The frame of a call with `partitioned=True` -> the shapes that each device hands over, a time it is in the program.
+
+    Args:
+      text, frames: as for `host_calls`.
+    """
+    parts: dict[Frame, list[tuple[tuple[int, ...], ...]]] = {}
+    for types, index in sorted(_PARTITIONED_CALL.findall(text), key=lambda found: int(found[1])):
+        shapes = tuple(tuple(map(int, filter(None, sizes.split(",")))) for sizes in _SHAPE.findall(types))
+        parts.setdefault(frames[int(index)], []).append(shapes)
+    return parts
+
+
+def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
+    """The debugging calls and callbacks of a program and of those inside it, in program order.
+
+    Args:
+      program: as traced or as lowered.
+      name: of its module, `jit(f)`.
+    """
+    return _walk(program.jaxpr, outermost(name))
+
+
+def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
+    for original in jaxpr.eqns:
+        equation = untapped(original)
+        describe = DESCRIBE.get(equation.primitive) or DESCRIBE_CALLBACK.get(equation.primitive)
+        if describe is not None or equation.primitive is debug_tap_p:
+            yield _described(equation, place)
+        for key, inner in _programs_in(equation):
+            yield from _walk(inner, place.inside(equation, key, inner))
+        place = place.after(equation)
+
+
+def _described(equation: core.JaxprEqn, place: Place) -> Equation:
+    params, inner, operands = dict(equation.params), equation.primitive, equation.invars
+    if inner is debug_tap_p:
+        operands = operands[: len(operands) - bool(params["guards"])]
+        inner, params = params["inner"], dict(params["params"])
+    traceback = traceback_of(equation.source_info)
+    avals = [core.physical_aval(variable.aval) for variable in operands]
+    describe = DESCRIBE.get(inner) or DESCRIBE_CALLBACK[inner]
+    path = str(place.stack + equation.source_info.name_stack)
+    found = describe(params, frame_of(traceback), path, avals, Lanes((), ((),) * len(avals)))
+    return replace(
+        found,
+        loops=by_lane(params, place.loops),
+        conditional=place.conditional,
+        in_condition=place.in_condition,
+        callers=callers_of(traceback, place.callers),
+        axes=place.axes,
+        groups=place.groups,
+        devices=device_names(place.mesh, place.axes),
+    )
+
+
+def _programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
+    """The programs among the parameters, under the keys that `Place.inside` knows."""
+    for key, value in equation.params.items():
+        for index, part in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
+            name = key if index is None else f"branch_{index}_fun"
+            if isinstance(part, ClosedJaxpr):
+                yield name, part.jaxpr
+            elif isinstance(part, core.Jaxpr):
+                yield name, part
+
+
+def jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """A jitted function and the arguments for it; of one that is not jitted, what is no array becomes part of it."""
+    if isinstance(function, MethodType):  # It has the attributes of its function, which is not given the object.
+        function, args = function.__func__, (function.__self__, *args)
+    if hasattr(function, "trace"):
+        return function, args, kwargs
+    leaves, tree = jax.tree.flatten((args, kwargs))
+    places = [index for index, leaf in enumerate(leaves) if _is_array(leaf)]
+
+    def call(*arrays: Any) -> Any:
+        whole = list(leaves)
+        for index, array in zip(places, arrays, strict=True):
+            whole[index] = array
+        args, kwargs = jax.tree.unflatten(tree, whole)
+        return function(*args, **kwargs)
+
+    return jax.jit(call), tuple(leaves[index] for index in places), {}
+
+
+def _is_array(leaf: Any) -> bool:
+    """Whether to trace an argument of a function that is not jitted: whole numbers may be sizes, and are not."""
+    if isinstance(leaf, int):
+        return False
+    try:
+        core.shaped_abstractify(leaf)
+    except (AssertionError, TypeError):
+        return False
+    return True
+
+
+class Seen:
+    """What lowering went through: the programs, and the equation behind each host function, in their order."""
+
+    def __init__(self) -> None:
+        self.programs: list[ClosedJaxpr] = []
+        self.frames: list[Frame] = []
+
+
+@contextmanager
+def lowering_seen() -> Iterator[Seen]:
+    """Look on while this thread lowers a program."""
+    seen, thread = Seen(), threading.get_ident()
+    lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
+    # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.
+    cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives
+
+    def lower_seen(name: str, program: ClosedJaxpr, **options: Any) -> Any:
+        if threading.get_ident() == thread:
+            seen.programs.append(program)
+        return lower(name, program, **options)
+
+    def add_seen(module: Any, function: Any) -> None:
+        if threading.get_ident() == thread:
+            seen.frames.append(frame_of(source_info_util.current().traceback))
+        add(module, function)
+
+    mlir._uncacheable_primitives.update(cached)
+    mlir.lower_jaxpr_to_module = lower_seen
+    mlir.ModuleContext.add_host_callback = add_seen  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield seen
+    finally:
+        mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback = lower, add
+        mlir._uncacheable_primitives.difference_update(cached)

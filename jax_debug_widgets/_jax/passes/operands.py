@@ -1,0 +1,213 @@
+"""Give an equation that has programs inside it further operands, which these programs then know.
+
+A program inside (the body of a loop, a branch) sees only its own variables. Passes that need one from outside let it
+occur there as it is, and close the equation over it afterwards: the same variable becomes an operand of the equation and
+an input of each of its programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax._src import core, effects, sharding_impls
+from jax._src import linear_util as lu
+from jax._src.interpreters import partial_eval as pe
+from jax.extend.core import ClosedJaxpr
+
+from jax_debug_widgets._jax.compat import versions
+
+_NUMBER = core.ShapedArray((), np.dtype("int32"))
+
+_CALLS = frozenset({"jit", "pjit", *versions.CALLS, "checkpoint", "remat", "remat2"})
+_RULES = frozenset({"custom_jvp_call", "custom_vjp_call"})
+
+_FILLERS = {
+    "in_shardings": sharding_impls.UNSPECIFIED,
+    "in_layouts": None,
+    "donated_invars": False,
+    "in_specs": jax.sharding.PartitionSpec(),
+}
+"""What the parameters of an equation that tell something of each operand tell of one of ours."""
+
+
+def new_number() -> Any:
+    """A variable for an int32."""
+    return core.Var(_NUMBER)
+
+
+def with_programs(equation: core.JaxprEqn, rewrite: Callable[[str, core.Jaxpr], core.Jaxpr]) -> core.JaxprEqn:
+    """The equation with each program in its parameters as `rewrite(key, program)` gives it; a branch is `branch_1_fun`."""
+
+    def rewritten(key: str, value: Any) -> Any:
+        if isinstance(value, tuple):
+            parts = (rewritten(f"branch_{index}_fun", part) for index, part in enumerate(value))
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if isinstance(value, ClosedJaxpr):
+            return value.replace(jaxpr=rewrite(key, value.jaxpr))
+        return rewrite(key, value) if isinstance(value, core.Jaxpr) else value
+
+    return equation.replace(params={key: rewritten(key, value) for key, value in equation.params.items()})
+
+
+def can_close(equation: core.JaxprEqn, *, in_mesh: bool = False) -> bool:
+    """Whether `close_over` knows how to hand operands to the programs inside this equation.
+
+    Args:
+      in_mesh: a `shard_map` as well, which is safe once no transformation will look at it any more.
+    """
+    if any(isinstance(effect, effects.JaxprInputEffect) for effect in equation.effects):
+        return False  # These say by position which input they are about.
+    name = equation.primitive.name
+    return name in ("scan", "while", "cond") or name in _CALLS or name in _RULES or (in_mesh and name == "shard_map")
+
+
+def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprEqn:
+    """The equation with variables that its programs use as operands of it, and as inputs of these programs.
+
+    Args:
+      equation: one that `can_close`.
+      variables: may occur inside; defined where the equation stands.
+    """
+    if not variables:
+        return equation
+    more, params, operands = list(variables), dict(equation.params), list(equation.invars)
+    count = len(more)
+    match equation.primitive.name:
+        case "scan":
+            place, _ = versions.scan_counts(params)
+            params = versions.more_of_scan(params, place, read=count)
+            params["jaxpr"] = with_inputs(params["jaxpr"], place, more)
+        case "while":
+            place, body = params["cond_nconsts"], params["body_nconsts"]
+            params["cond_jaxpr"] = with_inputs(params["cond_jaxpr"], place, more)
+            params["body_jaxpr"] = with_inputs(params["body_jaxpr"], body, more)
+            params["cond_nconsts"], params["body_nconsts"] = place + count, body + count
+            operands[place + body : place + body] = more
+        case "cond":
+            place = len(operands)
+            params["branches"] = tuple(with_inputs(one, place - 1, more) for one in params["branches"])
+        case name if name in _RULES:
+            # Their first operands are closed over: the user's derivative rules are not told of them.
+            place, key = params["num_consts"], "call_jaxpr"
+            params["num_consts"] += count
+            params[key] = with_inputs(params[key], place, more)
+            if "out_trees" in params:
+                params["out_trees"] = _behind(count, params["out_trees"])
+        case _:
+            place, key = len(operands), "jaxpr" if "jaxpr" in params else "call_jaxpr"
+            params[key] = with_inputs(params[key], place, more)
+            told = [name for name in _FILLERS if name in params]
+            params |= {name: (*params[name], *[_FILLERS[name]] * count) for name in told}
+    operands[place:place] = more
+    return equation.replace(invars=operands, params=params)
+
+
+def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
+    """A `scan` or `while` whose programs may use `counter`, a `new_number()`: how often the body has run, from 0."""
+    params, operands, results = dict(equation.params), list(equation.invars), list(equation.outvars)
+    if equation.primitive.name == "scan":
+        read, at_end = versions.scan_counts(params)
+        key, place = "jaxpr", read + at_end
+        params = versions.more_of_scan(params, place, carried=1)
+        carried, also = counter, ()
+    else:
+        key, place, at_end = "body_jaxpr", len(operands), len(results)
+        # Where lanes finish one after the other, JAX selects the carry by lane: each has a counter, and the furthest tells.
+        lanes = params["cond_jaxpr"].jaxpr.outvars[0].aval.shape
+        carried: Any = core.Var(_NUMBER.update(shape=lanes)) if lanes else counter
+        also = ("cond_jaxpr",)
+    operands.insert(place, core.Literal(np.zeros(carried.aval.shape, np.int32)[()], carried.aval))
+    for program in (key, *also):
+        inside = params[program].jaxpr
+        at = place if key == "jaxpr" else len(inside.invars)
+        if carried is not counter:
+            furthest, _ = computed(lambda each: lax.reduce_max(each, range(each.ndim)), [carried], counter)
+            inside = inside.replace(eqns=[*furthest, *inside.eqns])
+        if program == "cond_jaxpr" and len(equation.invars) == 1:
+            inside = _with_opaque_outcome(inside, carried)
+        params[program] = params[program].replace(jaxpr=with_inputs(inside, at, [carried]))
+    count, following = computed(lambda each: lax.add(each, np.int32(1)), [carried])
+    body = params[key].jaxpr
+    outputs = [*body.outvars[:at_end], following, *body.outvars[at_end:]]
+    body = body.replace(eqns=[*body.eqns, *count], outvars=outputs, debug_info=body.debug_info.with_unknown_names())
+    params[key] = params[key].replace(jaxpr=body)
+    results.insert(at_end, core.DropVar(carried.aval))
+    return equation.replace(invars=operands, outvars=results, params=params)
+
+
+def _with_opaque_outcome(condition: core.Jaxpr, counter: Any) -> core.Jaxpr:
+    """The condition of a `while` of which XLA shall not find out how often it runs: it would drop it, with the prints in it.
+
+    XLA looks for that in loops with several operands only: not in the user's, and so not in that with a counter either.
+    """
+    also, outcome = computed(lambda goes_on, count: goes_on & (count >= 0), [*condition.outvars, counter])
+    return condition.replace(eqns=[*condition.eqns, *also], outvars=[outcome])
+
+
+def computed(
+    function: Callable[..., Any], operands: Sequence[Any], result: Any = None
+) -> tuple[list[core.JaxprEqn], Any]:
+    """The equations that compute `function(*operands)`, of variables, and the variable that has it.
+
+    Args:
+      result: that variable; a new one by default.
+    """
+    # By the types of the variables themselves: in a `shard_map` they say over which axes of the mesh a value varies.
+    traced = lu.wrap_init(
+        lambda *values: [function(*values)], debug_info=core.DebugInfo("computed", "operands", None, None)
+    )
+    program, _, _ = pe.trace_to_jaxpr_dynamic(traced, [operand.aval for operand in operands])
+    result = core.Var(program.outvars[0].aval) if result is None else result
+    names = dict(zip(program.invars, operands, strict=True)) | {program.outvars[0]: result}
+    return renamed(program.eqns, names), result
+
+
+def renamed(equations: Sequence[core.JaxprEqn], names: dict[Any, Any]) -> list[core.JaxprEqn]:
+    """A copy of the equations with other variables: `names`, to which those that it makes for results are added.
+
+    What is computed elsewhere and not in `names` stays.
+    """
+    copies = []
+    for equation in equations:
+        for variable in equation.outvars:
+            names.setdefault(variable, core.Var(variable.aval))
+        operands = [atom if isinstance(atom, core.Literal) else names.get(atom, atom) for atom in equation.invars]
+        copies.append(equation.replace(invars=operands, outvars=[names[variable] for variable in equation.outvars]))
+    return copies
+
+
+def with_inputs(program: Any, place: int, variables: Sequence[Any]) -> Any:
+    """A `Jaxpr` or `ClosedJaxpr`, one kind since jax 0.11, with these variables as inputs from position `place` on."""
+    if not isinstance(program, core.Jaxpr):
+        return program.replace(jaxpr=with_inputs(program.jaxpr, place, variables))
+    inputs = [*program.invars[:place], *variables, *program.invars[place:]]
+    return program.replace(invars=inputs, debug_info=program.debug_info.with_unknown_names())
+
+
+def used_in(equation: core.JaxprEqn, variables: Sequence[Any]) -> list[Any]:
+    """Those of the variables that occur freely in the programs inside the equation."""
+    occurring = {atom for jaxpr in core.jaxprs_in_params(equation.params) for atom in _free(jaxpr)}
+    return [one for one in variables if isinstance(one, core.Var) and one in occurring]
+
+
+def _free(jaxpr: core.Jaxpr) -> Iterator[Any]:
+    """Variables that a program uses and does not define; those of programs inside it are its own, once closed over."""
+    defined = {*jaxpr.constvars, *jaxpr.invars}
+    for equation in jaxpr.eqns:
+        yield from (atom for atom in equation.invars if isinstance(atom, core.Var) and atom not in defined)
+        defined.update(equation.outvars)
+    yield from (atom for atom in jaxpr.outvars if isinstance(atom, core.Var) and atom not in defined)
+
+
+def _behind(count: int, out_trees: Callable[[], tuple[Any, Any, list[int | None]]]) -> Callable[[], Any]:
+    """What a `custom_vjp` says of its results: some residuals are its own operands, told by position, now `count` later."""
+
+    def shifted() -> tuple[Any, Any, list[int | None]]:
+        results, residuals, forwarded = out_trees()
+        return results, residuals, [None if place is None else place + count for place in forwarded]
+
+    return shifted

@@ -1,0 +1,71 @@
+"""Single numbers that a program says, together: one result of each type, which is handed over and read as fast as one number.
+
+A training step that prints ten losses would have ten results more, each of which is an array to make and to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jax import lax
+
+from jax_debug_widgets._jax.passes.operands import computed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jax._src import core
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where each value that a program says is among the results that have them.
+
+    Attributes:
+      count: how many results.
+      places: of each value its result, and its position in that; None for one that is the result itself.
+    """
+
+    count: int
+    places: tuple[tuple[int, int | None], ...]
+
+    def columns(self, results: Sequence[Sequence[np.ndarray]]) -> list[Sequence[np.ndarray]]:
+        """For each result what it was in several calls -> the same for each value."""
+        return [
+            results[number] if position is None else [one[position, ...] for one in results[number]]
+            for number, position in self.places
+        ]
+
+
+def packed(values: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Packing]:
+    """What a program computes to hand these variables of it over, and the results that have them."""
+    alike: dict[Any, list[int]] = {}
+    for number, value in enumerate(values):
+        if _is_number(value.aval):
+            alike.setdefault(value.aval.dtype, []).append(number)
+    equations: list[core.JaxprEqn] = []
+    results: list[Any] = []
+    places: list[tuple[int, int | None] | None] = [None] * len(values)
+    for numbers in alike.values():
+        if len(numbers) > 1:
+            also, together = computed(_together, [values[number] for number in numbers])
+            equations += also
+            for position, number in enumerate(numbers):
+                places[number] = len(results), position
+            results.append(together)
+    for number, place in enumerate(places):
+        if place is None:
+            places[number] = len(results), None
+            results.append(values[number])
+    return equations, results, Packing(len(results), tuple(place for place in places if place is not None))
+
+
+def _is_number(aval: Any) -> bool:
+    """Whether it is a single number of NumPy's, on no mesh: what is the same on all devices may be put together there."""
+    return aval.shape == () and aval.dtype.kind in "biufc" and aval.sharding.mesh.empty
+
+
+def _together(*values: Any) -> Any:
+    # Behind a barrier: what computes the numbers stays as XLA would have it.
+    return lax.concatenate([lax.reshape(one, (1,)) for one in lax.optimization_barrier(values)], 0)

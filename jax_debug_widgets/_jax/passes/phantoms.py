@@ -1,0 +1,188 @@
+"""Tell which firings are phantoms: `vmap` runs what the user's program would not have run.
+
+With a batched predicate `cond` becomes a `select` of all branches, and a `while` goes on until its last lane has
+finished. So just before JAX batches one of these, the debugging equations in it get one more operand, their *guard*:
+whether the lane is really there. It is computed from the predicate and changes nothing else. For the condition of a
+`while` see `conditions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jax import lax
+from jax._src import core
+from jax._src.interpreters import batching
+from jax._src.util import weakref_lru_cache
+from jax.extend.core import ClosedJaxpr
+
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.origins.equation import Lanes
+from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
+from jax_debug_widgets._jax.passes.callbacks import has_callbacks
+from jax_debug_widgets._jax.passes.conditions import CAUSE, counting, with_presence
+from jax_debug_widgets._jax.passes.operands import (
+    can_close,
+    close_over,
+    computed,
+    renamed,
+    used_in,
+    with_inputs,
+    with_programs,
+)
+from jax_debug_widgets._jax.passes.tap import DEBUGGING, as_tap, debug_tap_p
+
+
+def batch_cond(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    """JAX's rule for `cond`, its branches guarded where they become a `select`."""
+    branches, index_dim = params["branches"], dims[0]
+    becomes_select = index_dim is not None and "branches_platforms" not in params
+    if not becomes_select or not any(has_debugging(branch.jaxpr) for branch in branches):
+        return theirs(axis, operands, dims, **params)
+    batched = core.typeof(operands[0])
+    which = core.mapped_aval(batched.shape[index_dim], index_dim, batched)
+    params["branches"] = tuple(_guarded_branch(branch, index, which) for index, branch in enumerate(branches))
+    return theirs(axis, [*operands, operands[0]], [*dims, index_dim], **params)
+
+
+def batch_while(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    """JAX's rule for `while`, guarded where lanes may finish one after the other."""
+    body, condition = params["body_jaxpr"], params["cond_jaxpr"]
+    in_body, in_condition = has_debugging(body.jaxpr), has_debugging(condition.jaxpr)
+    # A predicate that a `vmap` inside has batched has had its guards then; they are batched with what they are made of.
+    is_guarded = bool(condition.out_avals[0].shape)
+    # Where the user says how the lanes are sharded (`AxisType.Explicit`), ours would have to say it as well.
+    is_explicit = getattr(axis, "explicit_mesh_axis", None) is not None
+    if is_guarded or is_explicit or not (in_body or in_condition) or not _predicate_is_batched(axis, dims, **params):
+        return theirs(axis, operands, dims, **params)
+    if in_body:
+        operands, dims, params = _with_guarded_body(operands, dims, params)
+    if not in_condition:
+        return theirs(axis, operands, dims, **params)
+    params |= {"body_jaxpr": counting(params["body_jaxpr"]), "cond_jaxpr": _guarded_condition(condition)}
+    results, their_dims = theirs(axis, [*operands, np.int32(0)], [*dims, None], **params)
+    return results[:-1], their_dims[:-1]
+
+
+def _with_guarded_body(
+    operands: Sequence[Any], dims: Sequence[Any], params: dict[str, Any]
+) -> tuple[Sequence[Any], Sequence[Any], dict[str, Any]]:
+    body, split, consts = params["body_jaxpr"], params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    guarded = _guarded_body(body, params["cond_jaxpr"], split, params["body_nconsts"])
+    if guarded is body:
+        return operands, dims, params
+    params = params | {"body_jaxpr": guarded, "body_nconsts": consts}
+    operands = [*operands[:consts], *operands[:split], *operands[consts:]]
+    return operands, [*dims[:consts], *dims[:split], *dims[consts:]], params
+
+
+@uninterrupted()
+def _predicate_is_batched(
+    axis: Any, dims: Sequence[Any], cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
+) -> bool:
+    """As JAX's rule finds it, which says so to nobody."""
+    batched = [dim is not None for dim in dims]
+    in_condition, in_body = batched[:cond_nconsts], batched[cond_nconsts : cond_nconsts + body_nconsts]
+    carry = batched[cond_nconsts + body_nconsts :]
+    try:
+        while True:
+            _, after = batching.batch_jaxpr(body_jaxpr, axis, in_body + carry, instantiate=carry)
+            if after == carry:
+                break
+            carry = [one or other for one, other in zip(carry, after, strict=True)]
+        return batching.batch_jaxpr(cond_jaxpr, axis, in_condition + carry, instantiate=False)[1][0]
+    except Exception:  # noqa: BLE001 - what JAX refuses it will refuse itself, in its own words.
+        return False
+
+
+# Cached, so that un-jitted code that comes here again finds its inner functions compiled.
+@weakref_lru_cache
+def _guarded_branch(branch: Any, index: int, kind: Any) -> Any:
+    """The branch with the index of the one taken, an int32 of type `kind`, as a last input."""
+    which = core.Var(kind)
+    is_taken, taken = computed(lambda which: lax.eq(which, np.int32(index)), [which])
+    jaxpr = _guarded(branch.jaxpr, taken, "cond")
+    jaxpr = jaxpr.replace(eqns=[*is_taken, *jaxpr.eqns])
+    return branch.replace(jaxpr=with_inputs(jaxpr, len(jaxpr.invars), [which]))
+
+
+@weakref_lru_cache
+def _guarded_body(body: Any, condition: Any, cond_nconsts: int, body_nconsts: int) -> Any:
+    """The body, with the constants of the condition after its own; as it is where the condition must not run again."""
+    carry = body.jaxpr.invars[body_nconsts:]
+    consts = [core.Var(variable.aval) for variable in condition.jaxpr.invars[:cond_nconsts]]
+    holding = _copied(condition.jaxpr, [*consts, *carry])
+    if holding is None:
+        return body
+    equations, constants, active = holding
+    jaxpr = _guarded(body.jaxpr, active, "while")
+    jaxpr = jaxpr.replace(eqns=[*equations, *jaxpr.eqns], constvars=[*jaxpr.constvars, *constants])
+    return ClosedJaxpr(with_inputs(jaxpr, body_nconsts, consts), [*body.consts, *condition.consts])
+
+
+@weakref_lru_cache
+def _guarded_condition(condition: Any) -> Any:
+    return condition.replace(jaxpr=with_presence(condition.jaxpr, _guarded))
+
+
+def nowhere(condition: core.Jaxpr) -> core.Jaxpr:
+    """The condition of a `while`, what it says being a phantom in all lanes."""
+    nobody = core.Literal(np.False_, core.ShapedArray((), np.dtype("bool")))
+    return _guarded(condition, nobody, CAUSE, _with_this_guard)
+
+
+def _copied(jaxpr: core.Jaxpr, inputs: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Any] | None:
+    """What computes the only output of a program from these inputs: equations, constants, the output.
+
+    None where that cannot be done a second time: it calls back to the host for it.
+    """
+    needed, equations = {jaxpr.outvars[0]}, []
+    for equation in reversed(jaxpr.eqns):
+        if needed.isdisjoint(equation.outvars):
+            continue
+        if equation.effects or has_callbacks(jaxpr.replace(eqns=[equation])):
+            return None
+        needed.update(atom for atom in equation.invars if isinstance(atom, core.Var))
+        equations.append(equation)
+    constants = [core.Var(variable.aval) for variable in jaxpr.constvars]
+    names: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *inputs), strict=True))
+    copies = renamed(equations[::-1], names)
+    output = jaxpr.outvars[0]
+    return copies, constants, output if isinstance(output, core.Literal) else names[output]
+
+
+def _guarded(jaxpr: core.Jaxpr, guard: Any, cause: str, with_guard: Any = None) -> core.Jaxpr:
+    """The program with `guard`, a variable that it does not define, as operand of its debugging equations."""
+    with_guard = with_guard or _with_guard
+    equations: list[core.JaxprEqn] = []
+    for equation in jaxpr.eqns:
+        if equation.primitive in (*DEBUGGING, debug_tap_p):
+            equations += with_guard(equation, guard, cause)
+        elif any(map(has_debugging, core.jaxprs_in_params(equation.params))) and can_close(equation):
+            inner = with_programs(equation, lambda _key, program: _guarded(program, guard, cause, with_guard))
+            equations.append(close_over(inner, used_in(inner, [guard])))
+        else:
+            equations.append(equation)
+    return jaxpr.replace(eqns=equations)
+
+
+def _with_guard(equation: core.JaxprEqn, guard: Any, cause: str) -> list[core.JaxprEqn]:
+    equation = as_tap(equation)
+    params = dict(equation.params)
+    if not params["guards"]:
+        return _with_this_guard(equation, guard, cause)
+    *values, before = equation.invars
+    params["guards"] = (*params["guards"], cause)
+    anded, both = computed(lambda inner, outer: inner & outer, [before, guard])
+    return [*anded, equation.replace(invars=[*values, both], params=params)]
+
+
+def _with_this_guard(equation: core.JaxprEqn, guard: Any, cause: str) -> list[core.JaxprEqn]:
+    """With this scalar as its only guard."""
+    equation = as_tap(equation)
+    params, lanes = dict(equation.params), equation.params["lanes"]
+    count = len(equation.invars) - bool(params["guards"])
+    params |= {"guards": (cause,), "lanes": Lanes(lanes.sizes, (*lanes.mapped[:count], (False,) * len(lanes.sizes)))}
+    return [equation.replace(invars=[*equation.invars[:count], guard], params=params)]

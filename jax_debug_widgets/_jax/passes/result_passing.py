@@ -1,0 +1,262 @@
+"""What a program without long loops says, and what is watched in it, as further results of it.
+
+A program that calls Python is run by XLA on the thread that calls it, one after the other; its results are computed while
+that thread goes on. So the small values that a training step prints come back as results, and cost it next to nothing.
+They are there when the call is over: a print before a long loop would be late, so a program with one keeps its calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import jax
+import numpy as np
+from jax._src import core, debugging, sharding_impls
+from jax._src import util as jax_util
+from jax._src.interpreters import partial_eval as pe
+
+from jax_debug_widgets._jax.origins.equation import Equation
+from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
+from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.passes.callbacks import has_callbacks
+from jax_debug_widgets._jax.passes.packing import Packing, packed
+from jax_debug_widgets._jax.passes.program import describe, outermost, without_guard
+from jax_debug_widgets._jax.passes.tap import as_tap, debug_tap_p, is_ordered
+from jax_debug_widgets._jax.passes.watch_tap import watch_tap_p
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
+
+MOST_BYTES = 1 << 16
+"""Of all that a call says: it is on the device until the call is over, of each call in flight."""
+
+MOST_ITERATIONS = 64
+"""Of all loops of a program, together: a few layers, not a simulation."""
+
+
+class Teller(Protocol):
+    """What is told of one print, or of the watched values of one body, of a call that is over. A recorder for `Recorders`."""
+
+    def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
+        """Called with several calls that are over.
+
+        Args:
+          times_ns: one a call, as `perf_counter_ns` tells it.
+          thread: the ident of the thread that called.
+          columns: for each operand what it was, one NumPy array a call.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that a program says.
+
+    Attributes:
+      teller: told of it; of several calls at once, since one by one takes ten times as long.
+      constants: for each operand what it is in every call; None where it is a result of the program.
+      count: how many are.
+    """
+
+    teller: Teller
+    constants: tuple[np.ndarray | None, ...]
+    count: int
+
+    def tell(self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]) -> None:
+        """Tell it; see `Teller`. `results` are the columns of those operands that are no constants."""
+        rest, calls = iter(results), len(times_ns)
+        columns = [next(rest) if constant is None else [constant] * calls for constant in self.constants]
+        self.teller(times_ns, thread, columns)
+
+
+Offer = Callable[[Equation], Teller | None]
+"""Asked for each print; None where it must be a call of the host."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A program that gives what it says after its own results.
+
+    Attributes:
+      program: with `count` results more.
+      lines: what it says, in the order of the program.
+      packing: which of these results have what it says.
+      watches: where it is given more than prints, the program without that, which must live as long; else None.
+    """
+
+    program: ClosedJaxpr
+    lines: tuple[Line, ...]
+    packing: Packing
+    watches: Any = None
+
+    @property
+    def count(self) -> int:
+        """How many of its results are what it says."""
+        return self.packing.count
+
+    def tellings(
+        self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]
+    ) -> Iterator[Callable[[], None]]:
+        """What is left to call for several calls that are over, from these times on, one a line; see `Teller`."""
+        columns = iter(self.packing.columns(results))
+        for number, line in enumerate(self.lines):
+            times = [time_ns + number for time_ns in times_ns]
+            yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
+
+
+@jax_util.weakref_lru_cache
+def is_quick(program: ClosedJaxpr) -> bool:
+    """Whether a program has no loop that takes long and does nothing else than compute and print."""
+    jaxpr = program.jaxpr
+    says_more = jaxpr.effects - {debugging.debug_effect} or has_callbacks(jaxpr) or has_printing_kernels(jaxpr)
+    return not says_more and _iterations(jaxpr) <= MOST_ITERATIONS
+
+
+@jax_util.weakref_lru_cache
+def is_straight(program: ClosedJaxpr) -> bool:
+    """Whether what a quick program says is unordered prints or watched values, small ones, in no loop or branch."""
+    if not program.jaxpr.effects or not is_quick(program):
+        return False
+    said = list(_said(program.jaxpr))
+    operands: list[Any] = [operand for one in said if one is not None for operand in one.invars]
+    return (
+        None not in said
+        and any(isinstance(operand, core.Var) for operand in operands)
+        and all(map(_is_plain, operands))
+        and sum(operand.aval.size * operand.aval.dtype.itemsize for operand in operands) <= MOST_BYTES
+    )
+
+
+def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
+    """The program with what it says among its results; None if one of its prints must be a call of the host.
+
+    Args:
+      program: for which `is_straight`.
+      name: of its module, `jit(f)`.
+    """
+    lines: list[Line] = []
+    numbers = itertools.count()
+
+    def teller_of(equation: Equation) -> Teller:
+        teller = offer(replace(equation, order=next(numbers)))
+        if teller is None:
+            raise _RefusedError
+        return teller
+
+    try:
+        changed, said = _rewrite(program.jaxpr, outermost(name), teller_of, lines)
+    except _RefusedError:
+        return None
+    # The names of its arguments stay: they are in what JAX says of arguments that do not fit.
+    also, results, packing = packed(said)
+    changed = changed.replace(
+        eqns=[*changed.eqns, *also],
+        outvars=[*changed.outvars, *results],
+        debug_info=program.jaxpr.debug_info._replace(result_paths=None),
+    )
+    return Told(program.replace(jaxpr=changed), tuple(lines), packing)
+
+
+class _RefusedError(Exception):
+    """A print must be a call of the host."""
+
+
+def _rewrite(
+    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], Teller], lines: list[Line]
+) -> tuple[core.Jaxpr, list[Any]]:
+    """The program without its prints, and the variables of it that they say; a line is added for each of them."""
+    equations: list[core.JaxprEqn] = []
+    said: list[Any] = []
+
+    def add(teller: Teller, operands: Sequence[Any]) -> None:
+        variables = [operand for operand in operands if isinstance(operand, core.Var)]
+        lines.append(Line(teller, tuple(map(_constant, operands)), len(variables)))
+        said.extend(variables)
+
+    for equation in jaxpr.eqns:
+        if _is_print(equation):
+            bare, guard = without_guard(as_tap(equation), place)
+            add(teller_of(describe(bare, guard, place)), [*bare.invars, *([guard.operand] if guard else ())])
+        elif equation.primitive is watch_tap_p:
+            add(equation.params["record"].teller, equation.invars)
+        elif _is_jit(equation) and has_debugging(equation.params["jaxpr"].jaxpr):
+            program = equation.params["jaxpr"]
+            inside = place.inside(equation, "jaxpr", program.jaxpr)
+            inner, from_inside = _rewrite(program.jaxpr, inside, teller_of, lines)
+            inner = inner.replace(
+                outvars=[*inner.outvars, *from_inside], debug_info=inner.debug_info.with_unknown_names()
+            )
+            results = [core.Var(atom.aval) for atom in from_inside]
+            equations.append(_with_more_results(equation, program.replace(jaxpr=inner), results))
+            said += results
+        else:
+            equations.append(equation)
+    return jaxpr.replace(eqns=equations, effects=jaxpr.effects - {debugging.debug_effect}), said
+
+
+def _constant(operand: Any) -> np.ndarray | None:
+    aval: Any = operand.aval
+    return np.asarray(operand.val, aval.dtype) if isinstance(operand, core.Literal) else None
+
+
+def without_unused(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program without what nothing needs, as JAX leaves it out later; all its arguments stay."""
+    needed, _ = pe.dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
+    return program.replace(jaxpr=needed)
+
+
+def _with_more_results(equation: core.JaxprEqn, program: ClosedJaxpr, results: list[Any]) -> core.JaxprEqn:
+    params, count = dict(equation.params), len(results)
+    params["jaxpr"] = program
+    params["out_shardings"] = (*params["out_shardings"], *[sharding_impls.UNSPECIFIED] * count)
+    params["out_layouts"] = (*params["out_layouts"], *[None] * count)
+    effects = equation.effects - {debugging.debug_effect}
+    return equation.replace(params=params, outvars=[*equation.outvars, *results], effects=effects)
+
+
+def _said(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn | None]:
+    """The prints of a program that can be results of it, and the taps of what is watched; None for all else that it says."""
+    for equation in jaxpr.eqns:
+        if _is_print(equation) or equation.primitive is watch_tap_p:
+            yield equation
+        elif _is_jit(equation):
+            yield from _said(equation.params["jaxpr"].jaxpr)
+        elif equation.effects:
+            yield None
+
+
+def _is_print(equation: core.JaxprEqn) -> bool:
+    tap = as_tap(equation) if equation.primitive in (debugging.debug_print_p, debug_tap_p) else None
+    if tap is None or tap.params["inner"] is not debugging.debug_print_p:
+        return False
+    options = dict(tap.params["params"])
+    return not is_ordered(options) and not options["partitioned"]
+
+
+def _is_jit(equation: core.JaxprEqn) -> bool:
+    return equation.primitive.name in ("jit", "pjit")
+
+
+def _is_plain(operand: Any) -> bool:
+    dtype = operand.aval.dtype
+    return jax.dtypes.issubdtype(dtype, np.number) or jax.dtypes.issubdtype(dtype, np.bool_)
+
+
+def _iterations(jaxpr: core.Jaxpr) -> float:
+    """How often its loops run their bodies, together."""
+    return sum(map(_iterations_of, jaxpr.eqns))
+
+
+def _iterations_of(equation: core.JaxprEqn) -> float:
+    inside = sum(map(_iterations, core.jaxprs_in_params(equation.params)))
+    match equation.primitive.name:
+        case "while":
+            return math.inf
+        case "scan":
+            return equation.params["length"] * max(1, inside)
+    return inside

@@ -1,0 +1,103 @@
+"""What a compiled program does to write into a ring, compiled by Numba, as a custom call of XLA's CPU backend.
+
+Importing this module needs Numba, and Python's clock must be the one that is read here. See `rings` for what it is for.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit, types
+
+from jax_debug_widgets._jax.compat.ffi import (
+    ARGUMENT_COUNT,
+    ARGUMENTS,
+    FRAME_WORDS,
+    RESULTS,
+    array_of,
+    asks_for_version,
+    atomic_exchange,
+    data_of,
+    pointer,
+    register,
+    words,
+)
+
+TARGET = "jax_debug_widgets_ring"
+"""The custom call: the address of a ring's head, uint32[2], and arrays -> bool[], whether Python must be called instead."""
+
+LOCK, GATE, ASKS, COUNT, CAPACITY, STRIDE, DATA, SIZES = range(8)
+"""The head of a ring, in words of 8 bytes: whether somebody writes or takes; the address of a word that is not 0 while
+Python must be called for every ring, the same for this one; how many records there are; how many fit; bytes of a record;
+where they are; and for each array its bytes."""
+
+SECONDS, NANOSECONDS, THREAD, STAMP_WORDS = range(4)
+"""What a record begins with, in words of 8 bytes; then come the bytes of each array."""
+
+_read_clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uint64))
+_this_thread: Any = types.ExternalFunction("pthread_self", types.uint64())
+
+
+@njit
+def _lock(ring: Any) -> None:
+    """Held for no longer than it takes to copy some bytes, and never by who waits for anything."""
+    while atomic_exchange(ring + np.uint64(8 * LOCK), 1):
+        pass
+
+
+@njit
+def _unlock(ring: Any) -> None:
+    atomic_exchange(ring + np.uint64(8 * LOCK), 0)
+
+
+@njit
+def _write(head: Any, operands: Any, count: Any) -> None:
+    """Write a record behind the last."""
+    at = head[DATA] + head[COUNT] * head[STRIDE]
+    _read_clock(time.CLOCK_MONOTONIC, at)  # Into the first two words.
+    words(at, STAMP_WORDS)[THREAD] = _this_thread()
+    at += np.uint64(8 * STAMP_WORDS)
+    for number in range(1, count):
+        size: Any = np.int64(head[SIZES + number - 1])
+        array = carray(pointer(data_of(operands, number)), (size,), np.uint8)
+        written = carray(pointer(at), (size,), np.uint8)
+        for byte in range(size):
+            written[np.uint64(byte)] = array[np.uint64(byte)]
+        at += np.uint64(size)
+    head[COUNT] += np.uint64(1)
+
+
+@cfunc(types.uint64(types.uint64), cache=True)
+def _handle(address: Any) -> Any:
+    """What XLA calls: once to ask for the version, then with the arrays. 0: no error."""
+    frame = words(address, FRAME_WORDS)
+    if not asks_for_version(frame):
+        operands, count = frame[ARGUMENTS], np.int64(frame[ARGUMENT_COUNT])
+        ring = array_of(operands, 0, np.uint64)[0]
+        head = words(ring, SIZES + count)
+        _lock(ring)
+        asks = words(head[GATE], 1)[0] or head[ASKS] or head[COUNT] == head[CAPACITY]
+        if not asks:
+            _write(head, operands, count)
+        _unlock(ring)
+        array_of(frame[RESULTS], 0, np.uint8)[0] = np.uint8(asks)
+    return 0
+
+
+@cfunc(types.uint64(types.uint64, types.uint64, types.uint64), cache=True)
+def _swap(ring: Any, data: Any, capacity: Any) -> Any:
+    """Give a ring other memory, and no records; how many it had."""
+    head = words(ring, SIZES)
+    _lock(ring)
+    count = head[COUNT]
+    head[COUNT], head[DATA], head[CAPACITY] = np.uint64(0), data, capacity
+    _unlock(ring)
+    return count
+
+
+swap = _swap.ctypes
+"""Called with the address of a ring's head, that of its new memory, and how many records fit there."""
+
+register(TARGET, _handle)

@@ -1,0 +1,165 @@
+"""What reads the watched values of a body and hands them over: equations that are appended to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from jax import lax
+from jax._src import config, core, debugging, source_info_util
+from jax._src import mesh as mesh_lib
+from jax._src.interpreters import mlir
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.equation import Loop, Recorder
+from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.passes.emit import emit_recorder_call
+from jax_debug_widgets._jax.passes.program import coordinate_equations
+
+watch_tap_p = jax_core.Primitive("watch_tap")
+"""Hands its operands to its parameter `record`."""
+watch_tap_p.multiple_results = True
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What is to be taken of the values of one body, each time it runs.
+
+    Attributes:
+      variables: the values that are read.
+      compute: their arrays -> the arrays that are handed to `record`.
+      when: only where this holds, all is taken; None for always.
+    """
+
+    variables: Sequence[Any]
+    compute: Callable[..., Sequence[Any]]
+    record: Recorder
+    when: When | None = None
+
+
+class When(Protocol):
+    """A condition over variables of a body."""
+
+    @property
+    def variables(self) -> Sequence[Any]:
+        """What it looks at."""
+        ...
+
+    @property
+    def of(self) -> Callable[..., jax.Array]:
+        """Their arrays -> bool[]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Every how manieth iteration, counted from the start, of which of the loops around a body is asked for."""
+
+    every: int
+    loop: int
+
+
+def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, sampled: Sampled | None) -> list[Any]:
+    """What reads the values, and the tap that hands it over; in a switch, if that is for some iterations only."""
+    beside = jaxpr.eqns[-1] if jaxpr.eqns else None
+    if beside is None:
+        return _tap_equations(taken, None, place, sampled)
+    looked_at = taken.when.variables if taken.when else ()
+    varies = any(versions.varying_over(one.aval) for one in (*taken.variables, *looked_at))
+    # Where some axes of a mesh are manual and some are not, a call to the host is lowered by what the mesh is.
+    with (
+        mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh),
+        _telling_what_varies(place) if varies else nullcontext(),
+    ):
+        return _tap_equations(taken, beside, place, sampled)
+
+
+@contextmanager
+def _telling_what_varies(place: Place) -> Iterator[None]:
+    """What is traced says how it varies over the mesh, as JAX asks of all in a `shard_map` that is traced again (`--every`)."""
+    with core.extend_axis_env_nd(list(place.mesh.shape.items())), config._check_vma(True):
+        yield
+
+
+def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | None) -> list[Any]:
+    source = source_info_util.current() if beside is None else beside.source_info
+    if taken.when is not None or sampled is not None:
+        return _switched_tap_equations(taken, place, sampled, source)
+    equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
+    coordinates = coordinate_equations(place, beside or equations[-1])
+    handed += [*_iterations(place), *(one.outvars[0] for one in coordinates)]
+    tap = core.new_jaxpr_eqn(handed, [], watch_tap_p, {"record": taken.record}, {debugging.debug_effect}, source)
+    return [*equations, *coordinates, tap]
+
+
+def _switched_tap_equations(taken: Taken, place: Place, sampled: Sampled | None, source: Any) -> list[Any]:
+    """A switch beside the values, which computes what is taken of them only where and when that is asked for."""
+    counters, looked_at = _iterations(place), taken.when.variables if taken.when else ()
+    count, asked = len(taken.variables), len(looked_at)
+
+    def switched(*operands: Any) -> None:
+        arrays, at, where = operands[:count], operands[count : count + asked], operands[count + asked :]
+        holds = taken.when.of(*at) if taken.when else True
+        if sampled and counters:
+            number = _from_start(where[sampled.loop], place.loops[sampled.loop])
+            holds &= lax.rem(number, np.int32(sampled.every)) == 0
+
+        def take(arrays: Sequence[Any], where: Sequence[Any]) -> None:
+            watch_tap_p.bind(*taken.compute(*arrays), *where, record=taken.record)
+
+        lax.cond(holds, take, lambda _arrays, _where: None, arrays, where)
+
+    coordinates = coordinate_equations(place, core.new_jaxpr_eqn([], [], watch_tap_p, {}, set(), source))
+    where = [*counters, *(one.outvars[0] for one in coordinates)]
+    equations, _ = _appended(switched, [*taken.variables, *looked_at, *where])
+    return [*coordinates, *(one.replace(source_info=source) for one in equations)]
+
+
+def _iterations(place: Place) -> Sequence[Any]:
+    """The variables that hold the iteration of each loop, if they are to be had of all."""
+    return place.counters if len(place.counters) == len(place.loops) else ()
+
+
+def _from_start(number: Any, loop: Loop) -> Any:
+    """The iteration in which the body of a loop has run so many times, see `Nesting.from_start`."""
+    return (loop.length or 0) - 1 - number if loop.reverse else number
+
+
+def _appended(function: Callable[..., Any], variables: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The equations of `function(*variables)`, and the atoms of its results."""
+    traced = jax.make_jaxpr(function)(*(versions.type_of(one.aval) for one in variables))
+    renamed = dict(zip(traced.jaxpr.invars, variables, strict=True))
+    for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
+        renamed[constant] = core.Literal(value, constant.aval)
+
+    def here(atoms: Sequence[Any]) -> list[Any]:
+        return [renamed.get(atom, atom) if isinstance(atom, core.Var) else atom for atom in atoms]
+
+    return [one.replace(invars=here(one.invars)) for one in traced.jaxpr.eqns], here(traced.jaxpr.outvars)
+
+
+def recorders_in(jaxpr: core.Jaxpr) -> Iterator[Recorder]:
+    """The recorders of the watched values of a program."""
+    for equation in jaxpr.eqns:
+        if equation.primitive is watch_tap_p:
+            yield equation.params["record"]
+        for inner in core.jaxprs_in_params(equation.params):
+            yield from recorders_in(inner)
+
+
+@watch_tap_p.def_effectful_abstract_eval
+def _abstract_eval(*_avals: Any, record: Any) -> tuple[list[Any], set[Any]]:
+    del record
+    return [], {debugging.debug_effect}
+
+
+def _lower_tap(ctx: Any, *operands: Any, record: Recorder) -> Any:
+    return emit_recorder_call(ctx, record, operands, ordered=False, partitioned=False)
+
+
+mlir.register_lowering(watch_tap_p, _lower_tap, cacheable=False)

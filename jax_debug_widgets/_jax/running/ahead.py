@@ -1,0 +1,78 @@
+"""Programs that are compiled ahead of time in a capture, and called in another one, in another thread, or outside of all.
+
+To JAX such a program is one executable, whoever calls it. Ours has the taps of one capture: for each other capture, and
+outside of all, it is compiled once more when it is first called there, as jitted functions are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any
+
+import jax
+from jax._src import debugging
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
+from jax_debug_widgets._jax.origins.context import captured_settings
+from jax_debug_widgets._jax.passes.program import without
+from jax_debug_widgets._jax.running.dispatch import recorders_of
+
+
+class AheadHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.AHEAD):
+            replace.attribute(jax.stages.Traced, "lower", _lower, wrap=as_method)
+
+
+def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
+    lowered = theirs(traced, **options)
+    settings = captured_settings()
+    if settings is not None:
+        device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+        again = partial(_lower_again, device, theirs, traced, **options)
+        lowered.compile = partial(_compile, lowered.compile, again, settings)
+    return lowered
+
+
+def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
+    """Lower it for what was the default device then; who asked for shardings has been told them."""
+    program = without(traced.jaxpr.jaxpr, (debugging.inspect_sharding_p,))
+    if program is not traced.jaxpr.jaxpr:
+        traced = copy(traced)
+        traced._params = {**traced._params, "jaxpr": traced.jaxpr.replace(jaxpr=program)}
+        if hasattr(traced, "_lojax"):  # What it was made into, in jax 0.10.
+            traced._lojax = None
+    with jax.default_device(device):
+        return theirs(traced, **options)
+
+
+def _compile(
+    theirs: Callable[..., Any], lower_again: Callable[[], Any], settings: Any, *args: Any, **options: Any
+) -> Any:
+    compiled = theirs(*args, **options)
+    if recorders_of(compiled._executable.unsafe_call) is not None:  # Else it is as without us.
+        again = partial(_lower_and_compile, lower_again, *args, **options)
+        compiled._call = _CallByCapture({settings: copy(compiled)}, again)
+    return compiled
+
+
+def _lower_and_compile(lower: Callable[[], Any], *args: Any, **options: Any) -> Any:
+    return lower().compile(*args, **options)
+
+
+class _CallByCapture:
+    """What a `jax.stages.Compiled` calls: the executable of the capture that the current thread is in."""
+
+    def __init__(self, executables: dict[Any, Any], compile_again: Callable[[], Any]) -> None:
+        self._executables, self._compile_again = executables, compile_again
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        settings = captured_settings()
+        if settings not in self._executables:
+            self._executables[settings] = self._compile_again()
+        return self._executables[settings](*args, **kwargs)

@@ -1,0 +1,238 @@
+"""Our rules in the place of JAX's for callbacks with results, while a capture is on; and what JAX says when it refuses them.
+
+The custom calls themselves are tapped by `program`. Here: un-jitted callbacks, the place of a call inside derivative
+rules, what JAX removes from a program before it is compiled, and the errors of transformations that have no rule.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
+
+from jax._src import callback as jax_callback
+from jax._src import core, debugging, dispatch, source_info_util
+from jax._src.interpreters import ad, mlir, pxla
+from jax._src.lax.control_flow import conditionals, loops
+from jax.extend.core import ClosedJaxpr
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint
+from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
+from jax_debug_widgets._jax.origins.frames import Frame, called_from_here, frame_of, frames_of
+from jax_debug_widgets._jax.origins.python_loops import loops_now
+from jax_debug_widgets._jax.passes.callbacks import (
+    TAPPED,
+    At,
+    describe_sharding,
+    has_callbacks,
+    lanewise,
+    without_lanes,
+)
+from jax_debug_widgets._jax.passes.inventory import equations_in
+
+Reason = Literal["vmap", "vmap of cond", "vmap of while", "jvp", "transpose", "devices", "partly manual"]
+"""What a callback was refused by: a transformation, or a program on several devices."""
+
+_ENTRY_POINTS = ("pure_callback", "io_callback")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """JAX has just raised `error`, because of a callback of the user's.
+
+    Attributes:
+      primitive: `pure_callback`, `io_callback`, `debug_callback` or `debug_print`.
+      ordered: whether it asked for `ordered=True`.
+      frame: where it is called.
+      format: the name of the user's function, or the format of a print.
+    """
+
+    reason: Reason
+    primitive: str
+    ordered: bool
+    frame: Frame
+    format: str
+    error: Exception
+
+
+class Listener(Protocol):
+    """What the hooks need of the room above."""
+
+    def recorder_of(self, equation: Equation) -> Recorder:
+        """The recorder of an un-jitted `inspect_array_sharding`."""
+        ...
+
+    def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
+        """A program was lowered: its callbacks with results as traced, and those left by JAX's dead-code elimination."""
+        ...
+
+    def refused(self, refusal: Refusal) -> None:
+        """JAX is about to raise."""
+        ...
+
+
+class CallbackHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap. Lie on top of `Hooks`, which come first."""
+
+    def __init__(
+        self, listener: Listener, is_capturing: Callable[[], bool], leaves_out_debugging: Callable[[], bool]
+    ) -> None:
+        super().__init__()
+        self._listener = listener
+        self._is_capturing = is_capturing
+        self._leaves_out_debugging = leaves_out_debugging
+        self._traced = threading.local()
+        self._local = threading.local()
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Tell of what JAX refuses in this thread, without capturing anything."""
+        with self.in_place():
+            self._local.explains = True
+            try:
+                yield
+            finally:
+                self._local.explains = False
+
+    def is_explaining(self) -> bool:
+        """Whether the current thread is inside `explaining`."""
+        return getattr(self._local, "explains", False)
+
+    def _is_heard(self) -> bool:
+        return self._is_capturing() or self.is_explaining()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if not features.available(features.CALLBACKS):
+            return
+        derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
+        batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
+        for primitive in TAPPED:
+            replace.attribute(primitive, "impl", partial(self._run, primitive))
+            replace.attribute(primitive, "bind", self._bind)
+            replace.batcher(primitive, partial(self._batch, primitive))
+            for reason, table in derivatives:
+                replace.item(table, primitive, partial(self._derive, reason, primitive))
+        for reason, primitive in batched:
+            replace.batcher(primitive, partial(self._batch_control_flow, reason))
+        replace.attribute(debugging.inspect_sharding_p, "impl", self._inspect)
+        replace.attribute(debugging.inspect_sharding_p, "bind", self._bind_inspection)
+        if features.available(features.ELIMINATED):
+            replace.attribute(pxla, "_dce_jaxpr", self._eliminate)
+            replace.attribute(pxla, "_cached_lowering_to_hlo", self._check_devices)
+            replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+
+    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if not self._is_capturing():
+            return theirs(*operands, **params)
+        # JAX compiles it once for all places that call the same function; for us each place is a site.
+        current = source_info_util.current()
+        params, axes = without_lanes(params)
+        found, iterations = loops_now()
+        around = len(found) - axes
+        at = At((frames_of(current.traceback), str(current.name_stack)), found[:around])
+        return dispatch.apply_primitive(TAPPED[primitive], *operands, *iterations[:around], at=at, **params)
+
+    def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        caller = sys._getframe(1).f_code
+        called_by_user = caller.co_filename == jax_callback.__file__ and caller.co_name in _ENTRY_POINTS
+        if not self._is_heard() or not called_by_user:
+            return theirs(*operands, **params)
+        if self._leaves_out_debugging() and is_breakpoint(params["callback"].callback_func):
+            return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` answers with `x`.
+        # In a derivative rule JAX says that equations come from where the function was called: see `Hooks._bind`.
+        with called_from_here():
+            return theirs(*operands, **params)
+
+    def _bind_inspection(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        return [] if self._leaves_out_debugging() else theirs(*operands, **params)
+
+    def _inspect(self, theirs: Any, value: Any, *, callback: Any) -> Any:
+        if not self._is_capturing():
+            return theirs(value, callback=callback)
+        current = source_info_util.current()
+        frame = frame_of(current.traceback)
+        equation = describe_sharding({"callback": callback}, frame, str(current.name_stack), (), Lanes((), ()))
+        return theirs(value, callback=self._listener.recorder_of(equation))
+
+    def _eliminate(self, theirs: Any, closed_jaxpr: Any, *args: Any) -> Any:
+        self._traced.program = closed_jaxpr if self._is_capturing() else None
+        return theirs(closed_jaxpr, *args)
+
+    def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
+        traced, self._traced.program = getattr(self._traced, "program", None), None
+        lowered = theirs(module_name, jaxpr, **options)
+        if traced is not None and has_callbacks(traced.jaxpr):
+            before, after = (list(equations_in(program, module_name)) for program in (traced, jaxpr))
+            self._listener.lowered(before, after)
+        return lowered
+
+    def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        if self._is_heard() and any(dim is not None for dim in dims):
+            params = lanewise(params)
+        with self._listening("vmap", primitive, params):
+            return theirs(operands, dims, **params)
+
+    def _derive(self, reason: Reason, primitive: Any, theirs: Any, *args: Any, **params: Any) -> Any:
+        with self._listening(reason, primitive, params):
+            return theirs(*args, **params)
+
+    @contextmanager
+    def _listening(self, reason: Reason, primitive: Any, params: dict[str, Any]) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, NotImplementedError) as error:
+            if self._is_heard():
+                frame = frame_of(source_info_util.current().traceback)
+                name = function_name(params["callback"].callback_func)
+                ordered = params.get("ordered", False)
+                self._listener.refused(Refusal(reason, primitive.name, ordered, frame, name, error))
+            raise
+
+    def _batch_control_flow(self, reason: Reason, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        try:
+            return theirs(operands, dims, **params)
+        except Exception as error:  # JAX raises a bare `Exception` for `while`.
+            if self._is_heard() and "IO effect" in str(error):
+                programs = [ClosedJaxpr(jaxpr, ()) for jaxpr in core.jaxprs_in_params(params)]
+                self._refuse(reason, "io_callback", programs, lambda equation: equation.kind == "io", error)
+            raise
+
+    def _check_devices(self, theirs: Any, closed_jaxpr: Any, module_name: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return theirs(closed_jaxpr, module_name, *args, **options)
+        except (ValueError, NotImplementedError) as error:
+            # Raised before the program comes to be lowered, and while one of its callbacks is.
+            if self._is_heard() and "ordered effects are not supported" in str(error):
+                self._refuse("devices", "debug_callback", [closed_jaxpr], _is_ordered_debugging, error)
+            elif self._is_heard() and "no partial automatic sharding" in str(error):
+                self._refuse("partly manual", "callback", [closed_jaxpr], lambda one: one.kind in ("pure", "io"), error)
+            raise
+        finally:
+            # A program that JAX has lowered before does not come to `_lower`, and must not be taken for the next one.
+            self._traced.program = None
+
+    def _refuse(
+        self,
+        reason: Reason,
+        primitive: str,
+        programs: Sequence[Any],
+        chosen: Callable[[Equation], bool],
+        error: Exception,
+    ) -> None:
+        """Tell of each of the chosen calls in these programs: JAX does not say which of them it was."""
+        for equation in (one for program in programs for one in equations_in(program, "jit(f)") if chosen(one)):
+            name = _PRIMITIVES.get(equation.kind, primitive)
+            self._listener.refused(Refusal(reason, name, equation.ordered, equation.frame, equation.format, error))
+
+
+_PRIMITIVES = {"pure": "pure_callback", "io": "io_callback", "print": "debug_print", "log": "debug_print"}
+
+
+def _is_ordered_debugging(equation: Equation) -> bool:
+    return equation.ordered and equation.kind != "io"

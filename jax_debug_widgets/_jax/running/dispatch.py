@@ -1,0 +1,245 @@
+"""See programs being compiled and executed: what was traced, lowered and compiled, what ran, when its effects drained.
+
+Programs with debugging effects or host callbacks never take JAX's C++ fast path, so each of their executions goes through
+`ExecuteReplicated.__call__`; replacing it, while a capture is on, shows them all, in libraries too. Compilations are
+seen through `jax.monitoring`, which is public.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any, Literal, Protocol
+
+import jax
+from jax._src import dispatch
+from jax._src.api_util import InternalFloatingPointError
+from jax._src.interpreters import pxla
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.names import function_of
+from jax_debug_widgets._jax.origins.equation import Recorders
+from jax_debug_widgets._jax.running.backlog import Handed
+from jax_debug_widgets._jax.running.fast_paths import is_as_by_cpp, run_as_cpp
+
+Stage = Literal["trace", "lower", "compile"]
+"""What JAX does to a function before it runs."""
+
+_STAGE_EVENTS: dict[str, Stage] = {
+    dispatch.JAXPR_TRACE_EVENT: "trace",
+    dispatch.JAXPR_TO_MLIR_MODULE_EVENT: "lower",
+    dispatch.BACKEND_COMPILE_EVENT: "compile",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """One execution of a program with effects or callbacks, just dispatched by the current thread.
+
+    Attributes:
+      finished: whether it had run to its end when the dispatch returned, as programs with callbacks do on one CPU.
+      outputs, effects: what to wait for unless it has finished: each has `block_until_ready()`, which raises if the program
+        failed.
+      error: what it raised, as far as that is known.
+    """
+
+    finished: bool
+    outputs: tuple[Any, ...] = ()
+    effects: tuple[Any, ...] = ()
+    error: BaseException | None = None
+
+    @property
+    def handed(self) -> Handed | None:
+        """What it says, where that is among its results."""
+        return next((one for one in self.effects if isinstance(one, Handed)), None)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing can be asked if it has run to its end, only be waited for."""
+        return not (self.finished or self.outputs or self.handed)
+
+
+_CALLBACK = "CpuCallback error"
+"""What XLA says when a callback has raised, in a `ValueError` where JAX's C++ has dispatched the program."""
+
+
+class Observer(Protocol):
+    """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
+
+    def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
+        """A program with effects or callbacks, and these recorders, is about to be dispatched; the answer is called then.
+
+        May raise: then it is not dispatched.
+        The recorders are None where it was compiled outside a capture.
+        """
+        ...
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """A program was dispatched that says something among its results; `hand_over` must be called, but see above."""
+        ...
+
+    def failed(self, error: BaseException) -> BaseException:
+        """A program has raised this; the answer is what its caller is to see."""
+        ...
+
+    def compiled(self, stage: Stage, name: str, seconds: float) -> None:
+        """A function was traced, lowered or compiled."""
+        ...
+
+
+class Watch:
+    """Report executions and compilations of this process to `observer` between `start` and `stop`."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._is_on = False
+
+    def start(self) -> None:
+        """Begin to report."""
+        original = self._original = pxla.ExecuteReplicated.__call__
+
+        def execute(program: Any, *args: Any) -> Any:
+            run = partial(original, program, *args)
+            if is_as_by_cpp(program):
+                run = partial(run_as_cpp, run, program, args)
+            # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
+            if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
+                return run()
+            ordered, recorders = bool(program.ordered_effects), recorders_of(program)
+            if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
+                return run()
+            return self.observe(program.name, ordered, recorders, run)
+
+        self._replacement = execute
+        pxla.ExecuteReplicated.__call__ = execute  # pyright: ignore[reportAttributeAccessIssue]
+        jax.monitoring.register_event_duration_secs_listener(self._on_duration)
+        self._is_on = True
+
+    def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
+        """Call `execute`, which dispatches this program, see `Observer.executing`, and gives its outputs; report that."""
+        if not self._is_on:
+            return execute()
+        executed = self._observer.executing(name, ordered, recorders)
+        before = pending_tokens()
+        try:
+            outputs = execute()
+        except InternalFloatingPointError as error:
+            # Its caller sees another, when JAX has found where it came from.
+            told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
+            executed(Execution(finished=True, error=FloatingPointError(told)))
+            raise
+        except BaseException as error:
+            shown = self._observer.failed(error)
+            executed(Execution(finished=True, error=shown))
+            if shown is error:
+                raise
+            raise shown from None
+        # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
+        effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
+        # A program's outputs are ready together, when it has run to its end.
+        said = any(isinstance(one, Handed) for one in effects)
+        if outputs and not said and _is_ready(outputs[-1]):
+            executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
+        else:
+            executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
+        return outputs
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """Report a program that C++ has dispatched, and that hands over what it says."""
+        if self._is_on:
+            self._observer.dispatched(name, recorders, hand_over)
+        else:
+            hand_over()
+
+    def stop(self) -> None:
+        """Report no more; JAX has its own method back."""
+        self._is_on = False
+        if pxla.ExecuteReplicated.__call__ is self._replacement:
+            pxla.ExecuteReplicated.__call__ = self._original
+        versions.stop_listening(self._on_duration)
+
+    def _on_duration(self, event: str, duration_secs: float, **details: Any) -> None:
+        stage = _STAGE_EVENTS.get(event)
+        if stage is not None:
+            self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
+
+
+_REFUSED = (AttributeError, RuntimeError, ValueError)
+"""What arrays and tracers raise that have not come to be there: no error of a signal's handler, a time limit's."""
+
+
+def execution_of(outputs: Sequence[Any]) -> Execution:
+    """That of a program without effects, or of several, which gave these arrays; no other thread is asked if all are there."""
+    try:
+        finished = all(map(_is_ready, outputs))
+    except _REFUSED:  # By tracers, and arrays that were given away since; `wait` takes them.
+        finished = False
+    return Execution(finished, error=wait(outputs)) if finished else Execution(finished, tuple(outputs))
+
+
+def _is_ready(output: Any) -> bool:
+    """Whether an output is there; typed keys only say so of the numbers in them."""
+    return getattr(output, "_base_array", output).is_ready()
+
+
+def recorders_of(program: Any) -> Recorders | None:
+    """Those of a compiled program, an `ExecuteReplicated`; None where it has none of ours."""
+    return next((kept for kept in getattr(program, "keepalive", None) or () if isinstance(kept, Recorders)), None)
+
+
+def pending_tokens() -> tuple[Any, ...]:
+    """What the current thread's effects barrier would wait for. JAX keeps these per thread; waiting works from any."""
+    tokens = dispatch.runtime_tokens
+    return (*tokens.current_tokens.values(), *tokens.output_runtime_tokens.values())
+
+
+def forget_failed_tokens() -> None:
+    """Wait for this thread's effects, and let go of those that failed: JAX's barrier would raise their error for ever."""
+    tokens = dispatch.runtime_tokens
+    for table in (tokens.current_tokens, tokens.output_runtime_tokens):
+        for key, token in list(table.items()):
+            if wait((token,)) is not None:
+                del table[key]
+
+
+def wait(values: Sequence[Any]) -> Exception | None:
+    """Block until outputs or effects of a program are ready; the program's error if one failed.
+
+    A value that a later program took over (donated outputs, the token of ordered effects) counts as ready.
+    """
+    failed: Exception | None = None
+    for value in values:
+        try:
+            value.block_until_ready()
+        except _REFUSED as error:  # What XLA raises is the program's, and is told, not handled.
+            if "deleted" not in str(error) and "donated" not in str(error):
+                failed = error
+    return failed
+
+
+def is_of_effects(error: BaseException | None) -> bool:
+    """Whether it was raised by a program that ran: not by JAX, of an argument before that or of a NaN in its outputs."""
+    return isinstance(error, jax.errors.JaxRuntimeError) or (isinstance(error, ValueError) and _CALLBACK in str(error))
+
+
+def is_compiled_function(function: object) -> bool:
+    """Whether calling `function` runs a compiled JAX program: jitted, pmapped, AOT-compiled, or wrapped to be so; a method too.
+
+    `jax.stages.Wrapped` is the public protocol of such functions. It is asked of the type: asking the object could
+    run a user's `__getattr__`.
+    """
+    if isinstance(function, FunctionType):
+        return "lower" in vars(function)  # What `jax.pmap` returns has no `trace`.
+    if isinstance(function, MethodType):
+        return is_compiled_function(function.__func__)
+    if isinstance(function, functools.partial):
+        return is_compiled_function(function.func)
+    return _is_compiled_type(type(function))
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_compiled_type(kind: type) -> bool:
+    return issubclass(kind, jax.stages.Compiled) or (hasattr(kind, "lower") and hasattr(kind, "trace"))

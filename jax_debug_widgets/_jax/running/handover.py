@@ -1,0 +1,337 @@
+"""Programs that give what they say among their results: compiled so while a capture is on, and seen when they are called.
+
+Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
+makes it. JAX knows nothing of the further results: they are taken off where it would count them. From its second call on
+JAX's C++ dispatches such a program, as any that has no effects, and asks us when it puts the results together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+from jax._src import config, dispatch, pjit, sharding_impls, tree_util
+from jax._src.interpreters import pxla
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.origins.context import captured_settings, capturing
+from jax_debug_widgets._jax.origins.equation import Equation, Recorders
+from jax_debug_widgets._jax.passes.result_passing import (
+    Teller,
+    Told,
+    is_quick,
+    is_straight,
+    with_results,
+    without_unused,
+)
+from jax_debug_widgets._jax.passes.watching import WatchHooks
+from jax_debug_widgets._jax.running.backlog import Backlog, Handed
+
+_LOWERED: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
+"""JAX's cache of what it has lowered, whatever is put in its place later."""
+
+
+class HandingSettings(Protocol):
+    """What is asked of the settings of a capture.
+
+    Attributes:
+      hands_over: whether programs that can are to give what they say among their results.
+      handing: equal settings for which that holds; None where it must not be.
+      watch: what is watched, None for nothing.
+    """
+
+    hands_over: bool
+    handing: Any
+    watch: Any
+
+
+class Watching(Protocol):
+    """Who reports calls, see `dispatch.Watch`."""
+
+    def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
+        """Call `execute`, and report it."""
+        ...
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        """Call `hand_over`, and report what was dispatched before that."""
+        ...
+
+
+class _Unwatched:
+    def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
+        del name, ordered, recorders
+        return execute()
+
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+        del name, recorders
+        hand_over()
+
+
+class HandoverHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap.
+
+    Attributes:
+      backlog: what has been handed over and not told.
+      watch: who reports the calls, see `dispatch.Watch`.
+    """
+
+    def __init__(
+        self, offer: Callable[[Equation, Any], Teller | None], watch_hooks: WatchHooks, is_held: Callable[[], bool]
+    ) -> None:
+        """Make them.
+
+        Args:
+          offer: for each print, and the settings of the capture: who is told of it; None if it must be a call of the host.
+          watch_hooks: what gives a program the taps of what is watched in it.
+          is_held: whether somebody wants to hold programs where they say something. Then they must call.
+        """
+        super().__init__()
+        self._offer = offer
+        self._watch_hooks = watch_hooks
+        self._is_held = is_held
+        self._is_fast = False
+        """Whether C++ may know of programs of ours."""
+        self._is_fast_with_effects = False
+        """Whether it may know of some that have effects of their own, which JAX has Python dispatch."""
+        self._are_given_away = False
+        """Whether a program was seen to which arguments are given away."""
+        self._lowered = 0
+        """How many programs JAX had lowered when these were looked at: a capture may begin with each call of a function."""
+        self.backlog = Backlog()
+        self.watch: Watching = _Unwatched()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.HANDOVER):
+            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
+            replace.attribute(pxla, "lower_sharding_computation", self._lower)
+            replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
+            lowered = _LOWERED.cache_info().misses
+            if lowered != self._lowered and _are_given_away_already():
+                self.gives_away()
+            self._lowered = lowered
+
+    def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
+        settings: HandingSettings | None = captured_settings()
+        handing = None if settings is None else settings.handing
+        if handing is None or _must_call() or self._is_held() or not _may_hand_over(jaxpr, handing):
+            return theirs(*args, jaxpr=jaxpr, **params)
+        with capturing(handing):
+            return theirs(*args, jaxpr=jaxpr, **params)
+
+    def _fast_path(
+        self, theirs: Any, executable: Any, out_tree: Any, arguments: Any, outputs: Any, effects: Any, *others: Any
+    ) -> Any:
+        call = getattr(executable, "unsafe_call", None)
+        if not isinstance(call, HandingOver):
+            return theirs(executable, out_tree, arguments, outputs, effects, *others)
+        said = call.take_latest()
+        # Of an argument that is gone C++ says something else than Python.
+        if said is None or (effects and self._are_given_away) or self._is_held():
+            return None
+        self._is_fast = True
+        self._is_fast_with_effects |= bool(effects)
+        plain = copy(executable)
+        plain._unsafe_call = call.program
+        whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), said)
+        return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), (), *others)
+
+    def gives_away(self) -> None:
+        """A program is there to which arguments are given away."""
+        if not self._are_given_away:
+            self._are_given_away = True
+            if self._is_fast_with_effects:
+                self.hold()
+
+    def hold(self) -> None:
+        """Somebody wants to hold programs: they are to come by here from their next call on. From any thread."""
+        if self._is_fast:
+            self._is_fast = self._is_fast_with_effects = False
+            pjit._cpp_pjit_cache_fun_only.clear()
+            pjit._cpp_pjit_cache_explicit_attributes.clear()
+
+    def dispatched(self, call: HandingOver, said: Sequence[Any]) -> None:
+        """JAX's C++ has dispatched a program, which will have said this."""
+        self.watch.dispatched(call.program.name, call.recorders, partial(call.hand_over, said))
+        if self._is_held():  # It was closed while C++ learned of the program.
+            self._is_fast = True
+            self.hold()
+
+    def _lower(
+        self,
+        theirs: Any,
+        program: Any,
+        api_name: str,
+        name: str,
+        in_shardings: Sequence[Any],
+        out_shardings: Sequence[Any],
+        in_layouts: Any,
+        out_layouts: Any,
+        donated: Sequence[bool],
+        **options: Any,
+    ) -> Any:
+        as_ever = partial(
+            theirs, program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
+        )
+        if any(donated):
+            self.gives_away()
+        told = self._told(program, f"{api_name}({name})", options)
+        if told is None or _would_take(told, program, donated):
+            return as_ever()
+        shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
+        layouts = (*out_layouts, *[None] * told.count)
+        lower = partial(
+            theirs, told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
+        )
+        lowered = self._lower_telling(lower, told)
+        if lowered is None:
+            return as_ever()
+        lowered.compile = partial(self._compile, lowered.compile, told)
+        return lowered
+
+    @uninterrupted()
+    def _lower_telling(self, lower: Callable[[], Any], told: Told) -> Any | None:
+        try:
+            with self._watch_hooks.tapped_before():
+                lowered = lower()
+        except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
+            return None
+        # Watched values are read by functions for one device.
+        return lowered if told.watches is None or len(lowered._device_list) == 1 else None
+
+    @uninterrupted()
+    def _told(self, program: Any, name: str, options: Any) -> Told | None:
+        settings: HandingSettings | None = captured_settings()
+        if settings is None or not settings.hands_over or not _may_hand_over(program, settings):
+            return None
+        try:
+            needed = program if settings.watch is None or options["keep_unused"] else without_unused(program)
+            tapped = needed if settings.watch is None else self._watch_hooks.tapped(needed, name, 1) or needed
+            if not is_straight(tapped):
+                return None
+            told = with_results(tapped, name, lambda equation: self._offer(equation, settings))
+        except Exception:  # noqa: BLE001 - in a JAX that we do not know its prints are calls of the host, as in older ones.
+            return None
+        return told if told is None or settings.watch is None else replace(told, watches=needed)
+
+    def _compile(self, theirs: Any, told: Told, *args: Any, **options: Any) -> Any:
+        executable = theirs(*args, **options)
+        # JAX keeps the executable, and asks for it at each call.
+        if not isinstance(executable.build_unsafe_call, _Build):
+            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told)
+        return executable
+
+
+class _Build:
+    """What makes of an executable the function that runs it."""
+
+    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told) -> None:
+        self._theirs, self._others = theirs, (hooks, told)
+
+    def __call__(self) -> HandingOver:
+        return HandingOver(self._theirs(), *self._others)
+
+
+class HandingOver:
+    """An `ExecuteReplicated` that hands over what its program says: its last results."""
+
+    def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
+        self.program, self.hooks = program, hooks
+        self.recorders = Recorders((line.teller for line in told.lines), fire_elsewhere=False, are_results=True)
+        self._says, self._count = told, told.count
+        self._devices = program._local_devices
+        self._latest: Sequence[Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.program, name)
+
+    def __call__(self, *args: Any) -> Any:
+        """Its results, without the last ones."""
+        outputs = self.hooks.watch.observe(self.program.name, False, self.recorders, partial(self._execute, *args))
+        self._latest = outputs[-self._count :]
+        return outputs[: -self._count]
+
+    def take_latest(self) -> Sequence[Any] | None:
+        """What the latest call says, if nobody has asked since."""
+        latest, self._latest = self._latest, None
+        return latest
+
+    def _execute(self, *args: Any) -> Any:
+        outputs = self.program(*args)
+        self.hand_over(outputs[-self._count :])
+        return outputs
+
+    def hand_over(self, said: Sequence[Any]) -> Handed:
+        """Add what a call says to the backlog."""
+        if self._devices[0].platform != "cpu":
+            for one in said:
+                one.copy_to_host_async()
+        handed = Handed(self.hooks.backlog, self, self._says, said)
+        self.hooks.backlog.add(handed)
+        for device in self._devices:  # What `jax.effects_barrier` waits for.
+            dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
+        return handed
+
+
+class _Outputs:
+    """All that a program of ours gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
+
+    def __init__(self, call: HandingOver, results: Any, said: Sequence[Any]) -> None:
+        self.call, self.results, self.said = call, results, said
+
+    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], HandingOver]:
+        return (self.results, self.said), self.call
+
+    @classmethod
+    def put_together(cls, call: HandingOver, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
+        return cls(call, *parts)
+
+    @staticmethod
+    def dispatched(call: HandingOver, parts: tuple[Any, Sequence[Any]]) -> Any:
+        results, said = parts
+        call.hooks.dispatched(call, said)
+        return results
+
+
+if features.available(features.HANDOVER):
+    tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
+    tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
+
+
+def _are_given_away_already() -> bool:
+    """Whether JAX has lowered a program to which arguments are given away, for whoever it was."""
+    # The keys have the program's arguments among the rest, and no other tuples of truth values.
+    parts = (part for key in _LOWERED.cache_keys() for part in key[2])
+    return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)
+
+
+def _is_true(one: object) -> bool:
+    return one is True
+
+
+def _may_hand_over(program: Any, settings: HandingSettings) -> bool:
+    if settings.watch is None:
+        return is_straight(program)
+    return is_quick(program) and (is_straight(program) or not program.jaxpr.effects)
+
+
+def _must_call() -> bool:
+    # JAX looks for NaNs in all results of a program, and these are none that its user has asked for; and of what several
+    # processes compute each has a part.
+    return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
+
+
+def _would_take(told: Told, program: Any, donated: Sequence[bool]) -> bool:
+    """Whether JAX would put what is said into an argument that is given away and that no result of the user's takes."""
+
+    def types(avals: Iterable[Any]) -> Counter[Any]:
+        return Counter((aval.shape, aval.dtype) for aval in avals)
+
+    given = types(aval for aval, is_donated in zip(program.in_avals, donated, strict=True) if is_donated)
+    return bool((given - types(program.out_avals)) & types(told.program.out_avals[-told.count :]))

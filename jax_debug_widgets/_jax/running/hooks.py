@@ -1,0 +1,216 @@
+"""Put our rules in the place of JAX's for debugging primitives, while a capture is on, and take them away again.
+
+JAX's user context (`jax.make_user_context`) is part of the key of its caches: a function called inside a capture is
+traced and lowered once with our rules, and outside it its own executable runs untouched. The rules themselves are
+process-wide, so each asks the context first: a thread that is not capturing gets JAX's own behaviour.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax._src import ad_checkpoint, core, debugging, pjit, shard_map, source_info_util
+from jax._src.interpreters import ad, batching, mlir
+from jax._src.interpreters import partial_eval as pe
+
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.origins import rules
+from jax_debug_widgets._jax.origins.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
+from jax_debug_widgets._jax.origins.context import captured_settings, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
+from jax_debug_widgets._jax.origins.frames import called_from_here, callers_now, frame_of
+from jax_debug_widgets._jax.origins.inlining import evaluate_checkpointed, traceback_of
+from jax_debug_widgets._jax.origins.python_loops import count_iterations, loops_now
+from jax_debug_widgets._jax.passes.hoisting import differentiate_scan, recompute_scan
+from jax_debug_widgets._jax.passes.phantoms import batch_cond, batch_while
+from jax_debug_widgets._jax.passes.program import DESCRIBE, with_recorders, without_debugging
+from jax_debug_widgets._jax.passes.stop import debug_stop_p, describe_stop
+from jax_debug_widgets._jax.passes.tap import bind_batched, debug_tap_p
+from jax_debug_widgets._jax.passes.watch_tap import recorders_in
+from jax_debug_widgets._jax.running.fast_paths import call_as_cpp, dispatched_by_cpp
+
+_ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callback")
+"""The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
+
+
+class Hooks(Replacing):
+    """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap.
+
+    Attributes:
+      failed: told the name of a program that runs without taps, and why: JAX is not as we know it.
+    """
+
+    def __init__(self, tapper: Tapper, failed: Callable[[str, Exception], None]) -> None:
+        super().__init__()
+        self._tapper = tapper
+        self.failed = failed
+
+    def _put_in(self, replace: Replacements) -> None:
+        replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+        count_iterations(replace)
+        replace.attribute(debug_tap_p, "impl", self._run_tap)
+        replace.attribute(debug_stop_p, "impl", self._run_stop)
+        for primitive in DESCRIBE:
+            replace.attribute(primitive, "impl", partial(self._run, primitive))
+            replace.attribute(primitive, "bind", self._bind)
+            replace.batcher(primitive, partial(self._batch, primitive))
+            replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
+        if features.available(features.CALLS):
+            replace.attribute(pjit, "_get_fastpath_data", _fast_path)
+        if features.available(features.FAST_PATHS):
+            replace.attribute(pjit, "_pjit_call_impl_python", call_as_cpp)
+        if features.available(features.HOISTING):
+            for table in (pe.custom_partial_eval_rules, ad.primitive_linearizations):
+                replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
+            ours = partial(_while_capturing, recompute_scan)
+            replace.item(pe.partial_eval_jaxpr_custom_rules, lax.scan_p, ours)
+        if features.available(features.INLINING) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+            ours = partial(_while_capturing, evaluate_checkpointed)
+            replace.item(pe.custom_partial_eval_rules, ad_checkpoint.remat_p, ours)
+        if features.available(features.RULES) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
+            rules.put_in(replace)
+        if features.available(features.PHANTOMS):
+            for primitive, ours in ((lax.cond_p, batch_cond), (lax.while_p, batch_while)):
+                replace.item(batching.fancy_primitive_batchers, primitive, partial(_while_capturing, ours))
+
+    def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
+        if not is_capturing():
+            return theirs(module_name, jaxpr, **options)
+        recorders: list[Any] = [*recorders_in(jaxpr.jaxpr)]
+        own: list[Any] = []
+
+        def make_recorder(equation: Equation) -> Recorder:
+            own.append(self._tapper(equation, captured_settings()))
+            return own[-1]
+
+        devices = getattr(options["axis_context"], "num_devices", 1)
+        with uninterrupted():
+            try:
+                program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
+                program = with_recorders(program, module_name, devices, make_recorder)
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+                program = jaxpr
+                self.failed(module_name, error)
+            else:
+                recorders += own
+        lowered = theirs(module_name, program, **options)
+        if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
+            return lowered  # JAX exports and serializes only what keeps nothing alive.
+        # What is kept alive goes along with the executable: that is how an execution is known to contain these.
+        kept = Recorders(recorders, fire_elsewhere=devices > 1 or tuple(options["platforms"]) != ("cpu",))
+        return lowered._replace(keepalive=[*(lowered.keepalive or ()), kept])
+
+    def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        caller = sys._getframe(1).f_code
+        called_by_user = caller.co_filename == debugging.__file__ and caller.co_name in _ENTRY_POINTS
+        if leaves_out_debugging():
+            return []
+        if not is_capturing() or not called_by_user:
+            return theirs(*operands, **params)
+        with called_from_here():
+            return theirs(*operands, **params)
+
+    def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        if not is_capturing() or all(dim is None for dim in dims):
+            return theirs(operands, dims, **params)
+        return bind_batched(primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
+
+    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
+        # Callbacks of programs that JAX lowered without us (compiled ahead of time, say) come from its own file.
+        is_eager = sys._getframe(1).f_code.co_filename != debugging.__file__
+        if not is_capturing() or not is_eager:
+            return theirs(*operands, **params)
+        return self._run_eagerly(primitive, operands, params, Lanes((), ((),) * len(operands)))
+
+    def _run_on_mesh(self, primitive: Any, theirs: Any, mesh: Any, *operands: Any, **params: Any) -> Any:
+        """The rule of an un-jitted `shard_map`: once a device, with its block of each operand."""
+        if not is_capturing():
+            return theirs(mesh, *operands, **params)
+        with core.eval_context():
+            lanes = Lanes((), ((),) * len(operands))
+            for block in blocks_of(mesh, operands):
+                self._run_eagerly(
+                    primitive, block.values, params, lanes, block=block, own_way=as_jax_would(theirs, mesh, block)
+                )
+        return []
+
+    def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if leaves_out_debugging():
+            return []
+        if not is_capturing():
+            return theirs(*operands, **params)
+        inner, options, lanes, guards = (params[key] for key in ("inner", "params", "lanes", "guards"))
+        if not guards:
+            return self._run_eagerly(inner, operands, dict(options), lanes)
+        guard = Guard(operands[-1], lanes.mapped[-1], guards)
+        return self._run_eagerly(inner, operands[:-1], dict(options), Lanes(lanes.sizes, lanes.mapped[:-1]), guard)
+
+    def _run_stop(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        spec, lanes = params["spec"], params["lanes"]
+        if not is_capturing() or (spec.conditional and not np.any(operands[0])):
+            return theirs(*operands, **params)
+        arrays = [np.asarray(operand) for operand in operands]
+        current = source_info_util.current()
+        equation = describe_stop(params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
+        around, iterations = loops_now()
+        equation = replace(equation, loops=around, in_python=bool(around))
+        given = self._tapper(equation, captured_settings())(*arrays, *iterations)
+        before = zip(arrays[spec.going_on], operands[spec.going_on], given, strict=True)
+        return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
+
+    def _run_eagerly(
+        self,
+        primitive: Any,
+        operands: Sequence[Any],
+        params: Any,
+        lanes: Lanes,
+        guard: Guard | None = None,
+        block: Block = NO_BLOCK,
+        own_way: Callable[..., Any] | None = None,
+    ) -> Any:
+        current = source_info_util.current()
+        arrays, types = on_host(operands)
+        equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
+        # JAX's own way to the user's function: what it raises goes up through these frames, and none are missing.
+        if own_way is None:
+            own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(
+                primitive, debugging.debug_callback_impl
+            )
+        callers = callers_now(traceback_of(current))
+        around, iterations = loops_now()
+        equation = replace(
+            equation,
+            run=partial(own_way, **params),
+            guard=guard,
+            callers=callers,
+            axes=block.axes,
+            devices=block.devices,
+            loops=around,
+            in_python=bool(around),
+        ).with_types(types)
+        there = () if guard is None else (np.asarray(guard.operand),)
+        self._tapper(equation, captured_settings())(*arrays, *there, *iterations, *block.coordinates)
+        return []
+
+
+def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
+    """What JAX's C++ needs to dispatch a program from its second call on; nothing if it calls Python: we would not see it."""
+    program, data = getattr(executable, "unsafe_call", None), theirs(executable, *args, **options)
+    if not (getattr(program, "has_host_callbacks", False) and is_capturing()):
+        return data
+    if data is not None:
+        dispatched_by_cpp.add(program)
+    return None
+
+
+def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:
+    return ours(theirs, *args, **params) if is_capturing() else theirs(*args, **params)

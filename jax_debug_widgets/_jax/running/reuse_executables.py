@@ -1,0 +1,94 @@
+"""Programs that say nothing run in a capture as they do outside it: not traced, lowered and compiled once more.
+
+A capture is part of the keys of JAX's caches. So in one JAX finds nothing of what was called before, not even the
+operations of `jax.numpy`. Here it looks outside first: what it has traced there, and what neither says nor is asked for
+anything, it runs from there.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from jax._src import core, dispatch, pjit
+
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import captured_settings, capturing, is_capturing
+from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
+from jax_debug_widgets._jax.passes.callbacks import has_callbacks
+from jax_debug_widgets._jax.passes.watching import calls_users, is_jaxs
+
+_left_out = threading.Event()
+"""Whether a program was traced that would have had a breakpoint of ours in a capture."""
+
+
+def leave_out_breakpoint() -> None:
+    """A `jdw.breakpoint` is called outside any capture: of a program that is traced just now it leaves nothing to be seen."""
+    if not core.trace_state_clean():
+        _left_out.set()
+
+
+class UntouchedHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self, gives_away: Callable[[], None]) -> None:
+        """Make them.
+
+        Args:
+          gives_away: called where arguments are given away to a program that is left as it was.
+        """
+        super().__init__()
+        self._gives_away = gives_away
+        self._untouched: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.UNTOUCHED):
+            replace.attribute(pjit, "_infer_params_cached", self._known, wrap=CachedFunction)
+            replace.attribute(pjit, "_resolve_and_lower", self._lower)
+            replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=CachedFunction)
+
+    def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
+        """What is known of a jitted function with such arguments, to be filled in by JAX where it has not traced it."""
+        if not is_capturing() or _left_out.is_set():
+            return theirs(*signature)
+        with capturing(None):
+            known = theirs(*signature)
+        if known.pjit_params is None:
+            return theirs(*signature)
+        params = known.pjit_params.params
+        jaxpr = params["jaxpr"].jaxpr
+        if (captured_settings().watch is not None and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
+            return theirs(*signature)
+        if any(params["donated_invars"]):
+            self._gives_away()
+        self._untouched.add(params["jaxpr"])
+        return known
+
+    def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        """Lower a program, or find it in JAX's caches."""
+        with capturing(None if jaxpr in self._untouched else captured_settings()):
+            return theirs(*args, jaxpr=jaxpr, **params)
+
+    def _operation(self, theirs: Callable[..., Any], primitive: Any, **params: Any) -> Any:
+        """The jitted function of an un-jitted operation."""
+        if not is_capturing() or not all(map(_says_nothing, core.jaxprs_in_params(params))):
+            return theirs(primitive, **params)
+        with capturing(None):
+            return theirs(primitive, **params)
+
+
+def _says_nothing(jaxpr: core.Jaxpr) -> bool:
+    return not (has_debugging(jaxpr) or has_callbacks(jaxpr) or has_printing_kernels(jaxpr))
+
+
+def _may_be_watched(jaxpr: core.Jaxpr) -> bool:
+    # Older versions have the lines of who called it first on the equations of a function of JAX's, and would find names there.
+    return versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not _is_jaxs_throughout(jaxpr)
+
+
+def _is_jaxs_throughout(jaxpr: core.Jaxpr) -> bool:
+    inside = (one for equation in jaxpr.eqns for one in core.jaxprs_in_params(equation.params))
+    return is_jaxs(jaxpr) and not calls_users(jaxpr) and all(map(_is_jaxs_throughout, inside))

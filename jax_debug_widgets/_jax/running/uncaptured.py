@@ -1,0 +1,86 @@
+"""Take `jax.debug.breakpoint()` out of JAX's hands where it fires in a program that no capture has compiled.
+
+Not as a debugger in JAX's registry: JAX would have made `jax.Array`s of the values first, which never become ready where the
+threads that would copy them stand at breakpoints, too, and would hold a lock that keeps the others from being counted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import numpy as np
+from jax._src import debugging
+from jax._src.debugger import core as jax_debugger
+from jax._src.interpreters import pxla
+
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.describe import describe_callback, stop_point_in
+from jax_debug_widgets._jax.origins.equation import Equation, Lanes, StopPoint, on_host
+from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame
+
+Fired = Callable[[Equation, tuple[np.ndarray, ...]], None]
+"""Takes a breakpoint with its operands, on the program's thread; may raise to end it."""
+
+
+class UncapturedBreakpoints(Replacing):
+    """Calls `fired` at breakpoints outside captures, and `made` when one is traced.
+
+    Those for which the user has chosen a debugger stay JAX's, and those that take a token.
+    """
+
+    def __init__(self, fired: Fired, made: Callable[[], None]) -> None:
+        super().__init__()
+        self._fired, self._made = fired, made
+        self._found: WeakKeyDictionary[Any, tuple[StopPoint, Frame] | None] = WeakKeyDictionary()
+
+    def _put_in(self, replace: Replacements) -> None:
+        replace.attribute(debugging.debug_callback_p, "impl", self._run)
+        as_static = lambda ours, theirs: staticmethod(partial(ours, theirs))  # noqa: E731
+        replace.attribute(jax_debugger.DebuggerFrame, "from_frameinfo", self._make, wrap=as_static)
+
+    def _make(self, theirs: Any, info: Any) -> Any:
+        self._made()
+        return theirs(info)
+
+    def _run(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+        if not self._users or (found := self._find(params["callback"], operands)) is None:
+            return theirs(*operands, **params)
+        stop, frame = found
+        arrays, types = on_host(operands) if any(isinstance(x, jax.Array) for x in operands) else (operands, ())
+        equation = describe_callback(params, frame, "", arrays, Lanes((), ((),) * len(arrays)), stop)
+        run = partial(debugging.debug_callback_impl, **params)
+        self._fired(replace(equation, run=run, replicas=_replicas()).with_types(types), tuple(arrays))
+        return ()
+
+    def _find(self, callback: Any, operands: Sequence[Any]) -> tuple[StopPoint, Frame] | None:
+        """What a callback is if it is a breakpoint, and where. Kept: it takes a millisecond."""
+        if not isinstance(callback, FunctionType):
+            return None  # Bound by others than JAX.
+        if callback not in self._found:
+            stop = stop_point_in(callback)
+            frames = stop.frames(operands) if stop else ()
+            frame = (
+                Frame(frames[0].file, frames[0].line, -1, frames[0].line, -1, frames[0].function) if frames else None
+            )
+            self._found[callback] = stop and (stop, frame or UNKNOWN_FRAME)
+        return self._found[callback]
+
+
+def _replicas() -> int:
+    """How many devices may run the program whose breakpoint this thread has come to."""
+    frame, is_compiled = sys._getframe(1), False
+    while frame is not None:
+        place = frame.f_code.co_filename, frame.f_code.co_name
+        is_compiled = is_compiled or place == (debugging.__file__, "_callback")
+        if is_compiled and place == (pxla.__file__, "__call__"):
+            return len(frame.f_locals["self"].xla_executable.local_devices())
+        frame = frame.f_back
+    # In a thread of XLA's it is not to be found out. Who makes several devices of a CPU wants them to be used.
+    return jax.local_device_count() if is_compiled and jax.default_backend() == "cpu" else 1

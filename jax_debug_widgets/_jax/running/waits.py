@@ -1,0 +1,60 @@
+"""See the program wait: in `jax.effects_barrier`, in `jax.block_until_ready`, in the method of that name of an array."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+from jax._src import dispatch
+from jax._src.array import ArrayImpl
+from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import is_capturing
+
+Wait = Literal["effects_barrier", "block_until_ready"]
+"""JAX's function in which the program waited."""
+
+_SHORTEST_NS = 100_000
+"""Less is no wait: what it asked for was there, and training loops ask often."""
+
+Waited = Callable[[Wait, int, int], None]
+"""What it waited in, from when, and until when, as `perf_counter_ns` tells; called by the thread that did."""
+
+
+class Waits(Replacing):
+    """Tell `waited` of the waits of threads that capture."""
+
+    def __init__(self, waited: Waited) -> None:
+        super().__init__()
+        self._waited = waited
+        self._here = threading.local()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if not features.available(features.WAITS):
+            return
+        # What the public functions call: a program may have imported those by name before the capture.
+        for owner, name, what in (
+            (dispatch.RuntimeTokenSet, "block_until_ready", "effects_barrier"),
+            (ArrayImpl, "block_until_ready", "block_until_ready"),
+            (xla_client, "batched_block_until_ready", "block_until_ready"),
+        ):
+            replace.attribute(owner, name, self._timed, wrap=lambda timed, theirs, what=what: timed(theirs, what))
+
+    def _timed(self, theirs: Callable[[Any], Any], what: Wait) -> Callable[[Any], Any]:
+        def wait(waited_for: Any) -> Any:
+            if not is_capturing() or hasattr(self._here, "waits"):
+                return theirs(waited_for)  # Within the barrier JAX waits for its tokens, which are arrays.
+            self._here.waits, began = True, time.perf_counter_ns()
+            try:
+                return theirs(waited_for)
+            finally:
+                ended = time.perf_counter_ns()
+                del self._here.waits
+                if ended - began >= _SHORTEST_NS:
+                    self._waited(what, began, ended)
+
+        return wait

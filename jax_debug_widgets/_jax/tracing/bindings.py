@@ -1,0 +1,310 @@
+"""What Python's variables are bound to while a function is traced: the names in the source of a program's variables.
+
+Nothing in a program says what the source calls its values. While JAX traces a function, its frames do: Python's own
+interface for debuggers (`sys.settrace`) is asked there, after each line that assigns something, which variables of the program
+the assigned tree holds, and where. Where somebody else traces lines (a debugger, what measures coverage), nothing is noted.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import CodeType, FrameType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax._src import core, source_info_util
+from jax._src.interpreters import ad
+from jax._src.interpreters import partial_eval as pe
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
+from jax_debug_widgets._jax.origins.context import captured_settings
+from jax_debug_widgets._jax.origins.frames import is_users
+from jax_debug_widgets._jax.origins.name_registry import Place, book, place_of_arguments
+from jax_debug_widgets._jax.tracing import cotangents
+from jax_debug_widgets._jax.tracing.copies import is_watching
+from jax_debug_widgets._jax.tracing.cotangents import staged
+
+
+class Expression(NamedTuple):
+    """What is noted at a line.
+
+    Attributes:
+      place: to which it belongs.
+      name: as it is called there.
+      node: what is to be looked up: a variable, a field, an item; None for what the function returns.
+      path: of what it returns the part.
+      is_last: whether nothing else that the line assigns may have used it.
+      before: the first and the last of the lines before which it is assigned there: those that a `for` repeats. None: all.
+    """
+
+    place: Place
+    name: str
+    node: ast.expr | None
+    path: str = ""
+    is_last: bool = True
+    before: tuple[int, int] | None = None
+
+
+Lines = Mapping[int, Sequence[Expression]]
+"""What is noted of a function after its lines are run."""
+
+LinesOf = Callable[[CodeType], Lines]
+
+
+class BindingHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self, lines_of: LinesOf) -> None:
+        super().__init__()
+        self._lines_of = lines_of
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.BINDINGS):
+            replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin, wrap=as_method)
+            replace.attribute(pe.JaxprStackFrame, "add_eqn", _add, wrap=as_method)
+            replace.attribute(pe.JaxprStackFrame, "to_jaxpr", _end, wrap=as_method)
+            cotangents.put_in(replace)
+
+    def _begin(self, theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> None:
+        """Begin to note where a function is going to be traced, until who traces it returns.
+
+        No frame of ours must be around the user's function: its exceptions have none.
+        """
+        theirs(trace, *args, **options)
+        frame = sys._getframe(2)
+        if frame.f_code.co_name in _TRACING and _is_wanted() and sys.gettrace() is None:
+            called = _calls(self._lines_of)
+            frame.f_trace, frame.f_trace_lines = _ending(called), False
+            sys.settrace(called)
+
+
+def _ending(called: Callable[..., Any]) -> Callable[..., Any]:
+    def end(_frame: FrameType, event: str, _arg: Any) -> Callable[..., Any]:
+        if event == "return" and sys.gettrace() is called:  # A debugger may have come.
+            sys.settrace(None)
+        return end
+
+    return end
+
+
+_TRACING = ("trace_to_jaxpr", "trace_to_jaxpr_nocache", "trace_to_jaxpr_dynamic")
+"""JAX's functions that trace a function."""
+
+_here = threading.local()
+
+
+@contextmanager
+def noting(lines_of: LinesOf) -> Iterator[None]:
+    """Note what the current thread traces, captured or not."""
+    with BindingHooks(lines_of).in_place():
+        _here.is_noting = True
+        try:
+            yield
+        finally:
+            _here.is_noting = False
+
+
+def _is_wanted() -> bool:
+    settings = captured_settings()
+    return getattr(_here, "is_noting", False) or (settings is not None and settings.watch is not None)
+
+
+def _calls(lines_of: LinesOf) -> Callable[[FrameType, str, Any], Any]:
+    """What Python asks for each function that is called what it is to call for its lines."""
+    others: set[str] = set()
+    """Files of which nothing is noted. Python comes by here for each function of JAX's, some 2000 times an equation."""
+    known: dict[int, tuple[CodeType, Lines]] = {}
+    """By the identity of code: to compare it is to compare its content, which takes long."""
+
+    def call(frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
+        code = frame.f_code
+        if code.co_filename in others:
+            return None
+        if not _may_name(code.co_filename):
+            others.add(code.co_filename)
+            return None
+        if id(code) not in known:
+            known[id(code)] = code, lines_of(code)
+        return _Call(known[id(code)][1]).go_on
+
+    return call
+
+
+_LIBRARIES = os.sep + "site-packages" + os.sep
+_STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.path.dirname(np.__file__), "")
+
+
+def _may_name(file: str) -> bool:
+    """Whether variables of a file's functions may be of interest: not those of Python's own, which only hand things on."""
+    is_of_python = file.startswith(_STANDARD_LIBRARY) and _LIBRARIES not in file
+    return is_users(file) and not (is_of_python or file.startswith(("<frozen ", "<string>", _NUMPY)))
+
+
+class _Call:
+    """One call of a function, as it goes on from line to line."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._line = 0
+
+    def go_on(self, frame: FrameType, event: str, given: Any) -> Callable[..., Any]:
+        if event in ("line", "return"):
+            if not self._line:
+                _note_arguments(frame)
+            else:
+                self._note(frame, given if event == "return" else None)
+            self._line = frame.f_lineno
+        return self.go_on
+
+    def _note(self, frame: FrameType, returned: Any) -> None:
+        for one in self._lines.get(self._line, ()):
+            if one.before and not one.before[0] <= frame.f_lineno <= one.before[1]:
+                continue
+            # It may not be there, or be of a class of somebody's that cannot be taken apart.
+            with suppress(Exception):
+                if one.node is not None:
+                    _note_tree(one.place, one.name, _value_of(one.node, frame), is_last=one.is_last)
+                elif returned is not None:
+                    _note_leaf(one, returned)
+
+
+def _note_arguments(frame: FrameType) -> None:
+    """Those of what JAX calls, itself or through a library: others have names where they come from."""
+    code, caller = frame.f_code, frame.f_back
+    by = caller.f_code.co_filename if caller else ""
+    if not is_users(by) or _LIBRARIES in by:
+        place = place_of_arguments(code.co_filename, code.co_firstlineno)
+        names, extra, keywords, values = inspect.getargvalues(frame)
+        for name in (*names, *filter(None, (extra, keywords))):
+            with suppress(Exception):
+                _note_tree(place, name, values[name])
+
+
+def _note_leaf(one: Expression, tree: Any) -> None:
+    book.places.add(one.place)
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        if "".join(map(_text_of, path)) == one.path and (tracer := staged(leaf)) is not None:
+            book.add(tracer, _tangent_of(leaf), one.place, one.name, is_last=one.is_last)
+
+
+def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
+    """Note the leaves of a tree, and of an object that is none its fields."""
+    book.places.add(place)
+    if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:
+        return
+    is_of_flax = any(one.__module__.startswith("flax.nnx") for one in type(tree).__mro__)
+    text_of = _text_in_flax if is_of_flax else _text_of
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_function)[0]:
+        text, tracer = name + "".join(map(text_of, path)), staged(leaf)
+        if tracer is not None:
+            book.add(tracer, _tangent_of(leaf), place, text, is_last=is_last)
+        elif is_outermost and not (isinstance(leaf, _WITHOUT_FIELDS) or _is_function(leaf)):
+            for field, value in _fields(leaf):
+                _note_tree(place, f"{text}.{field}", value, is_last=is_last, is_outermost=False)
+
+
+_LARGEST = 10_000
+"""What has more items is data, and not looked through at each line that hands it on."""
+
+_WITHOUT_FIELDS = (jax.Array, np.ndarray, type, ModuleType, FunctionType, MethodType)
+
+
+def _is_function(node: Any) -> bool:
+    """Whether it is a function that is a tree, such as `jax.vjp` gives: what that keeps has no name."""
+    return isinstance(node, jax.tree_util.Partial) or type(node).__module__.startswith("jax.")
+
+
+def _text_of(key: Any) -> str:
+    return f"[{key.key}]" if isinstance(key, jax.tree_util.FlattenedIndexKey) else str(key)
+
+
+def _text_in_flax(key: Any) -> str:
+    """In a state of `flax.nnx`, which has the fields of a module as keys, and in it variables with values."""
+    is_field = isinstance(key, jax.tree_util.DictKey) and isinstance(key.key, str)
+    return f".{key.key}" if is_field else "" if str(key) == ".value" else _text_of(key)
+
+
+def _value_of(node: ast.expr, frame: FrameType) -> Any:
+    """What a variable, field or item is, without calling anything of the user's; raises where that cannot be told."""
+    match node:
+        case ast.Name(id=name):
+            return frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name]
+        case ast.Constant(value=value):
+            return value
+        case ast.Attribute(value=inner, attr=name):
+            return _field(_value_of(inner, frame), name)
+        case ast.Subscript(value=inner, slice=index):
+            whole, key = _value_of(inner, frame), _value_of(index, frame)
+            if type(whole) in (dict, list, tuple):
+                return whole[key]
+        case ast.Tuple(elts=elements):
+            return tuple(_value_of(one, frame) for one in elements)
+        case ast.List(elts=elements):
+            return [_value_of(one, frame) for one in elements]
+    raise LookupError
+
+
+def _field(value: Any, name: str) -> Any:
+    """A field of an object, of one with `__slots__` or of a `NamedTuple`; of a property nothing."""
+    own = getattr(value, "__dict__", {})
+    if name in own:
+        return own[name]
+    field = inspect.getattr_static(type(value), name, None)
+    if isinstance(field, _FIELDS):
+        return field.__get__(value, type(value))
+    raise LookupError
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from getattr(value, "__dict__", {}).items()
+    for one in type(value).__mro__:
+        slots = vars(one).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            with suppress(LookupError, AttributeError):  # It may have no value yet.
+                yield name, _field(value, name)
+
+
+_FIELDS = (MemberDescriptorType, type(inspect.getattr_static(NamedTuple("_", [("field", int)]), "field")))
+
+
+def _tangent_of(leaf: Any) -> Any:
+    """The tracer of the tangent that the innermost derivative pushes beside a value; None if there is none to pull back."""
+    while isinstance(leaf, core.Tracer) and not isinstance(leaf, ad.LinearizeTracer):
+        leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
+    tangent = leaf.tangent if isinstance(leaf, ad.LinearizeTracer) else None
+    return tangent if isinstance(tangent, pe.DynamicJaxprTracer) else None
+
+
+def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
+    theirs(frame, equation)
+    # What transforms a program says that what it makes comes from where that was made.
+    is_traced = source_info_util._source_info_context.context.traceback is None
+    if is_traced:
+        cotangents.add(equation)
+    if _is_ours(sys.gettrace()):
+        book.add_equation(equation, is_traced=is_traced)
+
+
+def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> Any:
+    jaxpr, constants = theirs(frame, *args, **options)
+    if _is_ours(sys.gettrace()):
+        book.add_program(jaxpr)
+    return (cotangents.with_marks(jaxpr) if is_watching() else jaxpr), constants
+
+
+def is_hindered() -> bool:
+    """Whether somebody else traces Python's lines in this thread, so that nothing is noted."""
+    return sys.gettrace() is not None and not _is_ours(sys.gettrace())
+
+
+def _is_ours(tracer: Any) -> bool:
+    return getattr(tracer, "__module__", "") == __name__

@@ -1,0 +1,305 @@
+"""Which cotangents in a backward pass are those of which named values.
+
+JAX pushes a tangent beside each value that is differentiated. While a function is differentiated both are at hand, so the
+name of the one is known of the other (`bindings`); in what JAX makes of a program later, by the traceback that operations keep.
+An identity with that name is put behind the tangent. Transposed it takes the cotangent, whole, as nothing else in the
+program does: what is handed on as it is, or added up from several uses, has no equation of its own. It is lowered to nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from jax._src import core, source_info_util
+from jax._src.interpreters import ad, batching, mlir
+from jax._src.interpreters import partial_eval as pe
+from jax._src.lax import lax
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
+from jax_debug_widgets._jax.origins.name_registry import Noted, Place, book, is_of_arguments
+from jax_debug_widgets._jax.origins.origins import Operation, operation_of
+from jax_debug_widgets._jax.tracing.copies import is_watching
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """What a tangent, or a cotangent, is of.
+
+    Attributes:
+      places: where it has the names that were noted: what a function returns is the same for its caller, where the function
+        may have used it itself before. None of what a derivative is taken for.
+      is_of_input: whether the program begins with it.
+    """
+
+    noted: Noted
+    places: frozenset[Place]
+    is_cotangent: bool = False
+    is_of_input: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the derivative that pushes the tangent has met the value, as opposed to an operation of that."""
+        return self.noted.of is not None
+
+    def __repr__(self) -> str:
+        return next(name for place in self.places or self.noted.names for name in self.noted.names[place])
+
+
+named_p = core.Primitive("named")
+named_p.def_impl(lambda x, **_: x)
+named_p.def_abstract_eval(lambda x, **_: x)
+mlir.register_lowering(named_p, lambda _, x, **__: [x])
+batching.defvectorized(named_p)
+
+
+def _transpose(cotangent: Any, _: Any, of: Mark) -> list[Any]:
+    # Transposed twice it is no cotangent of the value.
+    is_zero = isinstance(cotangent, ad.Zero) or of.is_cotangent
+    return [cotangent if is_zero else named_p.bind(cotangent, of=replace(of, is_cotangent=True))]
+
+
+def _derive(primals: Any, tangents: Any, of: Mark) -> Any:
+    return named_p.bind(*primals, of=of), *tangents
+
+
+ad.primitive_jvps[named_p] = _derive
+ad.primitive_transposes[named_p] = _transpose
+
+
+def is_named(equation: Any) -> bool:
+    """Whether an equation gives what it is given."""
+    return equation.primitive is named_p
+
+
+def is_of_input(equation: Any) -> bool:
+    """Whether an equation gives what is pushed beside an input of the program, or its cotangent: it belongs to no line."""
+    return is_named(equation) and equation.params["of"].is_of_input
+
+
+def cotangent_of(equation: Any) -> Mark | None:
+    """Of which value an equation gives the cotangent, if it is one of these."""
+    mark: Mark | None = equation.params["of"] if is_named(equation) else None
+    return mark if mark is not None and mark.is_cotangent else None
+
+
+def put_in(replace: Replacements) -> None:
+    """Put our functions in the place of JAX's."""
+    for trace in (ad.LinearizeTrace, ad.JVPTrace):
+        for name, position in _PROCESSING.items():
+            if hasattr(trace, name):  # Since jax 0.12 calls are primitives like all others.
+                replace.attribute(trace, name, _processing(position), wrap=as_method)
+    replace.attribute(ad, "linearize", _linearize)
+
+
+_PROCESSING = {"process_primitive": 1, "process_call": 2, "process_custom_jvp_call": 3, "process_custom_vjp_call": 4}
+"""JAX's methods that differentiate an operation, each with the number of the argument that is its operands."""
+
+
+def _processing(position: int) -> Callable[..., Any]:
+    def process(theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> Any:
+        if not is_watching():
+            return theirs(trace, *args, **options)
+        traceback, around = source_info_util._source_info_context.context.traceback, _here.traceback
+        programs, _here.traceback = _here.programs, traceback
+        if traceback is None and programs is None:
+            _here.programs = []
+        try:
+            results = theirs(trace, *args, **options)
+        finally:
+            _here.traceback = around
+            if programs is None:
+                book.add_made_of_one(_here.programs or ())
+            _here.programs = programs
+        # What a rule computes comes from where its operation does.
+        own = Operation(traceback) if traceback is not None and traceback is not around else None
+        return _told(trace, args[position], results, own, args[0].name)
+
+    return process
+
+
+def _linearize(theirs: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
+    """What `jax.grad` and `jax.vjp` call: what a derivative is taken for has a gradient, too."""
+    given = theirs(function, *args, **options)
+    if not is_watching():
+        return given
+    values, known, program, *rest = given
+    return values, known, _with_inputs_marked(program, versions.values_in(args)), *rest
+
+
+def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr:
+    taken = {atom: eqn for eqn in reversed(jaxpr.eqns) for atom in eqn.invars if not isinstance(atom, core.Literal)}
+    instead: dict[Any, Any] = {}
+    equations: list[Any] = []
+    # Since jax 0.12 its constants are before them.
+    for variable, primal in zip(jaxpr.invars[len(jaxpr.invars) - len(primals) :], primals, strict=True):
+        tracer = staged(primal)
+        noted = book.of_variable(tracer.val) if tracer is not None and variable in taken else None
+        if noted is not None:
+            own = source_info_util.current().replace(name_stack=_stack_of_input(is_direct=True))
+            instead[variable] = core.Var(variable.aval)
+            equations.append(_named(variable, instead[variable], Mark(noted, frozenset()), own, taken[variable].ctx))
+
+    def new(atom: Any) -> Any:
+        return atom if isinstance(atom, core.Literal) else instead.get(atom, atom)
+
+    equations += [one.replace(invars=[new(atom) for atom in one.invars]) for one in jaxpr.eqns]
+    return jaxpr.replace(eqns=equations, outvars=[new(atom) for atom in jaxpr.outvars]) if instead else jaxpr
+
+
+def _named(variable: Any, result: Any, mark: Mark, source_info: Any, context: Any) -> core.JaxprEqn:
+    return core.new_jaxpr_eqn([variable], [result], named_p, {"of": mark}, core.no_effects, source_info, context)
+
+
+class _Here(threading.local):
+    """What the current thread differentiates.
+
+    Attributes:
+      traceback: of the operation, where it is one of a program.
+      programs: what has been made of an operation so far and runs a program, where Python has called it.
+    """
+
+    traceback: Any = None
+    programs: list[Operation] | None = None
+
+
+_here = _Here()
+
+
+def staged(leaf: Any) -> Any:
+    """The tracer of a program that a value is, or that is inside of what differentiates or batches; None of others."""
+    while isinstance(leaf, core.Tracer) and not isinstance(leaf, pe.DynamicJaxprTracer):
+        leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
+    return leaf if isinstance(leaf, pe.DynamicJaxprTracer) and isinstance(leaf.val, core.Var) else None
+
+
+def add(equation: Any) -> None:
+    """Python, and not a transformation, has made an equation."""
+    if _here.programs is not None and any(True for _ in core.jaxprs_in_params(equation.params)):
+        _here.programs.append(operation_of(equation))
+
+
+def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operation | None, primitive: str) -> Any:
+    given = {id(one.tangent): one.primal for one in operands if isinstance(one, _DERIVED)}
+    for position, one in enumerate(operands):
+        noted = book.of_operand(operation, position, len(operands)) if operation is not None else None
+        if noted is not None:
+            book.add_given(staged(one), one.tangent if isinstance(one, _DERIVED) else None, noted)
+    several = results if isinstance(results, list | tuple) else [results]
+    for position, one in enumerate(several):
+        is_derived = isinstance(one, _DERIVED) and one._trace.tag is trace.tag
+        primal = staged(one.primal if is_derived else one)
+        if primal is None:  # Un-jitted a copy would be one.
+            continue
+        if is_derived and id(one.tangent) in given and one.primal is not given[id(one.tangent)]:
+            one.tangent = _copied(trace, one.tangent)
+        if operation is None:
+            continue
+        if noted := book.of_operation(operation, position, len(several), primitive):
+            book.add_derived(primal, noted)
+        noted = book.of_operation(operation, position, len(several))
+        if noted is not None and is_derived and isinstance(one.tangent, pe.DynamicJaxprTracer):
+            book.add_tangent(one.tangent, noted)
+    return results
+
+
+_DERIVED = (ad.LinearizeTracer, ad.JVPTracer)
+
+
+def _copied(trace: Any, tangent: Any) -> Any:
+    """A tangent that is handed on as it is, which is to be told from what it comes from."""
+    if isinstance(trace, ad.JVPTrace):
+        with core.set_current_trace(trace.parent_trace):
+            return lax.copy_p.bind(tangent)
+    with core.set_current_trace(trace.tangent_trace), source_info_util.set_name_stack(trace._name_stack_suffix()):
+        return lax.copy_p.bind(tangent)
+
+
+def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
+    """A program with such an identity behind each named tangent; the very same if there is none."""
+    taken = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not isinstance(atom, core.Literal)}
+    noted: dict[Any, Sequence[Noted]] = {
+        one: known for one in jaxpr.invars if one in taken and (known := book.of_input_tangent(one))
+    }
+    results = {one: known for eqn in jaxpr.eqns for one in eqn.outvars if (known := book.of_tangent(one)) is not None}
+    # Of several that an operation has become it is the last.
+    noted |= {one: [known] for known, one in {known: one for one, known in results.items()}.items()}
+    return _Marked(jaxpr, noted).program() if noted else jaxpr
+
+
+class _Marked:
+    """A program to which marks come: `noted` is of its tangents."""
+
+    def __init__(self, jaxpr: core.Jaxpr, noted: dict[Any, Sequence[Noted]]) -> None:
+        self._jaxpr = jaxpr
+        self._times = {id(equation): book.time_of(equation) for equation in jaxpr.eqns}
+        self._takers: dict[Any, list[core.JaxprEqn]] = {one: [] for one in noted}
+        for equation in jaxpr.eqns:
+            for atom in equation.invars:
+                if not isinstance(atom, core.Literal) and atom in noted:
+                    self._takers[atom].append(equation)
+        self._inputs = [one for one in jaxpr.invars if one in noted]
+        self._steps: dict[Any, list[_Step]] = {}
+        for one, known in noted.items():
+            taken = [*(self._times[id(taker)] for taker in self._takers[one]), math.inf]
+            self._steps[one] = list(_steps(one, known, taken, is_input=one in self._inputs))
+
+    def program(self) -> core.Jaxpr:
+        """The program with its marks: those of its inputs first, those of what an equation makes behind that."""
+        equations: list[core.JaxprEqn] = []
+        for one in self._inputs:
+            first = self._takers[one][0]
+            is_direct = any(step.mark.is_sure for step in self._steps[one])
+            equations += self._marks(
+                one, first.source_info.replace(name_stack=_stack_of_input(is_direct=is_direct)), first.ctx
+            )
+        for equation in self._jaxpr.eqns:
+            time = self._times[id(equation)]
+            equations.append(equation.replace(invars=[self._at(time, atom) for atom in equation.invars]))
+            for one in equation.outvars:
+                equations += self._marks(one, equation.source_info, equation.ctx)
+        return self._jaxpr.replace(eqns=equations, outvars=[self._at(math.inf, atom) for atom in self._jaxpr.outvars])
+
+    def _at(self, time: float, atom: Any) -> Any:
+        known = () if isinstance(atom, core.Literal) else self._steps.get(atom, ())
+        return next((one.variable for one in reversed(known) if one.time < time), atom)
+
+    def _marks(self, variable: Any, source_info: Any, context: Any) -> Iterator[core.JaxprEqn]:
+        before = variable
+        for step in self._steps.get(variable, ()):
+            yield _named(before, step.variable, step.mark, source_info, context)
+            before = step.variable
+
+
+def _stack_of_input(*, is_direct: bool) -> Any:
+    """The name stack of what is pushed beside an input: a derivative that Python runs adds its own to all that it pushes."""
+    stack = source_info_util.new_name_stack()
+    return stack.transform("jvp") if is_direct else stack
+
+
+class _Step(NamedTuple):
+    """From when on a tangent has names, and the variable that it is then."""
+
+    time: float
+    variable: Any
+    mark: Mark
+
+
+def _steps(variable: Any, noted: Sequence[Noted], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
+    """What is used between two of its names is not of the second; names between which nothing is used are of one."""
+    since = [(time, of, place) for of in noted for place, time in of.times.items()]
+    if not is_input:  # Its names as an argument are told where it is one of a program.
+        since = [one for one in since if not is_of_arguments(one[2])]
+    places: dict[Noted, set[Place]] = {}
+    for time, after in pairwise([*sorted({time for time, _, _ in since}), math.inf]):
+        for _, of, place in (one for one in since if one[0] == time):
+            places.setdefault(of, set()).add(place)
+        if any(time < one <= after for one in taken):
+            for of, known in places.items():
+                yield _Step(time, core.Var(variable.aval), Mark(of, frozenset(known), is_of_input=is_input))
+            places.clear()

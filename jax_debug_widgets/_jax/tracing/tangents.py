@@ -1,0 +1,178 @@
+"""What derivatives push forward beside the values: `jax.jvp`, `jacfwd` and `hessian` compute both in one program.
+
+A tangent is what hangs on the tangents that are given, of which there are copies (`copies`), up to what comes out: that is a
+value to who has asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from jax._src import core
+from jax._src.util import weakref_lru_cache
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.frames import Level, asked_outside, pushes_in
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.tracing.copies import is_given_back, is_pushed
+
+AROUND = -2
+"""In place of the frame that asks for a derivative, where that is outside of the body."""
+
+
+def tangents_in(
+    program: core.Jaxpr,
+    levels: Sequence[Sequence[Level]],
+    derived: Sequence[Sequence[bool]],
+    given: Mapping[int, frozenset[int]],
+) -> dict[Any, frozenset[int]]:
+    """The tangents among a program's variables, each with the numbers of the frames that have asked for it.
+
+    Args:
+      levels: of each equation its frames, outermost first. What is asked for outside of all of these has number -1.
+      derived: of each equation whether it is transposed, for each derivative that it is inside, the outermost first.
+      given: which inputs are tangents, and who has asked for each: somebody `AROUND` the program, or frames in it, of copies
+        that JAX has moved out of a loop.
+    """
+    found = {program.invars[one]: asked for one, asked in given.items() if one < len(program.invars)}
+    for equation, own, transposed in zip(program.eqns, levels, derived, strict=True):
+        asked = [found.get(atom, ()) if isinstance(atom, core.Var) else () for atom in equation.invars]
+        for at in set[int]().union(*asked):
+            if _is_inside(equation, own, at) and not _is_of_outer(transposed, own, at):
+                _, results = hanging(equation, [at in one for one in asked])
+                for variable, hangs in zip(equation.outvars, results, strict=True):
+                    if hangs:
+                        found[variable] = found.get(variable, frozenset()) | {at}
+        if is_pushed(equation):
+            for variable in equation.outvars:
+                found[variable] = found.get(variable, frozenset()) | {len(own) - 1}
+    return found
+
+
+def _is_inside(equation: core.JaxprEqn, levels: Sequence[Level], at: int) -> bool:
+    """Whether an equation is a part of what frame `at` has asked for tangents of, where it takes such."""
+    if at == AROUND:
+        return True
+    if is_given_back(equation) and len(levels) - 1 <= at:
+        return False
+    if at < 0:
+        return pushes_in(traceback_of(equation.source_info)) > sum(level.pushes for level in levels)
+    return len(levels) > at and levels[at].pushes > 0
+
+
+def _is_of_outer(derived: Sequence[bool], levels: Sequence[Level], at: int) -> bool:
+    """Whether a derivative around frame `at` has transposed it: then it computes that one's cotangents."""
+    around = 0 if at == AROUND else asked_outside(derived, levels)
+    return any(derived[: around + sum(level.derivatives for level in levels[: max(at, 0)])])
+
+
+def hanging(equation: core.JaxprEqn, operands: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+    """Which operands and results of an equation hang on these operands: of a loop what is carried comes in again."""
+    name, programs, own = equation.primitive.name, list(core.jaxprs_in_params(equation.params)), list(operands)
+    if name == "cond":
+        results = [_results(program, own[1:]) for program in programs]
+        return own, [own[0] or any(one) for one in zip(*results, strict=True)]
+    if name in ("scan", "while"):
+        return _hanging_on_carried(equation, own)
+    if len(programs) == 1 and len(programs[0].invars) == len(own):
+        return own, _results(programs[0], own)
+    return own, [True] * len(equation.outvars)
+
+
+def _hanging_on_carried(equation: core.JaxprEqn, operands: list[bool]) -> tuple[list[bool], list[bool]]:
+    params: Any = equation.params
+    if equation.primitive.name == "while":
+        program, first = params["body_jaxpr"].jaxpr, params["cond_nconsts"] + params["body_nconsts"]
+        begin, carried = params["cond_nconsts"], len(operands) - first
+    else:
+        begin, program = 0, params["jaxpr"].jaxpr
+        first, carried = versions.scan_counts(params)
+    while True:
+        results = _results(program, operands[begin:])
+        again = [*operands]
+        for place in range(carried):
+            again[first + place] |= results[place]
+        if again == operands:
+            return operands, results
+        operands = again
+
+
+def _results(program: core.Jaxpr, operands: Sequence[bool]) -> list[bool]:
+    found = _hanging(program, (variable for variable, hangs in zip(program.invars, operands, strict=True) if hangs))
+    return [_is_in(atom, found) for atom in program.outvars]
+
+
+def _hanging(program: core.Jaxpr, inputs: Iterable[Any]) -> set[Any]:
+    """What a program computes of these inputs, and they."""
+    found = set(inputs)
+    for equation in program.eqns:
+        operands = [_is_in(atom, found) for atom in equation.invars]
+        if any(operands):
+            _, results = hanging(equation, operands)
+            found.update(variable for variable, hangs in zip(equation.outvars, results, strict=True) if hangs)
+    return found
+
+
+def _is_in(atom: Any, variables: set[Any]) -> bool:
+    return not isinstance(atom, core.Literal) and atom in variables
+
+
+@weakref_lru_cache
+def tangents_given(program: core.Jaxpr) -> frozenset[int]:
+    """Which inputs are tangents of a whole program that something un-jitted pushes them through; JAX says nowhere how many.
+
+    They come after the values, are of their types, and no value hangs on one.
+    """
+    if [equation.primitive.name for equation in program.eqns] == ["scan"]:
+        return _given_to_scan(program, program.eqns[0])
+    own = program.outvars[: _half(len(program.outvars))]
+    count = _values_of(program, program.invars, set(), (), own)
+    return frozenset(range(count, len(program.invars)))
+
+
+def _given_to_scan(program: core.Jaxpr, scan: core.JaxprEqn) -> frozenset[int]:
+    """The same of a `scan` that is a program of its own: among what it carries, and among what it goes through."""
+    (first, carried), inner = versions.scan_counts(scan.params), scan.params["jaxpr"].jaxpr
+    made, stacked = inner.outvars[:carried], inner.outvars[carried:]
+    # What nothing uses of them is left out, and values more often than tangents: they tell where nothing is carried only.
+    begins = () if carried else stacked[: _half(len(stacked))]
+    given, sliced = inner.invars[first : first + carried], inner.invars[first + carried :]
+    values = _values_of(inner, given, set(), made, begins)
+    parts = _values_of(inner, sliced, set(given[values:]), (), (*made[:values], *begins))
+    tangents = {*scan.invars[first + values : first + carried], *scan.invars[first + carried + parts :]}
+    return frozenset(position for position, variable in enumerate(program.invars) if variable in tangents)
+
+
+def _half(count: int) -> int:
+    """At least so many of what may have tangents are values."""
+    return -(-count // 2)
+
+
+def _values_of(
+    program: core.Jaxpr, given: Sequence[Any], tangents: set[Any], again: Sequence[Any], own: Sequence[Any]
+) -> int:
+    """How many of these inputs are values: as few as can be, so that the others may be their tangents.
+
+    Args:
+      tangents: what is known to be such.
+      again: what the next iteration is given in their place, where they are carried: of a value it hangs on no tangent.
+      own: what else hangs on none.
+    """
+    for count in range(_half(len(given)), len(given)):
+        if _may_be_tangents(given[count:], given[:count]):
+            found = _hanging(program, tangents.union(given[count:]))
+            if not any(_is_in(one, found) for one in (*again[:count], *own)):
+                return count
+    return len(given)
+
+
+def _may_be_tangents(tangents: Sequence[Any], values: Sequence[Any]) -> bool:
+    """Whether they are of the types of some of these values, in their order, but for an axis of tangents."""
+    left = iter(values)
+    return all(any(_may_be_tangent(value.aval, tangent.aval) for value in left) for tangent in tangents)
+
+
+def _may_be_tangent(value: Any, tangent: Any) -> bool:
+    shapes = [tangent.shape, *(tangent.shape[:axis] + tangent.shape[axis + 1 :] for axis in range(len(tangent.shape)))]
+    return tangent.dtype == value.dtype and value.shape in shapes

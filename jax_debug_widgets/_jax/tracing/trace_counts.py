@@ -1,0 +1,96 @@
+"""Libraries that refuse to trace a function too often count a capture's traces apart: it traces anew what it looks into.
+
+`chex.assert_max_traces` and `equinox.debug.assert_max_traces` count in a table of their module each.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+from jax._src import pjit
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import cache_key
+
+_TABLES = (("chex._src.asserts_internal", "TRACE_COUNTER"), ("equinox.debug._max_traces", "_traces"))
+"""The modules, and what their tables are called."""
+
+
+class TraceCounts(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables: dict[str, CountsByCapture] = {}
+
+    def _put_in(self, replace: Replacements) -> None:
+        self._count_apart()
+        if features.available(features.UNTOUCHED):  # A library may be imported in the capture.
+            replace.attribute(pjit, "_infer_params_cached", self._before_tracing, wrap=CachedFunction)
+        replace.undone_by(self._count_together)
+
+    def _before_tracing(self, theirs: Callable[..., Any], *signature: Any) -> Any:
+        self._count_apart()
+        return theirs(*signature)
+
+    def _count_apart(self) -> None:
+        for module, table in _TABLES:
+            theirs = getattr(sys.modules.get(module), table, None)
+            if theirs is not None and not isinstance(theirs, CountsByCapture):
+                # Of a module that was imported anew the old table counts no more.
+                ours = self._tables.get(module)
+                if ours is None or ours.theirs is not theirs:
+                    ours = self._tables[module] = CountsByCapture(theirs)
+                ours.forget_cleared()
+                setattr(sys.modules[module], table, ours)
+
+    def _count_together(self) -> None:
+        for module, table in _TABLES:
+            ours = getattr(sys.modules.get(module), table, None)
+            if isinstance(ours, CountsByCapture):
+                setattr(sys.modules[module], table, ours.theirs)
+
+
+class CountsByCapture(MutableMapping[Any, int]):
+    """Counts in a table of each capture's own, outside captures in the library's.
+
+    Captures with equal settings share programs, and so their counts.
+    """
+
+    def __init__(self, theirs: Any) -> None:
+        self.theirs = theirs
+        self._of_captures: dict[Any, Any] = {}
+
+    def _table(self) -> Any:
+        key = cache_key()
+        return self.theirs if key is None else self._of_captures.setdefault(key, type(self.theirs)())
+
+    def forget_cleared(self) -> None:
+        """Forget the counts in captures of what has been cleared outside them."""
+        for table in self._of_captures.values():
+            for function in [one for one in table if one not in self.theirs]:
+                del table[function]
+
+    def __getitem__(self, function: Any) -> int:
+        return self._table().get(function, 0)
+
+    def __setitem__(self, function: Any, count: int) -> None:
+        self._table()[function] = count
+        self.theirs.setdefault(function, 0)
+
+    def __delitem__(self, function: Any) -> None:
+        del self._table()[function]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._table())
+
+    def __len__(self) -> int:
+        return len(self._table())
+
+    def clear(self) -> None:
+        """Forget all counts, those of captures too."""
+        self._of_captures.clear()
+        self.theirs.clear()

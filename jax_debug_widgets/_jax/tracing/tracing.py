@@ -1,0 +1,63 @@
+"""What the current thread is tracing, asked from within the user's function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jax._src import core
+from jax._src.interpreters import partial_eval as pe
+
+from jax_debug_widgets._jax.compat.names import unwrapped
+
+_UNJITTED = {"BatchTrace": "vmap", "JVPTrace": "jvp", "LinearizeTrace": "grad"}
+"""The trace of an un-jitted transformation -> what the user called."""
+
+_STAGING = ("jit", "pmap", "shard_map")
+"""What is traced once for many calls. Of a `jit` around a `shard_map` that is being traced JAX knows nothing there."""
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """A function that is being traced.
+
+    Attributes:
+      function: as JAX calls it: `step at /home/me/train.py:12`; of nested ones that of the outermost `jit`, or else the
+        transformation: `grad`.
+      signature: its traced arguments and their types, `(("x", "float32[3]"), …)`; None for a transformation that is not jitted:
+        it runs the function anew each time.
+      inside: the control flow in it that is being traced, outermost first: `scan`.
+      trace: the same object during one trace.
+    """
+
+    function: str
+    signature: tuple[tuple[str, str], ...] | None
+    inside: tuple[str, ...]
+    trace: Any
+
+
+def tracing_now() -> Tracing | None:
+    """What the current thread is tracing; None outside of tracing."""
+    if core.trace_state_clean():
+        return None
+    staged, other = [], None
+    trace = core.trace_ctx.trace
+    while trace is not None:
+        info = getattr(getattr(trace, "frame", None), "debug_info", None)
+        if isinstance(trace, pe.DynamicJaxprTrace) and info is not None:
+            staged.append((trace, info))
+        elif type(trace).__name__ in _UNJITTED:
+            other = trace
+        trace = getattr(trace, "parent_trace", None)
+    jitted = [number for number, (_, info) in enumerate(staged) if info.traced_for in _STAGING]
+    if jitted:
+        trace, info = staged[jitted[-1]]
+        inside = tuple(one.traced_for for _, one in staged[: jitted[-1]][::-1])
+        name, _, place = info.func_src_info.partition(" at ")
+        types = [str(variable.aval) for variable in trace.frame.invars]
+        names = (*(info.arg_names or ()), *("" for _ in types))
+        return Tracing(f"{unwrapped(name)} at {place}", tuple(zip(names, types, strict=False)), inside, trace)
+    if other is None:
+        return None
+    inside = tuple(one.traced_for for _, one in staged[::-1])
+    return Tracing(_UNJITTED[type(other).__name__], None, inside, other)

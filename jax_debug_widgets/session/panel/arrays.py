@@ -1,0 +1,52 @@
+"""One value of one event, for the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.transport.arrays import picture
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.run.run import Run
+
+_PAGE = (16, 8)
+"""Rows and columns of numbers that are read at a time."""
+
+_PLANE_AXES = 2
+
+
+def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to an `array` request.
+
+    Raises:
+      IndexError: the event is not kept, or it has no such value or index.
+    """
+    event = run.store.event(int(asked["event"]))
+    number = int(asked["value"])
+    fields, buffer = picture(event.values[number], asked)
+    name = event.site.values[number]
+    return reply("array", run.key, request, event=event.seq, value=number, name=name, **fields), buffer
+
+
+def values_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to a `values` request: a page of the slice at `index`, each number written so that it reads back as it is.
+
+    Raises:
+      IndexError: see `array_message`.
+    """
+    value = run.store.event(int(asked["event"])).values[int(asked["value"])]
+    leading = max(value.ndim - _PLANE_AXES, 0)
+    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
+    plane = np.atleast_2d(value[tuple(index)])
+    starts = [
+        min(max(int(asked[name]), 0), size - 1) for name, size in zip(("row", "column"), plane.shape, strict=True)
+    ]
+    page = plane[tuple(slice(start, start + size) for start, size in zip(starts, _PAGE, strict=True))]
+    text = [str(number) for number in page.ravel()]
+    fields = {"row": starts[0], "column": starts[1], "rows": plane.shape[0], "columns": plane.shape[1]}
+    return reply("values", run.key, request, **fields, page=list(page.shape), text=text), b""

@@ -1,0 +1,56 @@
+"""What the browser saves as a file: made here, where the values are, and sent to it whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.session.run.tables import write_parquet
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.transport.columns import pack
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.run.run import Run
+
+MAX_BYTES = 256 << 20
+"""Of a file that is sent to the browser; larger ones are written by the kernel itself."""
+
+
+def file_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to a `file` request: `npy`, one value of one event; `parquet`, all events.
+
+    Raises:
+      IndexError: the event is not kept, or it has no such value. ImportError: pyarrow is not installed.
+      ValueError: another format, or the file is too large to be sent.
+    """
+    match asked["format"]:
+        case "npy":
+            position, number = int(asked["event"]), int(asked["value"])
+            value = run.store.event(position).values[number]
+            written = f'numpy.save("array.npy", next(e for e in run.events if e.seq == {position}).values[{number}])'
+            _refuse_large(value.nbytes, written)
+            file = io.BytesIO()
+            # Types that NumPy does not know by itself (bfloat16) would be saved as bytes without a name.
+            np.save(file, value if value.dtype.kind in "biufc" else value.astype(np.float32), allow_pickle=False)
+        case "parquet":
+            written = 'run.to_parquet("run.parquet")'
+            _refuse_large(run.store.nbytes, written)
+            file = io.BytesIO()
+            run.collect()
+            write_parquet(run.store, file)
+        case unknown:
+            msg = f"unknown format {unknown!r}"
+            raise ValueError(msg)
+    _refuse_large(file.tell(), written)
+    specs, buffer = pack({"data": np.frombuffer(file.getbuffer(), np.uint8)})
+    return reply("file", run.key, request, data=specs), buffer
+
+
+def _refuse_large(nbytes: int, written: str) -> None:
+    if nbytes > MAX_BYTES:
+        msg = f"{nbytes >> 20} MiB are too many to be sent; in a cell of the notebook: {written}"
+        raise ValueError(msg)

@@ -1,0 +1,95 @@
+"""The panels of a session's runs: what the browser is told of each, and the channel on which it asks."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.session.panel.feed import Feed
+from jax_debug_widgets.session.panel.requests import answer
+from jax_debug_widgets.session.panel.snapshots import snapshot_of
+from jax_debug_widgets.session.panel.stops import StopFeed
+from jax_debug_widgets.widgets import Channel, Panel
+from jax_debug_widgets.widgets.channel import front_end
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.session import Session
+
+
+class Panels:
+    """A panel a run, made when first asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.RLock()
+        self._panels: dict[str, Panel] = {}
+        self._feeds: dict[str, Feed] = {}
+        self._stop_feeds: dict[str, StopFeed] = {}
+        self._channel: Channel | None = None
+
+    def of(self, run: Run) -> Panel:
+        """The panel of `run`."""
+        with self._lock:
+            if run.key not in self._panels:
+                self._panels[run.key] = Panel(run.key, lambda: snapshot_of(run), self._open_channel(run))
+            return self._panels[run.key]
+
+    def shows(self, run: Run) -> bool:
+        """Whether `run` has a panel."""
+        return run.key in self._panels
+
+    def feed_of(self, run: Run) -> Feed:
+        """The browser's view of `run`."""
+        with self._lock:
+            return self._feeds.setdefault(run.key, Feed(run))
+
+    def stops_of(self, run: Run) -> StopFeed:
+        """What the browser is told of the stops of `run`."""
+        with self._lock:
+            return self._stop_feeds.setdefault(run.key, StopFeed(run, self._session.debugger, self.way))
+
+    @property
+    def way(self) -> str:
+        """How requests of the browser reach the kernel, see `StopBody.way`."""
+        return self._channel.way if self._channel is not None else "stdin"
+
+    def program(self) -> dict[str, str] | None:
+        """What a page needs that cannot have the model: the panel's program and its comm. None if there is no panel."""
+        if self._channel is None:
+            return None
+        return {"text": front_end("panel"), "comm_id": self._channel.model.comm_id, "way": self._channel.way}
+
+    def send_news(self, run: Run) -> bool:
+        """Tell the browser what has happened in `run`, if it has a panel; whether there was anything to tell."""
+        panel = self._panels.get(run.key)
+        if panel is None:
+            return False
+        news = [*self.stops_of(run).news(), *self.feed_of(run).news()]
+        for content, buffer in news:
+            panel.channel.send(content, buffer)
+        return bool(news)
+
+    def tell_others(self, run: Run) -> None:
+        """Tell the panels of all other runs what has become of switches and added names: they are of the whole session."""
+        for key in list(self._panels):
+            other = self._session.find_run(key) if key != run.key else None
+            if other is not None:
+                self.send_news(other)
+
+    def refresh(self, run: Run) -> None:
+        """Put the present state of `run` into the output that shows it, if there is one."""
+        panel = self._panels.get(run.key)
+        if panel is not None:
+            panel.refresh()
+
+    def forget(self, key: str) -> None:
+        """The run of that key is let go of."""
+        for table in (self._panels, self._feeds, self._stop_feeds):
+            table.pop(key, None)
+
+    def _open_channel(self, run: Run) -> Channel:
+        if self._channel is None or not self._channel.serves(run.key):
+            self._channel = Channel.open(run.key, functools.partial(answer, self._session))
+        return self._channel

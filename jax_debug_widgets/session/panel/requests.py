@@ -1,0 +1,105 @@
+"""Answer what the browser asks."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.breakpoints.answers import KINDS as DEBUGGING
+from jax_debug_widgets.breakpoints.answers import answer as debugging_answer
+from jax_debug_widgets.session.panel.arrays import array_message, values_message
+from jax_debug_widgets.session.panel.files import file_message
+from jax_debug_widgets.session.run.histograms import histograms_message
+from jax_debug_widgets.session.run.watched import answer_watch
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.widgets.channel import front_end
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.session import Session
+
+_LOOKS = {
+    "array": array_message,
+    "values": values_message,
+    "histograms": histograms_message,
+    "file": file_message,
+}
+"""Requests that are answered by one message about what the run holds."""
+
+
+_OF_THE_SESSION = ("watch", "mute", "every")
+"""Requests after which all runs are in another state than their panels show."""
+
+
+def answer(session: Session, request: dict[str, Any]) -> Iterable[Message]:
+    """The messages that answer `request`; an `error` where it cannot be done. Never raises: the asker is a browser."""
+    session.debugger.audience.heard()
+    key, number = str(request.get("run", "")), request.get("id")
+    number = number if isinstance(number, int) else -1
+    if request.get("type") == "module":
+        return [_module(key, number, str(request.get("name", "")))]
+    run = session.find_run(key)
+    if run is None:
+        return [(reply("error", key, number, message="This run is gone: run the cell again."), b"")]
+    try:
+        return _answer(session, run, request, number)
+    except (ArithmeticError, ImportError, LookupError, TypeError, ValueError) as error:
+        # A sentence that says what to install or do needs no name of a type before it.
+        told = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
+        return [(reply("error", key, number, message=told), b"")]
+
+
+def _module(key: str, number: int, name: str) -> Message:
+    try:
+        return reply("module", key, number, name=name, text=front_end(name)), b""
+    except (OSError, ValueError) as error:
+        return reply("error", key, number, message=str(error)), b""
+
+
+def _answer(session: Session, run: Run, request: dict[str, Any], number: int) -> Iterable[Message]:
+    feed = session.panels.feed_of(run)
+    match request["type"]:
+        case "sync":
+            run.collect()
+            first, stops = int(request.get("first", 0)), session.panels.stops_of(run)
+            return [*feed.again(first), *stops.again(), *(stops.typed() if first == 0 else ())]
+        case "rows":
+            return [feed.rows(number, int(request["first"]), int(request["count"]))]
+        case kind if kind in _LOOKS:
+            return [_LOOKS[kind](run, number, request)]
+        case "barrier":
+            # In a thread of its own: the one that brings requests must stay free for others.
+            arguments = (run, number, _sender(session, run))
+            threading.Thread(target=_wait, args=arguments, name="jaxdebug-barrier", daemon=True).start()
+            return []
+        case "source" | "watch":
+            answers = [answer_watch(session, run, number, request)]
+        case "mute":
+            session.switches.mute(int(request["site"]), muted=bool(request["muted"]))
+            answers = [(reply("done", run.key, number), b"")]
+        case "every":
+            session.switches.sample(int(request["site"]), int(request["n"]))
+            answers = [(reply("done", run.key, number), b"")]
+        case kind if kind in DEBUGGING:
+            told = debugging_answer(session.debugger, run.key, number, request, _sender(session, run))
+            answers = [*told, *session.panels.stops_of(run).news()]
+        case unknown:
+            msg = f"unknown request {unknown!r}"
+            raise ValueError(msg)
+    if request["type"] in _OF_THE_SESSION:
+        session.panels.tell_others(run)
+    return [*answers, *feed.news()]
+
+
+def _sender(session: Session, run: Run) -> Callable[[Message], None]:
+    """Sends an answer later, from any thread: in the context of the request, without which ipykernel 7.0 sends nothing."""
+    context, channel = contextvars.copy_context(), session.panels.of(run).channel
+    return lambda message: context.copy().run(channel.send, *message)
+
+
+def _wait(run: Run, number: int, send: Callable[[Message], None]) -> None:
+    drained = run.barrier(run.options.timeout)
+    send((reply("done", run.key, number, drained=drained), b""))

@@ -1,0 +1,83 @@
+"""What the browser is told of the stops of a run."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.breakpoints import Debugger
+from jax_debug_widgets.breakpoints.describe import stop_body
+from jax_debug_widgets.transport.stops import TypedMessage
+from jax_debug_widgets.transport.wire import VERSION
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.breakpoints.stop import Stop
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.run.run import Run
+
+_WAYS = {
+    "shell": "while the main thread runs a cell",
+    "control": "while the main thread runs a cell, by the control channel",
+    "stdin": "when the cell has ended; at a breakpoint, JAX's prompt (--prompt)",
+}
+
+
+class StopFeed:
+    """`stop` messages of one run. Safe from any thread."""
+
+    def __init__(self, run: Run, debugger: Debugger, way: str) -> None:
+        self._run, self._debugger, self._way = run, debugger, way
+        self._lock = threading.Lock()
+        self._told = -1
+        self._open = False
+
+    def news(self) -> list[Message]:
+        """The stop, if it has begun, changed or ended since the last time."""
+        with self._lock:
+            version = self._debugger.stage.version
+            if version == self._told:
+                return []
+            self._told = version
+            return self._message()
+
+    def again(self) -> list[Message]:
+        """The stop, if there is one."""
+        with self._lock:
+            self._told = self._debugger.stage.version
+            return self._message()
+
+    def typed(self) -> list[Message]:
+        """What was typed in the console, for a page that has been loaded anew."""
+        typed: list[TypedMessage] = [
+            {"text": one.text, "output": one.output, "error": one.failed} for one in list(self._run.policy.typed)
+        ]
+        return [({"type": "typed", "version": VERSION, "run": self._run.key, "typed": typed}, b"")] if typed else []
+
+    def _message(self) -> list[Message]:
+        stop = self._debugger.stop if self._debugger.policy is self._run.policy else None
+        if stop is None and not self._open:
+            return []
+        self._open = stop is not None
+        body = None if stop is None else stop_body(self._placed(stop), self._way, self._run.name_file)
+        return [({"type": "stop", "version": VERSION, "run": self._run.key, "stop": body}, b"")]
+
+    def _placed(self, stop: Stop) -> Stop:
+        """With the loop step, which the store knows: it counts the firings of a call."""
+        if stop.scene.site >= 0 and not stop.scene.step:
+            self._run.collect()
+            positions, _ = self._run.store.firings(stop.scene.site, phantoms=True)
+            if len(positions):
+                stop.scene = replace(stop.scene, step=self._run.store.event(int(positions[-1])).step)
+        return stop
+
+
+def debugging_status(run: Run, debugger: Debugger, way: str, *, is_active: bool) -> dict[str, Any]:
+    """What the status of a run says of breakpoints, pause and stop."""
+    points = sorted(run.policy.points.values(), key=lambda point: point.number % (1 << 32))
+    return {
+        "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),
+        "paused": debugger.policy is run.policy and debugger.stop is not None,
+        "stoppable": is_active,
+        "commands": _WAYS[way],
+    }

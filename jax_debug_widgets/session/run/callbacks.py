@@ -1,0 +1,237 @@
+"""The user's host functions in one run: what became of their calls, which of them is stuck, what JAX removed or refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, overload
+
+from jax_debug_widgets.events import CallbackSummary, CallSite, Event, HostCall, Outcome, Tap
+from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.session.run.callback_notes import eliminated_note, raised_note, stuck_note
+from jax_debug_widgets.widgets.table import Table
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.taps.outcomes import OutcomeBook, Running, Staged
+
+MAX_HOST_CALLS = 100_000
+"""Single calls that are kept; summaries count them all."""
+
+MAX_ERRORS = 100
+"""Exceptions that are kept, with the frames and arrays that their tracebacks hold."""
+
+
+@dataclass
+class _Tally:
+    returned: int = 0
+    raised: int = 0
+    total: float = 0.0
+    longest: float = 0.0
+    threads: Counter[str] = field(default_factory=Counter)
+    error: BaseException | None = None
+
+
+class RunCallbacks(Sequence[CallbackSummary]):
+    """A summary for each site that calls a function of the user's; safe from any thread.
+
+    Also by name: `run.callbacks["host"]` is the summary of the site whose function is called `host`.
+    """
+
+    def __init__(self, run: Run, book: OutcomeBook) -> None:
+        self._run, self._book, self._spans = run, book, run.call_log.spans
+        self._lock = threading.Lock()
+        self._sites: dict[int, CallSite] = {}
+        self._tallies: dict[int, _Tally] = {}
+        self._staged: dict[int, Staged] = {}
+        self._notes: dict[str, None] = {}
+        self._calls: deque[HostCall] = deque()
+        self._by_event: dict[tuple[Tap, int, tuple[int, ...]], HostCall] = {}
+        self._keys: deque[tuple[Tap, int, tuple[int, ...]]] = deque()
+        self._nbytes = self._ended = self._errors = 0
+
+    @property
+    def calls(self) -> list[HostCall]:
+        """The newest calls, 100 000 at most and within a quarter of `max_mb`, in the order in which they ended."""
+        self._run.collect()
+        with self._lock:
+            return list(self._calls)
+
+    @property
+    def dropped(self) -> int:
+        """How many calls have ended and are no longer among `calls`."""
+        with self._lock:
+            return self._ended - len(self._calls)
+
+    def call_of(self, event: Event) -> HostCall | None:
+        """What became of the call that this event tells of; None while it runs, and when it is no longer kept."""
+        self._run.collect()
+        with self._lock:
+            lane = event.lane if event.tap.lanes or event.tap.is_numbered else ()
+            return self._by_event.get((event.tap, event.time_ns, lane))
+
+    def take(self) -> None:
+        """Take in what has ended since the last time; only while the run is the session's current one."""
+        with self._lock:
+            for _ in range(len(self._book.inbox)):
+                self._take_outcome(self._book.inbox.popleft())
+            self._book.results.settle()
+            for _ in range(len(self._book.staged)):
+                self._take_staged(self._book.staged.popleft())
+            for _ in range(len(self._book.notes)):
+                self._notes[self._book.notes.popleft()] = None
+
+    def stuck(self) -> list[Running]:
+        """The functions that have been running for longer than the option `stuck_after`, the oldest first."""
+        before = time.perf_counter_ns() - self._run.options.stuck_after * 1e9
+        return [one for one in self._running() if one.began_ns < before]
+
+    def notes(self) -> list[str]:
+        """What to tell about them, in sentences."""
+        name_file = self._run.name_file
+        stuck = [stuck_note(running, self._run.options.stuck_after, name_file) for running in self.stuck()]
+        summaries = self._summaries()
+        raised = [raised_note(summary, name_file) for summary in summaries if summary.raised]
+        eliminated = [eliminated_note(summary) for summary in summaries if summary.eliminated]
+        with self._lock:
+            return [*stuck, *raised, *self._notes, *eliminated]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @overload
+    def __getitem__(self, index: int | str) -> CallbackSummary: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[CallbackSummary]: ...
+    def __getitem__(self, index: int | str | slice) -> CallbackSummary | list[CallbackSummary]:
+        summaries = self._all()
+        if not isinstance(index, str):
+            return summaries[index]
+        for summary in summaries:
+            name = summary.site.format
+            if index in (name, name.rpartition(".")[2], f"{name}@{summary.site.where}"):
+                return summary
+        known = ", ".join(sorted({summary.site.format for summary in summaries})) or "none"
+        msg = f"no captured callback is called {index!r}; there are: {known}"
+        raise KeyError(msg)
+
+    def __iter__(self) -> Iterator[CallbackSummary]:
+        return iter(self._all())
+
+    def __repr__(self) -> str:
+        return self.table().text() if len(self) else "<no callbacks>"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+    def table(self) -> Table:
+        """The summaries as a table: place, function, kind, calls, times, threads, how they ended."""
+        return Table(_HEADERS, [_row(summary) for summary in self._all()])
+
+    def _all(self) -> list[CallbackSummary]:
+        self._run.collect()
+        return self._summaries()
+
+    def _summaries(self) -> list[CallbackSummary]:
+        running = Counter(one.tap.site.id for one in self._running())
+        with self._lock:
+            return [self._summary(site, running[number]) for number, site in self._sites.items()]
+
+    def _running(self) -> list[Running]:
+        found = [one for one in self._book.running() if one.began_ns >= self._run.life.origin_ns]
+        with self._lock:
+            for one in found:
+                self._sites.setdefault(one.tap.site.id, one.tap.site)
+        return found
+
+    def _summary(self, site: CallSite, running: int) -> CallbackSummary:
+        tally, staged = self._tallies.get(site.id, _Tally()), self._staged.get(site.id)
+        return CallbackSummary(
+            site=site,
+            calls=tally.returned + tally.raised + running,
+            returned=tally.returned,
+            raised=tally.raised,
+            total=tally.total,
+            longest=tally.longest,
+            threads=dict(tally.threads),
+            error=tally.error,
+            staged=staged.traced if staged else None,
+            kept=staged.kept if staged else None,
+        )
+
+    def _take_outcome(self, outcome: Outcome) -> None:
+        tap, fired, began, ended, thread, lane, returned, error = outcome
+        seconds, name = (ended - began) * 1e-9, self._spans.name_of(thread, began)
+        self._sites.setdefault(tap.site.id, tap.site)
+        tally = self._tallies.setdefault(tap.site.id, _Tally())
+        tally.returned, tally.raised = tally.returned + (error is None), tally.raised + (error is not None)
+        tally.total, tally.longest = tally.total + seconds, max(tally.longest, seconds)
+        tally.threads[name] += 1
+        tally.error = error or tally.error
+        self._errors += error is not None
+        call = HostCall(
+            site=tap.site,
+            number=self._ended,
+            started_ns=began - self._run.life.origin_ns,
+            duration_ns=ended - began,
+            thread=name,
+            lane=lane,
+            result=returned.take() if returned is not None else None,
+            raised="" if error is None else f"{type(error).__name__}: {error}",
+            error=error if self._errors <= MAX_ERRORS else None,
+            asked=self._book.asked(tap),
+            fired_ns=fired - self._run.life.origin_ns,
+        )
+        self._ended += 1
+        self._spans.add(tap.site.id, call.started_ns, call.started_ns + call.duration_ns, name)
+        self._keep(call, (tap, call.fired_ns, lane))
+
+    @property
+    def budget(self) -> int:
+        """Bytes of results that are kept: a part of what the run may hold."""
+        return self._run.options.budget.nbytes // 4
+
+    def _keep(self, call: HostCall, key: tuple[Tap, int, tuple[int, ...]]) -> None:
+        self._calls.append(call)
+        self._keys.append(key)
+        self._by_event[key] = call
+        self._nbytes += _size(call)
+        while len(self._calls) > MAX_HOST_CALLS or self._nbytes > self.budget:
+            self._nbytes -= _size(self._calls.popleft())
+            self._by_event.pop(self._keys.popleft(), None)
+
+    def _take_staged(self, staged: Staged) -> None:
+        self._sites.setdefault(staged.site.id, staged.site)
+        self._staged[staged.site.id] = staged
+
+
+_HEADERS = ("where", "function", "kind", "calls", "returned", "raised", "mean", "longest", "total", "threads", "ended")
+
+
+def _row(summary: CallbackSummary) -> tuple[str, ...]:
+    site = summary.site
+    ended = summary.returned + summary.raised
+    threads = [f"{count} × {name}" for name, count in summary.threads.items() if not name.startswith("XLA ")]
+    others = sum(count for name, count in summary.threads.items() if name.startswith("XLA "))
+    if others:
+        threads.append(f"{others} × XLA")
+    end = "eliminated" if summary.eliminated else error_line(summary.error) if summary.error else ""
+    times = [f"{seconds * 1e3:.3g} ms" if ended else "" for seconds in (summary.mean, summary.longest, summary.total)]
+    return (
+        site.where,
+        site.format,
+        f"{'ordered ' if site.ordered else ''}{site.kind}{'' if site.phase == 'forward' else f', {site.phase}'}",
+        str(summary.calls),
+        str(summary.returned),
+        str(summary.raised),
+        *times,
+        ", ".join(threads),
+        end,
+    )
+
+
+def _size(call: HostCall) -> int:
+    return sum(array.nbytes for array in call.result or ())

@@ -1,0 +1,364 @@
+"""Who tells the calls of one run what becomes of them: the threads that make them, those that wait, those that look."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from jax_debug_widgets._jax.compat.names import function_of, unwrapped
+from jax_debug_widgets._jax.running.dispatch import Execution, execution_of
+from jax_debug_widgets.events import Call, Lot, Origin, Tap
+from jax_debug_widgets.session.call_serializer import Turns
+from jax_debug_widgets.session.run.call_book import CallBook
+from jax_debug_widgets.session.run.record import Record
+from jax_debug_widgets.session.run.spans import WAIT_SITES, SpanLog
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jax_debug_widgets._jax.running.backlog import Backlog, Handed
+    from jax_debug_widgets._jax.running.dispatch import Stage
+    from jax_debug_widgets._jax.running.waits import Wait
+    from jax_debug_widgets.breakpoints import Policy
+    from jax_debug_widgets.session.run.trace_prints import Traced
+    from jax_debug_widgets.session.run.waiter import Waiter
+
+
+class CallLog:
+    """The calls of one run. Safe from any thread.
+
+    The program does not wait for the book-keeping: what it dispatches is news, which whoever looks at the calls takes in first.
+    """
+
+    def __init__(self, origin_ns: int, waiter: Waiter, backlog: Backlog, policy: Policy) -> None:
+        self._origin_ns = origin_ns
+        self.spans = SpanLog()
+        self._waiter = waiter
+        self._backlog = backlog
+        self._book = CallBook(policy)
+        self._turns = Turns()
+        self._dispatching: list[tuple[int, int]] = []
+        """Thread and program of each call that is being dispatched."""
+        self._news: deque[Callable[[], None]] = deque()
+        self._changed = threading.Condition()
+        """Guards the book; told when nothing is pending any more."""
+        self._waiting = 0
+        """How many threads wait until all has drained."""
+        self._open: dict[int, list[Record]] = {}
+        """Thread -> the calls of the cell that it is in, outermost first; touched by that thread alone."""
+
+    @property
+    def dropped(self) -> int:
+        """How many calls are no longer kept."""
+        with self._up_to_date() as book:
+            return book.dropped
+
+    @property
+    def newest(self) -> int:
+        """The id of the call that began last; -1 before the first."""
+        with self._up_to_date() as book:
+            return book.newest
+
+    @property
+    def leading(self) -> str:
+        """The name of what the cell is about, see `CallBook`; empty for none."""
+        with self._up_to_date() as book:
+            return book.leading.name if book.leading else ""
+
+    @property
+    def has_effects(self) -> bool:
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.has_effects
+
+    @property
+    def has_failed(self) -> bool:
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.has_failed
+
+    @property
+    def effects_have_failed(self) -> bool:
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.effects_have_failed
+
+    def calls(self, since: int = 0) -> tuple[list[Call], int]:
+        """See `CallBook.changed`."""
+        with self._up_to_date() as book:
+            return book.changed(since)
+
+    def compilations(self) -> dict[str, float]:
+        """See `Preparations`."""
+        with self._up_to_date() as book:
+            return book.preparations.compilations()
+
+    def begin(self, name: str, function: str) -> CallSpan:
+        """The cell is about to call a compiled function from this thread."""
+        record = self._new(name, function, "cell")
+        self._opened().append(record)
+        return CallSpan(self, record)
+
+    def end(self, record: Record, result: object) -> None:
+        """The call has returned; wait for its outputs, unless they are there or its program is being waited for already."""
+        self._close(record)
+        if record.executed:
+            return
+        with self._up_to_date() as book:
+            book.preparations.hand_over(record)
+            outputs = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
+            self._dispatched(record, execution_of(outputs), self._now())
+
+    def abandon(self, record: Record, error: BaseException | None) -> None:
+        """The call has raised: `error`, if it is known (an exception that the cell caught is not)."""
+        self._close(record)
+        with self._up_to_date() as book:
+            book.preparations.hand_over(record)
+            book.fail(record, error, self._now())
+
+    def abandon_all(self, error: BaseException | None) -> None:
+        """The cell has ended; the calls that this thread has not finished have raised."""
+        for record in self._opened().copy():
+            self.abandon(record, error)
+
+    def executing(
+        self, name: str, ordered: bool, taps: Sequence[Tap], in_turn: bool = False, alone: bool = False
+    ) -> Callable[[Execution], None]:
+        """A program with effects is being dispatched: that of the cell's call, or one inside a library.
+
+        Args:
+          name: of the program.
+          ordered: whether it has ordered effects.
+          taps: what it says, the same sequence for each call of it.
+          in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
+            this one, see `Turns`.
+        """
+        function = function_of(name)
+        opened = self._opened()
+        record = opened[-1] if opened else None
+        if record is None or record.executed or record.function not in ("", function):
+            record = self._new(function, function, "library")
+        record.executed = True
+        own = threading.get_ident(), id(taps)
+        if in_turn:
+            # What a call calls on the host may call the program again: that one is over first.
+            self._turns.take(id(taps), alone=alone and own not in self._dispatching)
+            record.at_end = partial(self._turns.give_back, id(taps))
+        record.launched_ns = self._now()
+        self._dispatching.append(own)
+        self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
+
+        def executed(execution: Execution) -> None:
+            self._dispatching.remove(own)
+            self._news.append(partial(self._dispatched, record, execution, self._now()))
+            if execution.handed is not None:  # The program waits for no lock.
+                self._waiter.when_ready((), partial(self._over, execution.handed))
+            elif in_turn or self._waiting or not execution.finished or execution.error is not None:
+                self._catch_up()
+
+        return executed
+
+    @property
+    def is_dispatching(self) -> bool:
+        """Whether this thread is dispatching a program: what that calls on the host may call others."""
+        return any(ident == threading.get_ident() for ident, _ in self._dispatching)
+
+    def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], Handed]) -> None:
+        """The same of a program that has been dispatched already, and says something among its results."""
+        if self._opened():
+            executed = self.executing(program, False, taps)
+            executed(Execution(finished=False, effects=(hand_over(),)))
+            return
+        # Before `hand_over`: a call begins before what it says.
+        seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
+        handed = hand_over()
+        self._news.append(partial(self._dispatched_elsewhere, *seen, taps, handed))
+        self._waiter.when_ready((), partial(self._over, handed))
+
+    def compiled(self, stage: Stage, name: str, seconds: float) -> None:
+        """Remember how long a stage took until the call that it was for is known."""
+        with self._up_to_date() as book:
+            book.preparations.compiled(stage, unwrapped(name.removeprefix("jit(").removesuffix(")")), seconds)
+
+    def prepared(self, name: str, seconds: float) -> None:
+        """Count what was done to a program before it was lowered as part of that."""
+        with self._up_to_date() as book:
+            book.preparations.prepared(function_of(name), seconds)
+
+    def traced(self, printed: Traced) -> None:
+        """A function that this thread traces has printed."""
+        opened = self._opened()
+        with self._up_to_date() as book:
+            if opened:
+                opened[-1].take_print(printed)
+                book.touch(opened[-1])
+            else:
+                book.preparations.printed(printed)
+
+    def attribute(self, times_ns: np.ndarray, lot: Lot) -> tuple[np.ndarray, dict[int, int]]:
+        """See `InFlight`, and `mixed` there."""
+        with self._up_to_date() as book:
+            return book.attribute(times_ns, lot)
+
+    def executions(self, calls: np.ndarray, lot: Lot) -> np.ndarray:
+        """See `Executions.of`."""
+        with self._up_to_date() as book:
+            return book.executions(calls, lot)
+
+    def count(self, calls: np.ndarray, lot: Lot) -> None:
+        """Add firings to their calls (int64, one a firing)."""
+        with self._up_to_date() as book:
+            book.count(calls, lot)
+
+    def pending(self) -> list[Record]:
+        """Calls whose effects have not drained, oldest first."""
+        with self._up_to_date() as book:
+            return list(book.pending.values())
+
+    def take_drained(self) -> Iterable[Record]:
+        """The calls that have drained since this was last asked. Their events must have been counted."""
+        with self._up_to_date() as book:
+            return book.take_drained()
+
+    def wait_until_drained(self, timeout: float | None) -> bool:
+        """Block until no call is pending, at most `timeout` seconds; whether that came to be."""
+        with self._changed:
+            self._waiting += 1
+        self._backlog.tell()
+        with self._up_to_date():
+            try:
+                return self._changed.wait_for(self._has_drained, timeout)
+            finally:
+                self._waiting -= 1
+
+    def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
+        """The current thread has waited in JAX's function `what`; times are those of `perf_counter_ns`."""
+        spans, origin = self.spans, self._origin_ns
+        spans.add(WAIT_SITES[what], began_ns - origin, ended_ns - origin, spans.calling())
+
+    @contextmanager
+    def _up_to_date(self) -> Iterator[CallBook]:
+        """The book, for this thread alone, with the news taken in."""
+        with self._changed:
+            self._take_in()
+            try:
+                yield self._book
+            finally:
+                if self._waiting and not self._book.pending:
+                    self._changed.notify_all()
+
+    def _catch_up(self) -> None:
+        with self._up_to_date():
+            pass
+
+    def _take_in(self) -> None:
+        while self._news:
+            self._news.popleft()()
+
+    def _has_drained(self) -> bool:
+        self._take_in()
+        return not self._book.pending
+
+    def _opened(self) -> list[Record]:
+        """The calls of the cell that this thread is in."""
+        return self._open.setdefault(threading.get_ident(), [])
+
+    def _new(self, name: str, function: str, origin: Origin) -> Record:
+        record = Record(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
+        self._news.append(partial(self._book.add, record))
+        return record
+
+    def _dispatched_elsewhere(
+        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: Handed
+    ) -> None:
+        """A program that was called inside a library, or in a loop of the cell's."""
+        record = Record(function, function, "library", at_ns, thread, ident)
+        record.executed = True
+        self._book.add(record)
+        self._book.dispatching(record, function, False, taps)
+        self._handed(record, handed, at_ns)
+
+    def _handed(self, record: Record, handed: Handed, at_ns: int) -> None:
+        """A program has been dispatched that says what it says when it is over."""
+        record.dispatched_ns = at_ns
+        record.hand(handed, self._origin_ns)
+        handed.then(lambda error: self._news.append(partial(self._told, record, error)))
+        self._book.touch(record)
+
+    def _dispatched(self, record: Record, execution: Execution, at_ns: int) -> None:
+        if execution.handed is not None:
+            self._handed(record, execution.handed, at_ns)
+            return
+        record.dispatched_ns = at_ns
+        if not execution.finished:
+            self._wait_for(record, execution.outputs, execution.effects)
+            self._book.touch(record)
+            return
+        record.over_ns = at_ns
+        self._book.ready(record, at_ns)
+        if execution.error is not None:
+            self._book.fail(record, execution.error, at_ns)
+        else:
+            self._book.drain(record, at_ns)
+
+    def _now(self) -> int:
+        return time.perf_counter_ns() - self._origin_ns
+
+    def _close(self, record: Record) -> None:
+        opened = self._opened()
+        if record in opened:
+            opened.remove(record)
+
+    def _over(self, handed: Handed, _error: Exception | None) -> None:
+        """When a call is over that says something among its results. Who looks at the run tells that, or waits for it."""
+        handed.settle()
+        if self._backlog.over(is_awaited=self._waiting > 0):
+            self._catch_up()
+
+    def _told(self, record: Record, error: Exception | None) -> None:
+        """All that such a call says has been told."""
+        if error is not None:
+            self._book.fail(record, error, self._now())
+        at_ns = max(record.over_ns or self._now(), record.dispatched_ns or 0)
+        self._book.ready(record, at_ns)
+        self._book.drain(record, at_ns)
+
+    def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
+        def ready(error: Exception | None) -> None:
+            with self._up_to_date() as book:
+                book.ready(record, self._now())
+                if error is not None:
+                    book.fail(record, error, self._now())
+
+        def drained(error: Exception | None) -> None:
+            with self._up_to_date() as book:
+                if error is not None:
+                    book.fail(record, error, self._now())
+                book.drain(record, self._now())
+
+        self._waiter.when_ready(tuple(outputs), ready)
+        self._waiter.when_ready(tuple(effects), drained)
+
+
+@dataclass(frozen=True)
+class CallSpan:
+    """A call of the cell that is under way; exactly one of the two ends it."""
+
+    log: CallLog
+    record: Record
+
+    def returned(self, result: object) -> None:
+        """It has returned `result`."""
+        self.log.end(self.record, result)
+
+    def raised(self, error: BaseException | None) -> None:
+        """It has raised `error`; None where the cell caught it."""
+        self.log.abandon(self.record, error)

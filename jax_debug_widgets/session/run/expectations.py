@@ -1,0 +1,134 @@
+"""Compare how often each call site fired with what its program says, and say why where they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.events import Finding, Tap
+from jax_debug_widgets.store import Store
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.record import Record
+
+
+@dataclass
+class _Tally:
+    expected: int = 0
+    seen: int = 0
+    calls: int = 0
+
+
+class Expectations:
+    """The calls of one run in which something fired less often than its program says."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._short: dict[Tap, _Tally] = {}
+        self._told: dict[tuple[Tap, ...], dict[Tap, int | None]] = {}
+        self._ahead: Counter[Tap] = Counter()
+        """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
+
+    def compare(self, records: Iterable[Record]) -> None:
+        """Take in calls that have drained."""
+        for record in records:
+            if self._short or any(self._ahead.values()) or record.fired != self._told_by(tuple(record.taps)):
+                self._compare(record)
+            record.fired.clear()
+
+    def _told_by(self, program: tuple[Tap, ...]) -> dict[Tap, int | None]:
+        """How often each tap of a program fires in a call by its text; None where it does not say."""
+        if program not in self._told:
+            self._told[program] = {tap: tap.nesting.firings for tap in program}
+        return self._told[program]
+
+    def _compare(self, record: Record) -> None:
+        for tap in (one for one in record.taps if one.site.watch is None):
+            expected, seen = _expected(tap), record.fired[tap]
+            if tap.nesting.expected is not None:
+                seen += self._from_others(tap, seen - expected)
+            if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
+                tally = self._short.setdefault(tap, _Tally())
+                tally.expected, tally.seen, tally.calls = tally.expected + expected, tally.seen + seen, tally.calls + 1
+
+    def _from_others(self, tap: Tap, ahead: int) -> int:
+        """Firings of a call that was given `ahead` more than it has, or fewer if negative, that others have been given."""
+        self._ahead[tap] += max(ahead, 0)
+        given = min(max(-ahead, 0), self._ahead[tap])
+        self._ahead[tap] -= given
+        if (tally := self._short.get(tap)) is not None:
+            late = min(self._ahead[tap], tally.expected - tally.seen)
+            self._ahead[tap] -= late
+            tally.seen += late
+            if tally.seen == tally.expected:
+                del self._short[tap]
+        return given
+
+    def findings(self) -> list[Finding]:
+        """What to tell about them, one a call site."""
+        return [_finding(tap, tally) for tap, tally in list(self._short.items())]
+
+
+def phantoms_in(store: Store) -> list[Finding]:
+    """What to tell about sites with events that only a `vmap` made fire."""
+    counts, seen, taps = store.phantoms_by_site(), store.seen_by_site(), store.latest_taps()
+    names = Counter((tap.site.where, tap.site.label) for number, tap in taps.items() if counts.get(number))
+    return [
+        _phantoms(tap, seen[number], count, is_alone=names[tap.site.where, tap.site.label] == 1)
+        for number, count in counts.items()
+        if count and (tap := taps[number])
+    ]
+
+
+_WHY_PHANTOM = {
+    "cond": "turned a cond around it into a select, which runs every branch for every lane",
+    "while": "runs a while around it until its last lane has finished",
+    "condition": "asks the condition of a while twice an iteration, and until its last lane has finished",
+}
+
+
+def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
+    """What to tell of one site; where several of one name are on its line, by its format."""
+    site = tap.site
+    name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
+    why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
+    told = f"{count} of {seen} are phantoms: vmap {why}. They are marked, and left out of series."
+    message = f"{site.where} ({name}): {told}"
+    return Finding("phantom", site, seen - count, seen, 0, message)
+
+
+def _expected(tap: Tap) -> int:
+    """Firings of one call, on all devices; of the condition of a `while` one at least."""
+    nesting = tap.nesting
+    if nesting.in_condition and not nesting.conditional and all(nesting.loops[:-1]):
+        return 1 if nesting.one_of == 1 else 0
+    return nesting.firings or 0
+
+
+def _finding(tap: Tap, tally: _Tally) -> Finding:
+    site, nesting = tap.site, tap.nesting
+    place = f"{site.where} ({site.label})"
+    if nesting.in_condition:
+        kind = "lost"
+        message = (
+            f"{place}: fired 0 times. XLA knows how often this `while` runs and has dropped its condition, and with it "
+            "what is unordered there: write ordered=True, or move the call into the body."
+        )
+    elif nesting.hoisted:
+        kind = "hoisted"
+        message = (
+            f"{place}: expected {tally.expected}, saw {tally.seen}. Its values are the same in every iteration, so JAX has "
+            "moved it out of the loop when it differentiated it: pass a value that changes as well, such as the step."
+        )
+    elif nesting.steady:
+        kind = "hoisted"
+        message = (
+            f"{place}: expected {tally.expected}, saw {tally.seen}. Its values are the same in every iteration, so XLA has "
+            "moved it out of the loop: pass a value that changes as well, such as the step."
+        )
+    else:
+        kind = "missing"
+        message = f"{place}: expected {tally.expected}, saw {tally.seen}. XLA has dropped or merged what did not fire."
+    return Finding(kind, site, tally.expected, tally.seen, tally.calls, message)

@@ -1,0 +1,141 @@
+"""The values of a run as matplotlib and treescope figures: what `Run.plot`, `show` and `tree` draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
+from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
+from jax_debug_widgets.session.run.histograms import histograms_of
+from jax_debug_widgets.session.run.naming import Choice, full_names
+from jax_debug_widgets.session.run.watched_value import WatchedValue
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.store import Store
+
+
+def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
+    """See `Run.plot`."""
+    drawn = [_range(run, name) for name in names if _is_of_statistics(run, name)]
+    names = [name for name in names if not _is_of_statistics(run, name)]
+    chosen = [choice for name in names for choice in choices_matching(run, name)]
+    if not (names or drawn):
+        chosen = choices(run)
+    for choice, full_name in zip(chosen, full_names(chosen), strict=True):
+        try:
+            values = numbers_of(run, choice)
+        except ValueError:  # Of several shapes: no line can be drawn.
+            if names:
+                raise
+            continue
+        if names or _is_scalar(values):
+            drawn.append(_series(run.store, full_name, choice, values))
+    if not drawn:
+        raise ValueError(_nothing_to_plot(chosen))
+    return draw_series(drawn, ax=ax, log=log, band=band)
+
+
+def _is_of_statistics(run: Run, name: str) -> bool:
+    """Whether it is a watched array of which there are statistics alone."""
+    return name in run.values and "mean" in run.values[name] and "value" not in run.values[name]
+
+
+def _range(run: Run, name: str) -> Series:
+    """The mean of the elements of a watched array, and from where to where they go."""
+    value = run.values[name]
+    odd = {"posinf": np.inf, "neginf": -np.inf, "nan": np.nan}
+    columns = [value[statistic] for statistic in ("min", "max", "mean", *odd)]
+    count = min(map(len, columns))  # More may come between them.
+    low, high, mean, *counts = (column[:count] for column in columns)
+    found = [number > 0 for number in counts]
+    mean = np.where(np.isnan(mean), np.select(found, [*odd.values()], np.nan), mean)  # Nothing is finite there.
+    marked = [np.where(where, what, mean) for where, what in zip(found, odd.values(), strict=True)]
+    table = np.stack([low, high, mean, *marked], axis=1)
+    drawn = _series(run.store, f"{name}, mean and range over elements", Choice(value.site, 0), table)
+    return replace(drawn, values=drawn.values[:, 2:], ends=drawn.values[:, :2])
+
+
+def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:
+    """See `Run.plot`, of `kind="ridge"` and `"heat"`."""
+    if kind not in ("ridge", "heat", "lanes"):
+        msg = f"kind must be 'line', 'ridge', 'heat' or 'lanes', got {kind!r}"
+        raise ValueError(msg)
+    if len(names) != 1:
+        msg = f"a {kind} shows one value: say which, e.g. run.plot('logits', kind={kind!r})"
+        raise ValueError(msg)
+    if kind == "lanes":
+        return _draw_lanes(run, names[0], ax=ax)
+    choice = choice_called(run, names[0])
+    return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
+
+
+def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
+    """A heat map of a statistic (`h.std`; of `h` the mean): a row a lane, a column an execution."""
+    if name in run.values:
+        lanes, statistic = run.values[name].lanes, ""
+    else:
+        choice = choice_called(run, name)
+        lanes, statistic = WatchedValue(run, choice.site).lanes, choice.site.values[choice.value]
+    statistic = "value" if "value" in lanes else statistic or "mean"
+    table = lanes[statistic]
+    drawn = draw_array(f"{statistic} of {name} by lane", table.reshape(len(table), -1).T, ax=ax)
+    drawn.set_xlabel("execution")
+    drawn.set_ylabel("lane")
+    return drawn
+
+
+def value_at(run: Run, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
+    """One value of an array and what a figure of it is called, see `Run.show`."""
+    choice = choice_called(run, name)
+    positions, _ = run.store.firings(choice.site.id, phantoms=True)
+    steps = run.store.steps(choice.site.id, phantoms=True)
+    count = min(len(steps), len(positions))  # Events may have come, or gone, between the two.
+    positions, steps = positions[len(positions) - count :], steps[len(steps) - count :]
+    kept = np.unique(steps)
+    wanted = kept[int(step)] if step < 0 and -step <= len(kept) else step
+    lanes = positions[steps == wanted]
+    if choice.site.watch and len(lanes) and not -len(lanes) <= lane < len(lanes):
+        axes = f"run[{choice.name!r}]['value'] has them as axes"
+        msg = f"a watched value is one array of all its lanes: {axes}; show it without lane"
+        raise IndexError(msg)
+    if not -len(lanes) <= lane < len(lanes):
+        ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
+        msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
+        raise IndexError(msg)
+    event = run.store.event(int(lanes[lane]))
+    where = f", lane {', '.join(map(str, event.lane))}" if event.lane else ""
+    return f"{choice.name}, step {wanted}{where}", event.values[choice.value]
+
+
+def _nothing_to_plot(arrays: Sequence[Choice]) -> str:
+    """What to do where no scalar was captured."""
+    if arrays:
+        ways = f"an array is drawn when it is named, e.g. run.plot({arrays[0].name!r})"
+    else:
+        ways = "print one (`jax.debug.print('{loss}', loss=loss)`), or watch one without a print (`%%jaxdebug --watch loss`)"
+    return f"no scalar value was captured, so there is nothing to plot: {ways}"
+
+
+def _series(store: Store, name: str, choice: Choice, values: np.ndarray) -> Series:
+    x, lane, device = store.places(choice.site.id)
+    keys, strands = np.unique(np.stack([device, lane]), axis=1, return_inverse=True)
+    devices = store.devices
+    names = [
+        " ".join(([f"lane {lane}"] if lane >= 0 else []) + ([devices[device]] if device >= 0 else []))
+        for device, lane in keys.T.tolist()
+    ]
+    count = min(len(values), len(x))  # Events may have come, or gone, between the two.
+    x, values, strands = (column[len(column) - count :] for column in (x, values, strands.ravel()))
+    order = np.argsort(x, kind="stable")  # What runs from its end comes to its steps from behind.
+    return Series(name, x[order], values[order], strands[order], names)
+
+
+def _is_scalar(values: np.ndarray) -> bool:
+    return values.ndim == 1 and len(values) > 0 and values.dtype.kind != "c"

@@ -1,0 +1,98 @@
+"""How the elements of an array are spread, event by event: computed only when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.events.numbers import as_numbers, edges_of
+from jax_debug_widgets.plots import Histograms
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.transport.columns import pack
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.run.run import Run
+
+MAX_EVENTS = 240
+"""Events that get a histogram: columns that a picture can show. Of more every n-th is taken."""
+
+BINS = 64
+
+_MAX_ELEMENTS = 1 << 16
+"""Elements of one value that are looked at; of larger ones every n-th."""
+
+
+def histograms_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to a `histograms` request: value `value` of site `site`, over all its events that are kept."""
+    site, number = int(asked["site"]), int(asked["value"])
+    kept, of, (edges, counts, odd) = _of_events(run, site, number)
+    specs, buffer = pack(
+        {
+            "event": np.array(kept, np.uint32),
+            "counts": counts.astype(np.uint32).ravel(),
+            "odd": odd.astype(np.uint32),
+        }
+    )
+    fields = {"site": site, "value": number, "low": float(edges[0]), "high": float(edges[-1]), "bins": BINS}
+    return reply("histograms", run.key, request, **fields, of=of, data=specs), buffer
+
+
+def histograms_of(run: Run, name: str, site: int, number: int) -> Histograms:
+    """Those of value `number` of a site, to be drawn.
+
+    Raises:
+      ValueError: none of its events is kept.
+    """
+    kept, _, (edges, counts, odd) = _of_events(run, site, number)
+    if not kept:
+        msg = f"no event of {name} is kept, so there is nothing to draw"
+        raise ValueError(msg)
+    positions, _ = run.store.firings(site)
+    x, _, _ = run.store.places(site)
+    # Events may have come, or gone, since.
+    places = dict(zip(positions[-len(x) :].tolist(), x[-len(positions) :].tolist(), strict=True))
+    return Histograms(name, np.array([places.get(position, np.nan) for position in kept]), edges, counts, odd)
+
+
+def _of_events(run: Run, site: int, number: int) -> tuple[list[int], int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The events that have a histogram, how many there are in all, and their `histograms`."""
+    positions, _ = run.store.firings(site)
+    chosen = (
+        positions[np.unique(np.linspace(0, len(positions) - 1, MAX_EVENTS).astype(int))]
+        if len(positions)
+        else positions
+    )
+    kept, samples = [], []
+    for position in chosen.tolist():
+        try:
+            value = run.store.event(position).values[number]
+        except IndexError:  # Dropped in the meantime.
+            continue
+        kept.append(position)
+        samples.append(_sample(value))
+    return kept, len(positions), histograms(samples)
+
+
+def histograms(samples: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each sample over the same bins.
+
+    Returns:
+      edges: float64[BINS + 1], from the lowest to the highest finite number of all.
+      counts: int64[n, BINS]. odd: int64[n], how many of each are NaN or infinite.
+    """
+    finite = [sample[np.isfinite(sample)] for sample in samples]
+    some = [sample for sample in finite if sample.size]
+    low = min((float(sample.min()) for sample in some), default=0.0)
+    high = max((float(sample.max()) for sample in some), default=1.0)
+    edges = edges_of(low, high, BINS)
+    counts = np.array([np.histogram(sample, edges)[0] for sample in finite], np.int64).reshape(-1, BINS)
+    odd = np.array([len(sample) - len(own) for sample, own in zip(samples, finite, strict=True)], np.int64)
+    return edges, counts, odd
+
+
+def _sample(value: np.ndarray) -> np.ndarray:
+    flat = np.ravel(value)
+    return as_numbers(flat[:: max(-(-flat.size // _MAX_ELEMENTS), 1)])

@@ -1,0 +1,225 @@
+"""Which call an event belongs to: the one that was executing at the time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Lot, Tap
+    from jax_debug_widgets.session.run.record import Record
+
+_NEVER = np.iinfo(np.int64).max
+
+
+class InFlight:
+    """Calls with effects whose events may not have been taken in yet, oldest first. Not locked.
+
+    Attributes:
+      mixed: site id -> the newest call whose events of the site came among those of another thread's call: which of them has
+        fired, and how often, nobody knows. For whoever reads it to take.
+    """
+
+    def __init__(self) -> None:
+        self._records: deque[Record] = deque()
+        self.mixed: dict[int, int] = {}
+
+    def add(self, record: Record) -> None:
+        """It is being dispatched."""
+        self._records.append(record)
+
+    def attribute(self, times_ns: np.ndarray, lot: Lot) -> np.ndarray:
+        """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
+
+        On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own,
+        of that which was being dispatched. A device runs its programs one after the other, so with several in flight the
+        oldest is the one at work; but when it ended another thread notes, and that may be late. So no call is given more
+        firings than its program has.
+
+        Args:
+          times_ns: int64[n], since the run started; none much before those of the last time.
+          lot: what has fired then.
+        """
+        records, earliest = self._records, times_ns.min(initial=_NEVER)
+        while records and (records[0].over_ns or _NEVER) < earliest:
+            records.popleft()
+        calls = _being_dispatched(records, times_ns, lot)
+        for own, fired in _by_thread(list(records), lot.threads, calls < 0):
+            times, spans = times_ns[fired], _Spans(own)
+            executing = spans.oldest_at(times)
+            calls[fired] = spans.ids_of(executing)
+            if spans.overlap and not _has_room(own, executing, lot.taps, lot.tap[fired]):
+                for number, tap in enumerate(lot.taps):
+                    chosen = lot.firings_of(number)
+                    chosen = chosen[fired[chosen]]
+                    if chosen.size and not tap.site.watch:
+                        calls[chosen] = self._by_count(own, tap, times_ns[chosen])
+        return calls
+
+    def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
+        """The same of one tap, among the calls of programs that have it."""
+        records = [record for record in records if tap in record.taps]
+        spans, quota, position = _Spans(records), tap.nesting.firings, 0
+        calls = spans.ids_of(spans.oldest_at(times))
+        _note_meetings(records)
+        if any(record.has_met for record in records):
+            unknown = np.isin(calls, [record.id for record in records if record.has_met]) & (spans.count_at(times) > 1)
+            calls[unknown] = -1
+            if unknown.any():
+                self.mixed[tap.site.id] = max(record.id for record in records)
+            records = [record for record in records if not record.has_met]
+        if quota is None:
+            return calls
+        for record in records:
+            first = max(position, int(np.searchsorted(times, record.launched_ns)))
+            last = int(np.searchsorted(times, record.over_ns or _NEVER, side="right"))
+            last = min(last, first + max(quota - record.fired.get(tap, 0), 0))
+            if last > first:
+                calls[first:last] = record.id
+                position = last
+        return calls
+
+
+class _Spans:
+    """From when to when each of these calls was executing."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._ids = np.array([*(record.id for record in records), -1], np.int64)
+        self._starts = np.array([*(record.launched_ns for record in records), _NEVER], np.int64)
+        self._own_ends = ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
+        # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
+        self._ends = np.maximum.accumulate(ends)
+
+    def oldest_at(self, times: np.ndarray) -> np.ndarray:
+        """At each time, int64[n], the index of the oldest that was executing; -1 for none."""
+        first = np.searchsorted(self._ends[:-1], times, side="left")
+        return np.where(self._starts[first] <= times, first, -1)
+
+    def count_at(self, times: np.ndarray) -> np.ndarray:
+        """How many were executing at each time, int64[n]."""
+        started = np.searchsorted(np.sort(self._starts), times, side="right")
+        return started - np.searchsorted(np.sort(self._own_ends), times, side="left")
+
+    def ids_of(self, indices: np.ndarray) -> np.ndarray:
+        """Those of the calls at these indices; -1 for -1."""
+        return self._ids[indices]
+
+    @property
+    def overlap(self) -> bool:
+        """Whether one of them began before an older one was over."""
+        return bool((self._starts[1:-1] < self._ends[:-2]).any())
+
+
+def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[Tap], tap: np.ndarray) -> bool:
+    """Whether these calls of one thread may have fired at all of these: no tap more often than its program has it.
+
+    Args:
+      records: the calls.
+      executing: int64[n], for each firing the index of its call; -1 for none.
+      tap: int64[n], the index of what has fired, in `taps`.
+    """
+    if len({record.ident for record in records}) > 1 or any(record.has_met for record in records):
+        return False
+    known = executing >= 0
+    counts = np.bincount(executing[known] * len(taps) + tap[known], minlength=len(records) * len(taps))
+    room = _quotas_of(records, taps)
+    for index, record in enumerate(records):
+        if record.fired:
+            room[index] -= [record.fired.get(one, 0) for one in taps]
+    return bool((counts.reshape(room.shape) <= room).all())
+
+
+def _quotas_of(records: Sequence[Record], taps: Sequence[Tap]) -> np.ndarray:
+    """How often each of these taps fires in each of these calls, int64[calls, taps], at most."""
+    programs = {id(record.taps): _quotas(record.taps, taps) for record in records}
+    return np.stack([programs[id(record.taps)] for record in records])
+
+
+def _quotas(program: Sequence[Tap], taps: Sequence[Tap]) -> np.ndarray:
+    """How often each of these taps fires in a call of a program, int64, at most."""
+    own = set(program)
+    firings = (tap.nesting.firings if tap in own else 0 for tap in taps)
+    return np.array([_NEVER if count is None else count for count in firings], np.int64)
+
+
+def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) -> np.ndarray:
+    """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1.
+
+    A call whose events are told when it is over may be at work while its thread dispatches one that fires itself.
+    """
+    calls = np.full(len(lot), -1)
+    if not lot.threads.any():
+        return calls
+    told_later = {id(record.taps) for record in records if record.is_handed}
+    by_start = sorted(
+        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.launched_ns
+    )
+    if not by_start:
+        return calls
+    told_until: dict[int, int] = {}
+    told: set[Tap] = set()
+    for record in records:
+        if id(record.taps) in told_later:
+            told_until[record.ident] = max(told_until.get(record.ident, 0), record.over_ns or _NEVER)
+            told.update(record.taps)
+    is_told = np.array([tap in told for tap in lot.taps], bool)
+    for ident in {record.ident for record in by_start}:
+        own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(lot.threads == ident)
+        ids, starts, returns = np.array(
+            [(record.id, record.launched_ns, record.dispatched_ns or _NEVER) for record in own]
+        ).T
+        latest, around = np.searchsorted(starts, times[fired], side="right") - 1, _around(starts, returns)
+        while (is_over := (latest >= 0) & (times[fired] > returns[latest])).any():
+            latest[is_over] = around[latest[is_over]]
+        is_known = latest >= 0
+        is_known &= _quotas_of(own, lot.taps)[latest, lot.tap[fired]] > 0
+        is_known &= ~is_told[lot.tap[fired]] | (times[fired] > told_until.get(ident, -1))
+        calls[fired[is_known]] = ids[latest[is_known]]
+    return calls
+
+
+def _around(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
+    """For each call of a thread, in order, the one whose host function has made it; else -1."""
+    around = np.full(len(starts), -1)
+    for number in range(1, len(starts)) if (starts[1:] < returns[:-1]).any() else ():
+        outer = number - 1
+        while outer >= 0 and returns[outer] < starts[number]:
+            outer = around[outer]
+        around[number] = outer
+    return around
+
+
+def _by_thread(
+    records: Sequence[Record], threads: np.ndarray, wanted: np.ndarray
+) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
+    """Which calls may have fired, and which of the wanted, bool[n]: those of the thread in which it was, if it calls."""
+    elsewhere = wanted
+    if threads.any():
+        for ident in {record.ident for record in records}:
+            here = wanted & (threads == ident)
+            elsewhere = elsewhere & ~here
+            yield [record for record in records if record.ident == ident], here
+    yield records, elsewhere
+
+
+def _note_meetings(records: Sequence[Record]) -> None:
+    """Note of which calls nobody knows what they fire: another thread's is executing, too, or an older one of these."""
+    idents = np.array([record.ident for record in records])
+    if not ((idents != idents[:1]).any() or any(record.has_met for record in records)):
+        return  # A loop may have thousands of calls in flight.
+    starts = np.array([record.launched_ns for record in records])
+    ends = np.array([record.over_ns or _NEVER for record in records])
+    met = np.array([record.has_met for record in records])
+    for ident in set(idents.tolist()) if (idents != idents[:1]).any() else ():
+        own, others = idents == ident, idents != ident
+        in_order = np.argsort(starts[others])
+        began, latest_end = starts[others][in_order], np.maximum.accumulate(ends[others][in_order])
+        before_end = np.searchsorted(began, ends[own], side="right") - 1
+        met[own] |= (before_end >= 0) & (latest_end[before_end] >= starts[own])
+    end = -1
+    for number in np.argsort(starts, kind="stable"):
+        records[number].has_met = bool(met[number] or starts[number] <= end)
+        end = max(end, ends[number]) if records[number].has_met else end

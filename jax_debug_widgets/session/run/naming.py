@@ -1,0 +1,247 @@
+"""Find the value that a person means by a name."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jax_debug_widgets.events import CallSite, told_apart
+from jax_debug_widgets.session.run.gradients import gradients_of
+
+_PATH = re.compile(r"(\[[^\]()]*\]|\.\w+)+")
+"""Where a leaf is in its tree: `['layers'][0].weight`."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Value number `value` of `site`."""
+
+    site: CallSite
+    value: int
+
+    @property
+    def name(self) -> str:
+        """Its source expression; of a watched value with the statistic that it is."""
+        name = self.site.values[self.value]
+        if self.site.watch is None:
+            return name
+        return self.site.label if name == "value" else f"{self.site.label}.{name}"
+
+    @property
+    def place(self) -> str:
+        """Its source expression and where it is, with the phase where that is not the forward pass."""
+        phase = "" if self.site.phase == "forward" else f" ({self.site.phase})"
+        return f"{self.name}@{self.site.where}{phase}"
+
+    @property
+    def keyword(self) -> str:
+        """The keyword it was passed as, if it was."""
+        return self.site.keywords[self.value] if self.value < len(self.site.keywords) else ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it can be called, the most telling first."""
+        own = (self.place, f"{self.name}@{self.site.where}", self.name, self.keyword)
+        watch = self.site.watch
+        if watch is not None:
+            is_norm = watch.role == "gradient" and self.site.values[self.value] in ("l2", "value")
+            return (*own, f"grad_norm/{watch.name}") if is_norm else own
+        return (*own, self.site.label) if len(self.site.values) == 1 else own
+
+
+def says_nothing(_name: str) -> str:
+    """What is known of names where nothing is."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Untaken:
+    """Of a run the values that are watched and of which nothing was ever taken, and why.
+
+    Attributes:
+      unwatched: name -> why the source has it and the run does not watch it; empty where there is nothing to say of it.
+    """
+
+    choices: Sequence[Choice] = ()
+    why: str = ""
+    unwatched: Callable[[str], str] = says_nothing
+
+    def said_of(self, pattern: str) -> str:
+        """What there is to say of those that a name or pattern finds; empty where it finds none."""
+        found = {
+            f"{one.site.label!r} ({one.site.where})": None
+            for one in self.choices
+            if any(fnmatch.fnmatchcase(own, pattern) or own == pattern for own in _asked(one) if own)
+        }
+        verb = "is" if len(found) == 1 else "are"
+        has = "has" if len(found) == 1 else "have"
+        return (
+            f"{', '.join(found)} {verb} watched and {has} no values: {self.why}" if found else self.unwatched(pattern)
+        )
+
+    @property
+    def labels(self) -> list[str]:
+        """What they are called."""
+        return sorted({one.site.label for one in self.choices})
+
+
+NOTHING_UNTAKEN = Untaken()
+
+
+def _asked(choice: Choice) -> tuple[str, ...]:
+    return (*choice.names, choice.site.label, f"{choice.site.label}@{choice.site.where}")
+
+
+def full_names(choices: Sequence[Choice]) -> list[str]:
+    """Their names, with the caller where a line is called from several places: `h · model.py:41`."""
+    return _with_callers(choices, [choice.name for choice in choices])
+
+
+def matching(
+    pattern: str,
+    choices: Sequence[Choice],
+    read: Callable[[Choice], np.ndarray] | None = None,
+    untaken: Untaken = NOTHING_UNTAKEN,
+) -> list[Choice]:
+    """The values that a pattern finds (`grad_norm/*`), or the one of that name.
+
+    Raises:
+      KeyError, TypeError: see `choose`.
+    """
+    pattern = as_name(pattern)
+    if not any(sign in pattern for sign in "*?"):
+        return [choose(pattern, choices, read, untaken)]
+    found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
+    return found or [choose(pattern, choices, read, untaken)]
+
+
+def choose(
+    name: str,
+    choices: Sequence[Choice],
+    read: Callable[[Choice], np.ndarray] | None = None,
+    untaken: Untaken = NOTHING_UNTAKEN,
+) -> Choice:
+    """The value called `name`; of several, the one in the forward pass; the first of those that are the same.
+
+    Args:
+      read: gives the numbers of a watched value. A function and its caller often call what it returns by one name.
+      untaken: what is watched and has no values.
+
+    Raises:
+      KeyError: none, or several places; the message says which names there are. TypeError: it is no name.
+    """
+    plain, _, number = as_name(name).partition("#")
+    kinds = max((len(choice.names) for choice in choices), default=0)
+    names = [[choice.names[kind] if kind < len(choice.names) else "" for choice in choices] for kind in range(kinds)]
+    # A line that is called from several places has a value for each.
+    for kind in [*(_with_callers(choices, names[index]) for index in (0, 2) if names), *names]:
+        found = [choice for choice, called in zip(choices, kind, strict=True) if plain and called == plain]
+        numbered = _numbered(found, choices)
+        chosen = list(numbered.values())
+        if number.isdecimal() and int(number) in numbered:
+            return numbered[int(number)]
+        # An expression that one call passes twice is one value.
+        if len({choice.site.id for choice in chosen}) == 1:
+            return chosen[0]
+        are_watched = bool(chosen) and all(choice.site.watch is not None for choice in chosen)
+        if are_watched and read is not None and are_same([read(choice) for choice in chosen]):
+            return chosen[0]
+        if chosen:
+            msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(numbered))}"
+            raise KeyError(msg)
+    watched = [choice.name for choice in choices if choice.site.watch is not None and choice.site.label == name]
+    if watched:
+        msg = f"of {name!r} there are {', '.join(watched)}; the whole array only where it was asked for (--values, values=True)"
+        raise KeyError(msg)
+    leaves = leaves_of(name, (choice.site.label for choice in choices if choice.site.watch))
+    if leaves:
+        msg = (
+            f"{name!r} is a tree, of which there are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
+        )
+        raise KeyError(msg)
+    said = untaken.said_of(name)
+    if said:
+        raise KeyError(said)
+    # Of what is watched its name alone: it has nine statistics.
+    known = sorted({choice.site.label if choice.site.watch else _told(choice) for choice in choices})
+    near = difflib.get_close_matches(
+        name, [*sorted({n for one in choices for n in one.names if n}), *untaken.labels], n=1
+    )
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    without = f"; watched and without values: {', '.join(untaken.labels)}" if untaken.labels else ""
+    msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}{without}"
+    raise KeyError(msg)
+
+
+def as_name(name: object) -> str:
+    """The name that somebody asks for.
+
+    Raises:
+      TypeError: it is none.
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"a value is asked for by its name, in a string ('loss'), not by {name!r}; events by their number: run.events[0]"
+        )
+    return name
+
+
+def are_same(values: Sequence[np.ndarray]) -> bool:
+    """Whether watched values of one name are one value: the same numbers each time."""
+    first, *rest = values
+    return all(
+        first.shape == one.shape and np.array_equal(first, one, equal_nan=first.dtype.kind in "fc") for one in rest
+    )
+
+
+def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
+    """Those labels that are parts of a tree of that name, `params['w']` and `state.step`."""
+    return [one for one in dict.fromkeys(labels) if one.startswith(name) and _PATH.fullmatch(one, len(name))]
+
+
+def _told(choice: Choice) -> str:
+    return f"{choice.name} ({choice.keyword})" if choice.keyword not in ("", choice.name) else choice.name
+
+
+def _numbered(found: Sequence[Choice], choices: Sequence[Choice]) -> dict[int, Choice]:
+    """Those of one name that are meant, by the number of their execution: a gradient has that of its value."""
+    forward = [choice for choice in found if choice.site.phase == "forward"]
+    if not found or not all(one.site.watch and one.site.watch.role == "gradient" for one in found):
+        return dict(enumerate(forward or found, 1))
+    sites = list({choice.site.id: choice.site for choice in choices if choice.site.watch}.values())
+    places = Counter[tuple[str, str]]()
+    numbers: dict[int, int] = {}
+    own = gradients_of(sites)
+    for site in sorted(sites, key=lambda site: site.phase != "forward"):
+        if site.watch and site.watch.role == "value":
+            places[site.where, site.label] += 1
+            if site.id in own:
+                numbers[own[site.id].id] = places[site.where, site.label]
+    free = (number for number in itertools.count(1) if number not in numbers.values())
+    # Of executions of one line the gradient of the last is computed first.
+    in_order = sorted(found, key=lambda one: -one.site.order)
+    numbered = {numbers[one.site.id] if one.site.id in numbers else next(free): one for one in in_order}
+    return dict(sorted(numbered.items()))
+
+
+def _told_apart(numbered: Mapping[int, Choice]) -> list[str]:
+    """Their names with callers, or their places, numbered where these are the same."""
+    choices = list(numbered.values())
+    of_one_line = len({choice.site.where for choice in choices}) == 1
+    for names in (full_names(choices) if of_one_line else (), _with_callers(choices, [one.place for one in choices])):
+        if len(set(names)) == len(choices):
+            return sorted(names)
+    return [f"{choice.place}#{number}" for number, choice in numbered.items()]
+
+
+def _with_callers(choices: Sequence[Choice], names: Sequence[str]) -> list[str]:
+    callers = told_apart({choice.site.id: choice.site for choice in choices}.values())
+    found = [callers.get(choice.site.id, "") for choice in choices]
+    return [f"{name} · {caller}" if caller else name for name, caller in zip(names, found, strict=True)]

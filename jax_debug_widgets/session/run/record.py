@@ -1,0 +1,116 @@
+"""One call while it is being lived."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.events import Call, CallState, Origin, Tap
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.running.backlog import Handed
+    from jax_debug_widgets._jax.running.dispatch import Stage
+    from jax_debug_widgets.session.run.trace_prints import Traced
+
+
+class Record:
+    """A call of `CallBook`, which `CallLog` alone changes; `frozen` is what others see."""
+
+    def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str, ident: int) -> None:
+        self.name, self.function, self.started_ns = name, function, started_ns
+        self.id = -1
+        """Which call of its log it is; given when that takes it in."""
+        self.thread, self.ident = thread, ident
+        self.origin: Origin = origin
+        self.stages: dict[Stage, float] = {}
+        self.launched_ns = started_ns
+        """When its program was about to be dispatched: no event of it fires before."""
+        self.dispatched_ns: int | None = None
+        self.ready_ns: int | None = None
+        self.queued_ns = 0
+        self.drained_ns: int | None = None
+        self._over_ns: int | None = None
+        self.at_end: Callable[[], None] | None = None
+        """Called when its last event has fired."""
+        self._handed: tuple[Handed, int] | None = None
+        self.effects = self.ordered = self.executed = self.is_handed = False
+        self.has_met = False
+        """Whether what it has fired may be another thread's call's, see `InFlight`."""
+        self.events = 0
+        self.prints: list[str] = []
+        self.error = ""
+        self.outcome: CallState = "failed"
+        """What became of it where there is an error."""
+        self.taps: Sequence[Tap] = ()
+        """The taps of its program."""
+        self.fired: defaultdict[Tap, int] = defaultdict(int)
+        """How often each has fired, until it is compared with what the program says."""
+
+    @property
+    def over_ns(self) -> int | None:
+        """When the last event can have fired, for `InFlight`; earlier than `drained_ns`, which waits its turn."""
+        if self._over_ns is None and self._handed is not None:
+            handed, origin_ns = self._handed
+            if handed.ended_ns is not None:
+                self._over_ns, self._handed = handed.ended_ns - origin_ns, None
+        return self._over_ns
+
+    @over_ns.setter
+    def over_ns(self, over_ns: int | None) -> None:
+        self._over_ns = over_ns
+
+    def end(self, at_ns: int) -> None:
+        """Its last event has fired, at this time if none is known."""
+        self.over_ns = self.over_ns or at_ns
+        at_end, self.at_end = self.at_end, None
+        if at_end is not None:
+            at_end()
+
+    def hand(self, handed: Handed, origin_ns: int) -> None:
+        """What it says is told when it is over; times of the call are since `origin_ns`."""
+        self.is_handed, self._handed = True, (handed, origin_ns)
+
+    def take_print(self, traced: Traced) -> None:
+        """What its function printed while it was traced."""
+        traced.call = self.id
+        self.prints.append(str(traced.told))
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has effects that have not drained."""
+        return self.effects and self.drained_ns is None and not self.error
+
+    @property
+    def state(self) -> CallState:
+        """How far it has come."""
+        if self.error:
+            return self.outcome
+        if self.drained_ns is not None:
+            return "drained"
+        if self.ready_ns is not None:
+            return "ready"
+        return "tracing" if self.dispatched_ns is None and not self.executed else "dispatched"
+
+    def frozen(self) -> Call:
+        """The call as it is now."""
+        return Call(
+            id=self.id,
+            name=self.name,
+            origin=self.origin,
+            state=self.state,
+            started_ns=self.started_ns,
+            trace=self.stages.get("trace"),
+            lower=self.stages.get("lower"),
+            compile=self.stages.get("compile"),
+            dispatched_ns=self.dispatched_ns,
+            ready_ns=self.ready_ns,
+            drained_ns=self.drained_ns,
+            effects=self.effects,
+            ordered=self.ordered,
+            events=self.events,
+            error=self.error,
+            prints=tuple(self.prints),
+            thread=self.thread,
+            queued_ns=self.queued_ns,
+        )

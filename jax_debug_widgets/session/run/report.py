@@ -1,0 +1,167 @@
+"""What a run says of itself: its findings and its status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.breakpoints import unmet
+from jax_debug_widgets.events import Finding, NonFinite, Status
+from jax_debug_widgets.session.run.call_book import MAX_CALLS
+from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
+from jax_debug_widgets.session.run.expectations import phantoms_in
+from jax_debug_widgets.session.run.nonfinite import nonfinite, when
+from jax_debug_widgets.taps import formatted_while_tracing
+from jax_debug_widgets.watch import price
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jax_debug_widgets.events import CallSite, Event
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.session import Session
+
+
+def findings(run: Run) -> list[Finding]:
+    """Sites that fired less often than their program says, or show a tracer; phantoms."""
+    formatted = map(formatted_while_tracing, run.store.sites())
+    return [
+        # A line that is traced for several types shows several tracers, and is to be corrected once.
+        *{finding.message: finding for finding in formatted if finding}.values(),
+        *run.expectations.findings(),
+        *phantoms_in(run.store),
+    ]
+
+
+def nonfinite_findings(run: Run) -> list[Finding]:
+    """Sites that had a NaN or an infinity, the one first that had the first."""
+    return [
+        nonfinite(site, found, first, calls=run.call_log.newest + 1) for site, found, first in _nonfinite_sites(run)
+    ]
+
+
+def first_nonfinite(run: Run) -> str:
+    """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
+    for site, _, first in _nonfinite_sites(run):
+        masked = f", which {site.choice} may mask" if site.choice else ""
+        return f"{site.where}  {site.label}{when(first, calls=run.call_log.newest + 1)}{masked}"
+    return ""
+
+
+def _nonfinite_sites(run: Run) -> list[tuple[CallSite, NonFinite, Event | None]]:
+    """Each with its first event that is still kept, in the order of these: but first where the first was born.
+
+    That is the first that no choice may have left out, or beside it what that has come from.
+    What one step of a loop says comes in no order: a print may tell of a value before the line that has computed it does.
+    """
+    sites = {site.id: site for site in run.store.sites()}
+    told = [(sites[number], found, _event_at(run, found.first)) for number, found in run.store.nonfinite().items()]
+    told.sort(key=lambda one: one[1].first)
+    first = next((one for one in told if not one[0].choice), next(iter(told), None))
+    beside = [one for one in told if first and _moment(one) == _moment(first)]
+    born = min(beside, key=lambda one: (one[0].line, one[0].watch is None), default=None)
+    return sorted(told, key=lambda one: one is not born)
+
+
+def _moment(one: tuple[CallSite, NonFinite, Event | None]) -> tuple[Any, ...]:
+    """Equal where the lines of one function tell of one step of it."""
+    site, found, first = one
+    when = (first.call, first.step, first.lane, first.device) if first else found.first
+    return site.file, site.function, site.phase, when
+
+
+def _event_at(run: Run, position: int) -> Event | None:
+    kept = run.store.range(position, position + 1)
+    return kept[0] if kept else None
+
+
+def status(run: Run, session: Session) -> Status:
+    """How it is doing."""
+    count = len(run.store)
+    state = run.life.state(run.call_log, run.policy)
+    muted = session.capture.sites.muted()
+    return Status(
+        state=state,
+        title=run.title,
+        captured=run.is_captured,
+        started=run.life.started,
+        elapsed=run.life.elapsed(),
+        events=count,
+        rate=run.life.rate(count),
+        dropped=run.store.dropped,
+        dropped_by_site=run.store.dropped_by_site(),
+        muted=tuple(site.id for site in run.store.sites() if site.id in muted),
+        every=_sampled(run, session.capture.sites.sampled()),
+        added=tuple(session.added),
+        nonfinite=_nonfinite_in_streams(run),
+        barrier=run.life.barrier(run.call_log),
+        notes=(
+            *run.noted,
+            *run.policy.noted_lines(),
+            *run.policy.skipped_lines(),
+            *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
+            *_muted_throughout(run, muted),
+            *run.callbacks.notes(),
+            *_of_what_is_let_go(run),
+            *_of_watching(run),
+            *(finding.message for finding in findings(run)),
+        ),
+        **session.debugging_status(run),
+    )
+
+
+def _sampled(run: Run, said: dict[int, int]) -> dict[int, int]:
+    sampled = {site.id: said.get(site.id, run.options.every) for site in run.store.sites()}
+    return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
+
+
+def _muted_throughout(run: Run, muted: frozenset[int]) -> Iterator[str]:
+    """What was dispatched and is nowhere to be seen, because somebody has switched it off."""
+    seen = {site.id for site in run.store.sites()}
+    for number, site in run.dispatched.copy().items():
+        if number in muted and number not in seen and not site.watch:
+            yield f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
+
+
+def _of_what_is_let_go(run: Run) -> Iterator[str]:
+    """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
+    if run.dropped:
+        yield "Older events are no longer kept (--max-events, --max-mb): `run.dropped` counts them, and the panel does by site."
+    if run.call_log.dropped:
+        yield f"`run.calls` has the newest {MAX_CALLS:,} calls; the events of older ones are kept like all others."
+    if run.callbacks.dropped:
+        yield (
+            f"`run.callbacks.calls` has the newest calls of host functions, {MAX_HOST_CALLS:,} at most, with their results "
+            "within a quarter of --max-mb; `run.callbacks` counts them all."
+        )
+
+
+def _of_watching(run: Run) -> Iterator[str]:
+    """What watching costs and, once the program has returned, what was not to be found."""
+    watch, seen = run.options.watch, run.watch_seen()
+    if watch is None or seen is None:
+        return
+    if run.watched and (watch.everything or watch.ops) and not run.is_measured:
+        sites = list(run.watched)
+        yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
+    has_failed = run.life.state(run.call_log, run.policy) == "failed"
+    if run.life.has_returned and (run.watched or not has_failed):  # What fails while it is traced says why.
+        yield from seen.notes(watch, run.watched)
+    is_over = run.life.has_returned and not has_failed and not run.call_log.pending()
+    if (
+        watch.when
+        and is_over
+        and seen.conditional
+        and run.watched
+        and not any(site.watch for site in run.store.sites())
+    ):
+        yield f"Nothing is taken: `{watch.when}` has held in none of the executions."
+
+
+def _nonfinite_in_streams(run: Run) -> NonFinite | None:
+    """All of them together, but for those among watched values."""
+    found = run.store.nonfinite()
+    shown = [found[site.id] for site in run.store.sites() if site.id in found and not site.watch] if found else []
+    if not shown:
+        return None
+    nan, inf = (sum(getattr(one, kind) for one in shown) for kind in ("nan", "inf"))
+    return NonFinite(nan, inf, min(one.first for one in shown))

@@ -1,0 +1,159 @@
+"""A value that a run has watched: its statistics by step, its gradient beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.events.amounts import in_natural_order, plural
+from jax_debug_widgets.session.run.gradients import gradients_of
+from jax_debug_widgets.watch import HISTOGRAM, LANES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.run.run import Run
+
+
+class WatchedValue(Mapping[str, np.ndarray]):
+    """A watched value over the steps of a run: `value["mean"]` is float64[n].
+
+    Attributes:
+      site: where it is computed.
+    """
+
+    def __init__(self, run: Run, site: CallSite) -> None:
+        self._run = run
+        self.site = site
+
+    def __getitem__(self, statistic: str) -> np.ndarray:
+        if statistic not in self.site.values:
+            raise KeyError(f"{self.site.label} has no {statistic!r}; there are {', '.join(self.site.values)}")
+        values = self._run.store.series(self.site.id, self.site.values.index(statistic))[2]
+        return values if values.dtype.kind == "c" else values.astype(np.float64)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.site.values)
+
+    def __len__(self) -> int:
+        return len(self.site.values)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Where each row stands on the axis of a plot: int64[n], or float64[n] where inner loops make fractions of a step.
+
+        The step of the outermost loop around it, counting on from one call to the next; outside loops which of the calls that
+        compute it, those included in which it was not taken; and where neither is known how often it had been taken on that
+        device.
+        """
+        return self._run.store.steps(self.site.id)
+
+    @property
+    def name(self) -> str:
+        """Its shortest name in the run that is its own: `h`, `h@model.py:12`, `h@model.py:12#2`."""
+        sites = self._run.values.sites()
+        return next((name for name, site in sites.items() if site.id == self.site.id), self.site.label)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that it was taken on, `cpu:2` before `cpu:10`; none where that is not told of any."""
+        names, numbers = self._run.store.devices, np.unique(self._run.store.places(self.site.id)[2])
+        return sorted((names[number] for number in numbers.tolist() if number >= 0), key=in_natural_order)
+
+    def plot(self, **options: Any) -> Axes:
+        """Draw it over the steps: `run.plot` of its name, with the same options and errors."""
+        return self._run.plot(self.name, **options)
+
+    def show(self, **options: Any) -> Axes:
+        """Draw it at a step, where it was taken whole (`values=True`): `run.show` of its name, with its options."""
+        return self._run.show(self.name, **options)
+
+    @property
+    def gradient(self) -> WatchedValue:
+        """Its gradient, watched beside it.
+
+        Raises:
+          KeyError: the program does not differentiate it.
+        """
+        sites = self._run.values.sites()
+        found = gradients_of(sites.values()).get(self.site.id)
+        if found is None:
+            raise KeyError(
+                f"no gradient of {self.name!r} is watched: the program does not differentiate it, or it is not told"
+            )
+        return WatchedValue(self._run, found)
+
+    @property
+    def histogram(self) -> np.ndarray:
+        """float64[n, 30]: for each step how many elements there are of each sign and magnitude, see `watch.histogram`.
+
+        The first half is negative, of falling magnitude, the second positive, of rising: 0 to 2^-27, to 2^-24, … above 2^12.
+
+        Raises:
+          KeyError: it was not asked for.
+        """
+        if HISTOGRAM[0] not in self.site.values:
+            raise KeyError(f"{self.site.label} has no histogram: ask for it with histograms=True or --histogram")
+        return np.stack([self[name] for name in HISTOGRAM], 1)
+
+    @property
+    def lanes(self) -> dict[str, np.ndarray]:
+        """Each statistic by lane: float64[n, lanes], of nested `vmap`s [n, outer, inner]; a number a lane is its `value`.
+
+        Of more than 512 lanes there are the first, in one axis.
+
+        Raises:
+          KeyError: they were not asked for, or it has none.
+        """
+        if LANES not in self.site.values:
+            watch = self._run.options.watch
+            why = (
+                "no axis of it is known to be a vmap's, as of arguments and of what is not mapped"
+                if watch and watch.lanes
+                else f"ask for it with watch='lanes/{self.site.label}' or --lanes"
+            )
+            raise KeyError(f"{self.site.label} is not told by lane: {why}")
+        assert self.site.watch is not None
+        table, sizes = self[LANES], self.site.watch.lanes
+        names = self.site.values if table.shape[2] > 1 else ("value",)
+        shape = sizes if math.prod(sizes) == table.shape[1] else table.shape[1:2]
+        columns = enumerate(names[: table.shape[2]])
+        return _ByLane(self.site.label, ((name, table[..., column].reshape(-1, *shape)) for column, name in columns))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a step, a column a statistic; on several devices a row a step of each, in the order in which they came.
+
+        Raises:
+          ImportError: pandas is not installed.
+        """
+        import pandas as pd
+
+        columns = {name: self[name] for name in self if self[name].ndim == 1}
+        devices = self._run.store.places(self.site.id)[2]
+        if len(np.unique(devices)) > 1:
+            columns = {"device": [self._run.store.devices[number] for number in devices.tolist()], **columns}
+        return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
+
+    def __repr__(self) -> str:
+        ours = (one.watch for one in self._run.watched if one.id == self.site.id and one.watch)
+        types = sorted({f"{watch.dtype}[{','.join(map(str, watch.shape))}]" for watch in ours})
+        devices = len(np.unique(self._run.store.places(self.site.id)[2])) or 1
+        taken = plural(len(self.steps) // devices, "step") + (f" on each of {devices} devices" if devices > 1 else "")
+        return f"<{self.site.label} at {self.site.where}: {' or '.join(types)}, {taken}>"
+
+
+class _ByLane(dict[str, np.ndarray]):
+    """Each statistic by lane, which says what there is where another one is asked for."""
+
+    def __init__(self, label: str, statistics: Iterable[tuple[str, np.ndarray]]) -> None:
+        super().__init__(statistics)
+        self._label = label
+
+    def __missing__(self, statistic: str) -> np.ndarray:
+        has = "is one number a lane" if list(self) == ["value"] else "is told by lane"
+        raise KeyError(f"{self._label} {has} and has no {statistic!r}; it has {', '.join(self)}")

@@ -1,0 +1,92 @@
+"""What is asked of a function by name, `jax_debug_widgets.verify(f, x)`: each question with what the session has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.silence import without_prints
+from jax_debug_widgets._jax.studies.stepping import run_stepwise
+from jax_debug_widgets.breakpoints import Stepper, Stopped
+from jax_debug_widgets.session.studies.cost import cost
+from jax_debug_widgets.session.studies.inventory import Inventory, inventory
+from jax_debug_widgets.session.studies.verification import Verification, verify
+from jax_debug_widgets.watch import lines_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.studies.cost_report import CostReport
+
+_UNREAD = -2
+"""The box of what is captured for nobody."""
+
+
+def inventory_of(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
+    """The callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
+    with session.capture.explaining():
+        return inventory(function, args, kwargs, session.capture.sites.name_file)
+
+
+def cost_of(
+    session: Session,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    timeout: float | None,
+    run: bool,
+) -> CostReport:
+    """What the calls in `function(*args, **kwargs)` cost it, see `jax_debug_widgets.cost`."""
+    if not features.available(features.COST):
+        raise NotImplementedError(features.missing()[features.COST])
+    with session.capture.explaining():
+        return cost(function, args, kwargs, session.capture.sites.name_file, timeout=timeout, run=run)
+
+
+def verification_of(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Verification:
+    """Whether the capture of this thread changes what a function gives, see `jax_debug_widgets.verify`.
+
+    Raises:
+      LookupError: this thread captures nothing.
+    """
+    run, capture = session.active, session.capture
+    if run is None:
+        raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
+    run.is_measured = True
+
+    @contextmanager
+    def unwatched() -> Iterator[None]:
+        settings = replace(run.options, watch=None).settings(_UNREAD)
+        try:
+            with capture.explaining(), capture.on(settings):
+                yield
+        finally:
+            capture.discard(_UNREAD)
+
+    @contextmanager
+    def uncaptured() -> Iterator[None]:
+        with without_prints(), capture.explaining():
+            yield
+
+    return verify(run, uncaptured, unwatched, function, args, kwargs)
+
+
+def result_by_steps(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.
+
+    Raises:
+      NotImplementedError: the installed JAX has not what it takes. Stopped: its user has ended it. Exception: what the
+        function raises.
+    """
+    if not features.available(features.STEPPING):
+        raise NotImplementedError(features.missing()[features.STEPPING])
+    try:
+        return run_stepwise(function, args, kwargs, Stepper(session.debugger), lines_of)
+    except Stopped:
+        raise
+    except KeyboardInterrupt:
+        session.debugger.policy.halted = "interrupted"
+        raise session.debugger.ending.stopped("while it was stepped through") from None

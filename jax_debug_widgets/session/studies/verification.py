@@ -1,0 +1,183 @@
+"""Whether a watched program gives what it gives unwatched, bit by bit, and how much longer it takes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.run import Run
+
+
+_MEASURED = 2
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One array of the result that is not equal bit by bit.
+
+    Attributes:
+      path: where it is in the result: `[0]['w']`; empty for the result itself.
+      count, size: how many of its elements differ.
+      largest: the largest |watched - plain|; `relative`: of that by the larger magnitude of the two. NaN where only one is.
+      ulp: the most representable numbers that lie between the two; None where they are no floats.
+    """
+
+    path: str
+    count: int
+    size: int
+    largest: float
+    relative: float
+    ulp: int | None
+
+    def __str__(self) -> str:
+        steps = "" if self.ulp is None else f", {self.ulp} ulp"
+        where = f"result{self.path}"
+        told = f"by at most {self.largest:.3g} (relative {self.relative:.3g}{steps})"
+        if math.isnan(self.largest):
+            told = "some of them NaN in one of the two only"
+        return f"{where}: {self.count} of {self.size} elements differ, {told}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What comparing a watched call with an unwatched one has shown.
+
+    Attributes:
+      run: the watched run, with what was seen.
+      result: of the watched call.
+      arrays: how many arrays were compared.
+      differences: those that are not equal, in the order of the result.
+      repeats: whether the unwatched program gave the same twice. Only asked where there are differences.
+      plain_seconds, watched_seconds: of one call, the faster of two after the first, which compiles.
+    """
+
+    run: Run
+    result: Any
+    arrays: int
+    differences: tuple[Difference, ...]
+    repeats: bool
+    plain_seconds: float
+    watched_seconds: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether all results are equal bit by bit."""
+        return not self.differences
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long the watched call took."""
+        return self.watched_seconds / self.plain_seconds
+
+    def __str__(self) -> str:
+        took = (
+            f"It took {self.slowdown:.2f} times as long as unwatched ({self.plain_seconds * 1e3:.3g} ms, "
+            f"{self.watched_seconds * 1e3:.3g} ms watched). The run has three watched calls: the first compiles, of the "
+            "other two, and of two unwatched ones, the faster is told."
+        )
+        if self.equal:
+            result = "the result is" if self.arrays == 1 else f"all {self.arrays} arrays of the result are"
+            return f"Verified: {result} bitwise equal to the unwatched program's. {took}"
+        more = len(self.differences) - 1
+        others = f" ({more} of {self.arrays} arrays {'differs' if more == 1 else 'differ'} as well)" if more else ""
+        why = (
+            "XLA fuses differently around what is read, which can move the last bits: watch fewer names to keep more fusions."
+            if self.repeats
+            else "Unwatched the program did not give the same twice either."
+        )
+        return f"Not bitwise equal to the unwatched program. First {self.differences[0]}{others}. {why} {took}"
+
+    __repr__ = __str__
+
+
+def verify(
+    run: Run,
+    uncaptured: Callable[[], AbstractContextManager[None]],
+    unwatched: Callable[[], AbstractContextManager[None]],
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Verification:
+    """Call `function` three times in the capture of `run`, as often unwatched, and once uncaptured, with the same inputs.
+
+    Args:
+      uncaptured: a context in which programs are compiled as without us: what the results are compared with.
+      unwatched: one in which they are captured without watching: what the times are compared with, for a print takes JAX
+        forty times as long as a capture.
+    """
+
+    def call() -> tuple[Any, float]:
+        own_args, own_kwargs = jax.tree.map(_copied, (tuple(args), kwargs))  # It may be that they are donated.
+        start = time.perf_counter()
+        result = jax.block_until_ready(function(*own_args, **own_kwargs))
+        return result, time.perf_counter() - start
+
+    def within(context: Callable[[], AbstractContextManager[None]]) -> tuple[Any, float]:
+        with context():
+            return call()
+
+    plain, _ = within(uncaptured)
+    within(unwatched)
+    call()
+    rounds = [(within(unwatched), call()) for _ in range(_MEASURED)]
+    plain_seconds, watched_seconds = (min(seconds for _, seconds in side) for side in zip(*rounds, strict=True))
+    (repeated, _), (result, _) = rounds[-1]
+    differences = differences_of(result, plain)
+    repeats = not differences or not differences_of(repeated, plain)
+    arrays = len(jax.tree.leaves(result))
+    found = Verification(run, result, arrays, tuple(differences), repeats, plain_seconds, watched_seconds)
+    run.note(str(found))
+    return found
+
+
+def differences_of(watched: Any, plain: Any) -> list[Difference]:
+    """The leaves of two trees of one structure that are not equal bit by bit; a NaN is a NaN, whatever its bits."""
+    pairs = zip(jax.tree_util.tree_leaves_with_path(watched), jax.tree.leaves(plain), strict=True)
+    compared = ((jax.tree_util.keystr(path), _host(one), _host(other)) for (path, one), other in pairs)
+    found = [_difference(path, one, other) for path, one, other in compared if one.tobytes() != other.tobytes()]
+    return [difference for difference in found if difference.count]
+
+
+def _copied(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, jax.Array) else leaf
+
+
+def _host(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    return np.asarray(leaf)
+
+
+def _difference(path: str, one: np.ndarray, other: np.ndarray) -> Difference:
+    width = f"u{one.dtype.itemsize}" if one.dtype.itemsize in (1, 2, 4, 8) else None
+    bits = [array.view(width) if width else array for array in (np.atleast_1d(one), np.atleast_1d(other))]
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        a, b = (np.atleast_1d(array.astype(wide)) for array in (one, other))
+        are_nan = np.isnan(a) & np.isnan(b)
+        bits[1] = np.where(are_nan, bits[0], bits[1])
+        count = int(((bits[0] != bits[1]) & ~are_nan).sum())
+        apart = np.where((a == b) | are_nan, 0, np.abs(a - b))
+        size = np.maximum(np.abs(a), np.abs(b))
+        relative = np.where(apart == 0, 0, apart / size)
+    is_float = one.dtype.kind == "f" or (one.dtype.kind == "V" and one.dtype.name.startswith(("bfloat", "float")))
+    ulp = _ulps(*bits) if is_float and width and np.isfinite(apart).all() else None
+    return Difference(path, count, one.size, float(apart.max()), float(relative.max()), ulp)
+
+
+def _ulps(one: np.ndarray, other: np.ndarray) -> int:
+    """The most numbers between two floats, from their bits: these count up from zero on either side of it."""
+    sign = 1 << (8 * one.dtype.itemsize - 1)
+
+    def place(bits: np.ndarray) -> list[int]:
+        return [int(sign - bit) if bit >= sign else int(bit) for bit in bits.ravel().tolist()]
+
+    return max(abs(a - b) for a, b in zip(place(one), place(other), strict=True))

@@ -1,0 +1,111 @@
+"""What each lane of a `vmap` has of a value: its own statistics, computed where the array is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax_debug_widgets._jax.compat.native import computed_natively
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.lanes import Axes, LaneHooks
+from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.taps.sites import transforms_of
+from jax_debug_widgets.watch.choosing.select import some_of
+from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.names import Named, label_of
+from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
+
+NAME = "lanes"
+"""What the table is called among the values of its site."""
+
+MOST_LANES = 512
+"""So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
+
+
+class Lanes:
+    """Which axes of the values of one program are lanes.
+
+    Args:
+      batched: what JAX was seen to batch.
+      wanted: whether a value is wanted by lane.
+      laneless: takes the names of those that are, and have no lanes that are known.
+    """
+
+    def __init__(self, batched: LaneHooks, wanted: Callable[[Named], bool], laneless: dict[str, None]) -> None:
+        self._batched, self._wanted, self._laneless = batched, wanted, laneless
+        self._of_value: dict[tuple[Any, ...], Axes] = {}
+
+    def of(self, body: Body, named: Iterable[Named], chosen: Sequence[Named]) -> list[Axes]:
+        """For each of `chosen` the axes that are lanes; () where it is not wanted by lane, or none is known."""
+        made_by = {variable: equation for equation in body.equations for variable in equation.outvars}
+
+        def axes_of(one: Named) -> Axes:
+            equation = made_by.get(one.variable)
+            if equation is None:
+                return ()
+            # What JAX has batched it has seen where it is; the call of a rule, where the program says that it is.
+            own, told = equation.source_info.traceback, traceback_of(equation.source_info)
+            shape, at = one.variable.aval.shape, (one.file, tuple(one.span))
+            calls = (self._batched.axes_of_call(traceback, at, shape) for traceback in (own, told))
+            return max(self._batched.axes_of(own, shape), *calls, key=len)
+
+        # For their gradients, which may be in a body that comes later.
+        self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})
+        found = []
+        for one in chosen:
+            axes: Axes = ()
+            if self._wanted(one):
+                axes = (one.role == "gradient" and self._of_gradient(one)) or axes_of(one)
+                if not axes:
+                    self._laneless[label_of(one.name, one.role)] = None
+            found.append(axes)
+        return found
+
+    def _of_gradient(self, one: Named) -> Axes:
+        """Those of its value; where that is not computed, because only the gradient is wanted, those that its range has had."""
+        known = self._of_value.get(_key(one))
+        if known is None and "vmap" in transforms_of(one.stack):
+            known = self._batched.axes_at(one.file, one.span, one.variable.aval.shape)
+        return known or ()
+
+
+def _key(one: Named) -> tuple[Any, ...]:
+    return one.file, one.span, one.name, one.variable.aval.shape
+
+
+def shape_of(shape: tuple[int, ...], axes: Axes) -> tuple[int, int]:
+    """The shape of what `by_lane` gives of a value of this shape."""
+    count = math.prod(shape[axis] for axis in axes)
+    return min(count, MOST_LANES), len(SCALAR if count == math.prod(shape) else STATISTICS)
+
+
+def dtype_of(aval: Any, axes: Axes) -> np.dtype[Any]:
+    """The dtype of what `by_lane` gives of a value of this type: single integers of 32 bits stay what they are."""
+    is_exact = shape_of(aval.shape, axes)[1] == 1 and aval.dtype in (np.int32, np.uint32)
+    return np.dtype(aval.dtype if is_exact else np.float32)
+
+
+def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
+    """float32[lanes, 9]: the statistics of each lane, of nested ones the innermost first; [lanes, 1] of single numbers."""
+    count, width = shape_of(array.shape, axes)
+    lanes = jnp.moveaxis(array, axes, range(len(axes)))
+    lanes = as_float(lanes) if dtype_of(array, axes) == np.float32 else lanes
+    lanes = lanes.reshape(math.prod(array.shape[axis] for axis in axes), -1)[:count]
+    if width == 1:
+        return lanes
+    return computed_natively(native_target(), [lanes], (count, width), lambda rows: [of_rows(rows)])[0]
+
+
+def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
+    """What the user should know of values that were asked for by lane and are not told by it."""
+    told = {site.label for site in sites if site.watch and site.watch.lanes}
+    left = {site.label for site in sites if site.watch} & set(laneless) - told
+    if not left:
+        return []
+    why = "No axis is known there to be a vmap's: arguments of functions are not told by lane, nor what is not mapped."
+    return [f"Not by lane: {some_of(left)}. {why}"]

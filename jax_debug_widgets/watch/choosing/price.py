@@ -1,0 +1,101 @@
+"""What watching will cost, told before it is paid: an estimate from what the equations of a program compute and move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jax.extend import core as jax_core
+
+from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.events.amounts import in_bytes, plural
+from jax_debug_widgets.watch.statistics.statistics import native_target
+
+_FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
+"""Nanoseconds of a multiplication or addition in a matrix product, of an element that another equation makes, and of an
+equation however small. Set by what training scans and the programs of `tests/watch/test_real_programs.py` took on two cores;
+what is told is mostly right within a factor of two. It is the proportions that count."""
+
+_CALL, _CALL_WATCHED = 20_000.0, 250_000.0
+"""Of a call of a program, and what more it is of one with effects, which JAX dispatches by Python: all that counts of programs
+of some microseconds."""
+
+_READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
+"""Of an element whose statistics are taken, by XLA and with Numba, of a watched value however small, and of a body that hands
+its values over."""
+
+
+_SMALL = 1e6
+"""A program that takes less is mostly what a call costs: watching it is told in time as well."""
+
+_MANY = 100
+"""So many times as long is not rounded to two digits, which would be written with an exponent."""
+
+
+@dataclass(eq=False)
+class Work:
+    """Nanoseconds, as estimated, of one call of a program, and of watching it."""
+
+    plain: float = _CALL
+    watching: float = 0.0
+
+    def add(self, jaxpr: Any, taken: Sequence[Any], times: int, every: int) -> None:
+        """Take in one body of the program.
+
+        Args:
+          taken: its variables that are watched.
+          times: how often it runs in a call, as far as the program says.
+          every: in which executions it is watched.
+        """
+        self.plain += times * sum(map(_of_equation, jaxpr.eqns))
+        if taken:
+            elements = sum(_size(variable.aval) for variable in taken)
+            read = _READ_NATIVELY if native_target() else _READ
+            self.watching = self.watching or _CALL_WATCHED
+            self.watching += times / every * (read * elements + _VALUE * len(taken) + _HANDED)
+
+
+def _of_equation(equation: Any) -> float:
+    if any(isinstance(one, jax_core.Jaxpr | jax_core.ClosedJaxpr) for one in equation.params.values()):
+        return 0.0  # What it runs is a body of its own.
+    made = sum(_size(variable.aval) for variable in equation.outvars)
+    flops = 0
+    if equation.primitive.name == "dot_general":
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        left = equation.invars[0].aval.shape
+        flops = 2 * made * math.prod(left[axis] for axis in contracted)
+    elif equation.primitive.name == "conv_general_dilated":
+        kernel = equation.invars[1].aval.shape
+        flops = 2 * made * math.prod(kernel) // max(kernel[equation.params["dimension_numbers"].rhs_spec[0]], 1)
+    return _EQUATION + _FLOP * flops + _ELEMENT * made
+
+
+def _size(aval: Any) -> int:
+    return math.prod(getattr(aval, "shape", ()))
+
+
+def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
+    """What it costs to watch all of these; empty for none."""
+    if not sites:
+        return ""
+    slowdown = expected_slowdown(works)
+    times = f"{f'{slowdown:.2g}' if slowdown < _MANY else f'{slowdown:.0f}'} times as long"
+    if all(one.plain < _SMALL for one in works):  # A large multiple of next to nothing is told as what it is.
+        times = f"{max((one.watching for one in works), default=0) * 1e-6:.2g} ms longer a call, {times}"
+    with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
+    nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
+    # What comes first is all that a line of the panel has room for.
+    return (
+        f"With {plural(len(sites), 'watched value')} ({in_bytes(nbytes)} a step) programs are expected to take about {times}. "
+        "It is an estimate: `%jaxdebug verify F(X)` measures it, and whether the results stay the same to the bit. "
+        f"To pay less name some of them (--watch NAMES), or watch every N-th step (--every N){with_numba}."
+    )
+
+
+def expected_slowdown(works: Collection[Work]) -> float:
+    """How many times as long the programs are expected to take, all together."""
+    plain = sum(one.plain for one in works)
+    return 1 + sum(one.watching for one in works) / plain if plain else 1.0

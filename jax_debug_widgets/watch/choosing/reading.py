@@ -1,0 +1,74 @@
+"""What is read of a body for its watched values, and what is computed of that."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from jax_debug_widgets.watch.choosing.lanes import by_lane
+from jax_debug_widgets.watch.choosing.select import Watch
+from jax_debug_widgets.watch.statistics import histogram
+from jax_debug_widgets.watch.statistics.full_values import sampled
+from jax_debug_widgets.watch.statistics.recompute_plan import chains_of
+from jax_debug_widgets.watch.statistics.statistics import ChainOf, native_target, origins, stacked
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.lanes import Axes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the values that are watched are had from as few variables as can be.
+
+    Attributes:
+      variables: what is read.
+      rows: for each value the number of the variable that has its statistics, or beyond those the one that a chain makes.
+      lanes: for each value its axes that are lanes, of each of which it has statistics.
+      chains: what makes values that are not read.
+    """
+
+    watch: Watch
+    variables: Sequence[Any]
+    rows: Sequence[int]
+    lanes: Sequence[Axes]
+    chains: Sequence[ChainOf]
+
+    def compute(self, *arrays: jax.Array) -> list[Any]:
+        """What a bundle of taps hands over, of what was read: see `events.Bundle`."""
+        table = stacked(arrays, self.rows, self.chains)
+        if self.watch.histograms and any(array.size > 1 for array in arrays):
+            table = histogram.beside(table, arrays, self.rows)
+        handed = [table]
+        for row, axes in zip(self.rows, self.lanes, strict=True):
+            handed += [by_lane(arrays[row], axes)] if axes else []
+            handed += [sampled(arrays[row])] if self.watch.values and arrays[row].size > 1 else []
+        return handed
+
+
+def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int) -> Reading:
+    """How to have these variables of a body, each with its lanes."""
+    if not watch.values:
+        origin = origins(jaxpr)
+        values = [one if axes else origin.get(one, one) for one, axes in zip(values, lanes, strict=True)]
+    # A chain makes statistics and nothing else, of the elements that one device has.
+    is_plain = not (watch.values or watch.histograms) and replicas == 1
+    is_native = jax.default_backend() == "cpu" and native_target()
+    plain = [one for one, axes in zip(values, lanes, strict=True) if not axes] if is_plain and is_native else []
+    chains = chains_of(jaxpr, plain)
+    made = [one for chain in chains for one in chain.watched]
+    read = {*values}.difference(made).union(one for one, axes in zip(values, lanes, strict=True) if axes)
+    sources = itertools.chain.from_iterable(chain.sources for chain in chains)
+    variables = list(dict.fromkeys([*(one for one in values if one in read), *sources]))
+    number_of = {variable: number for number, variable in enumerate(variables)}
+    row_of = {**number_of, **{variable: number for number, variable in enumerate(made, len(variables))}}
+    return Reading(
+        watch=watch,
+        variables=variables,
+        rows=[(number_of if axes else row_of)[one] for one, axes in zip(values, lanes, strict=True)],
+        lanes=lanes,
+        chains=[(chain, [number_of[source] for source in chain.sources]) for chain in chains],
+    )

@@ -1,0 +1,276 @@
+"""What a person asks to watch: names, lines, primitives, scopes; and which values that means."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets.watch.choosing.condition import Condition
+from jax_debug_widgets.watch.naming.names import Named
+from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS
+from jax_debug_widgets.watch.syntax.source import is_library
+
+_LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
+_GRADIENT = "grad/"
+BY_LANE = "lanes/"
+"""What a pattern begins with that asks for each lane of a `vmap` by itself."""
+_EXECUTION = re.compile(r"#\d+$")
+_EXPRESSION = re.compile(r"[ (]")
+_ITEM = re.compile(r"\[(?='|\d+\])")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to watch, and how much of it. Hashable: it is part of what programs are compiled by.
+
+    Attributes:
+      names: patterns, see `Selection`; empty with `everything`.
+      everything: all values with a name in the user's files, and their gradients.
+      ops: the result of every equation.
+      every: only each so-manieth step.
+      values: take the values whole, not their statistics alone.
+      histograms: also count magnitudes, see `watch.histogram`.
+      lanes: also each lane of a `vmap` by itself, see `watch.lanes`; a pattern `lanes/h` asks for it of some.
+      when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
+      added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
+    """
+
+    names: tuple[str, ...] = ()
+    everything: bool = False
+    ops: bool = False
+    every: int = 1
+    values: bool = False
+    histograms: bool = False
+    when: str = ""
+    added: tuple[str, ...] = ()
+    lanes: bool = False
+
+    @property
+    def wants_lanes(self) -> bool:
+        """Whether anything is wanted by lane."""
+        return self.lanes or any(name.strip().startswith(BY_LANE) for name in (*self.names, *self.added))
+
+    def beside(self, added: Iterable[str]) -> Watch:
+        """With these names added."""
+        return replace(self, added=tuple(name for name in added if name not in self.names))
+
+    @classmethod
+    def of(
+        cls,
+        watch: str | Sequence[str] | bool | None,
+        *,
+        ops: bool = False,
+        every: int = 1,
+        values: bool = False,
+        histograms: bool = False,
+        when: str | None = None,
+        lanes: bool = False,
+    ) -> Watch | None:
+        """What `jdw.capture(watch=..., ops=...)` asks for; None for nothing.
+
+        Args:
+          watch: patterns, in one string separated by commas, or several; True for every value that has a name.
+          ops, every, values, histograms, when, lanes: see the class.
+
+        Raises:
+          TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition, or
+            something is asked of watched values and none is to be watched.
+        """
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+            raise ValueError(f"every must be a whole number from 1 on (every=10 takes one step of ten), got {every!r}")
+        for name, wish in {"ops": ops, "values": values, "histograms": histograms, "lanes": lanes}.items():
+            if not isinstance(wish, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False (which values: watch='h'), got {wish!r}")
+        names = _names_of(watch)
+        if not (isinstance(when, str) or when is None):
+            raise TypeError(f"when must be an expression in a string ('loss > 10'), got {when!r}")
+        asked = bool(names or watch is True or ops)
+        if when is not None:
+            _ = Condition(when)
+            if not asked:
+                raise ValueError(
+                    "when says at which steps watched values are taken: say which as well, with watch (--watch NAMES)"
+                )
+        further = {"values": values, "histograms": histograms, "lanes": lanes}
+        for name in (name for name, is_wanted in further.items() if is_wanted and not asked):
+            raise ValueError(
+                f"{name} says what is taken of watched values: say which as well, with watch (--watch NAMES)"
+            )
+        every = int(every)
+        return cls(names, watch is True, ops, every, values, histograms, when or "", lanes=lanes) if asked else None
+
+
+def _names_of(watch: Any) -> tuple[str, ...]:
+    """The patterns of `jdw.capture(watch=...)`; none of True, False and None."""
+    if watch is None or isinstance(watch, bool):
+        return ()
+    several = separated(watch) if isinstance(watch, str) else watch
+    if not (isinstance(several, Sequence) and all(isinstance(one, str) for one in several)):
+        raise TypeError(f"watch must be True, a name or several names (watch='h' or ['h', 'loss']), got {watch!r}")
+    names = tuple(one for one in several if one.strip())
+    if not names:
+        raise ValueError(f"watch names nothing: give names (watch='h,loss'), True for all, or None, not {watch!r}")
+    return names
+
+
+def separated(text: str) -> list[str]:
+    """The parts between commas that are not in brackets: `a, p["x,y"]`."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign in "[(") - (sign in "])")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+class Pattern:
+    """One thing asked for.
+
+    `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `lanes/h` (by lane), `logits@model.py`,
+    `logits@model.py:12#2` (as runs call it: each execution of that line), `model.py:40-60` and `In [3]:4` (lines),
+    `layer*/mlp` (a named scope), `dot_general|exp` and `mlp` (primitives, and a scope, where no name matches).
+    """
+
+    def __init__(self, text: str, name_file: Callable[[str], str]) -> None:
+        self.text = text.strip()
+        self._name_file = name_file
+        self._role: str | None = None
+        self._file = self._lines = None
+        self.by_lane = self.text.startswith(BY_LANE)
+        rest = self.text.removeprefix(BY_LANE)
+        if rest.startswith(_GRADIENT):
+            self._role, rest = "gradient", rest.removeprefix(_GRADIENT)
+        rest = _EXECUTION.sub("", rest)
+        lines = _LINES.match(rest)
+        if lines is not None:
+            name, at, file = lines["file"].partition("@")
+            is_named = bool(at) and not re.search(r"[/\\]", name)  # And no folder's name.
+            first = int(lines["first"])
+            self._file, self._lines = file if is_named else lines["file"], (first, int(lines["last"] or first))
+            rest = name if is_named else ""
+        elif "@" in rest:
+            rest, _, self._file = rest.partition("@")
+        self._name = rest
+
+    def wants_file(self, file: str) -> bool:
+        """Whether values of this file may match: those of a library only where it is asked for."""
+        if self._file:
+            return self._is_file(file)
+        return not is_library(file)
+
+    def matches(self, one: Named) -> bool:
+        """Whether this is a value asked for by name, line or scope."""
+        if one.name == self.text and not is_library(one.file):  # As it is written, though it holds an `@` or a colon.
+            return True
+        if self._role is not None and one.role != self._role:
+            return False
+        if not self.wants_file(one.file):
+            return False
+        if self._lines is not None and (one.span.line > self._lines[1] or one.span.end_line < self._lines[0]):
+            return False
+        if not self._name:
+            return True
+        return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
+
+    def matches_value(self, one: Named) -> bool:
+        """Whether it is asked for in any way, that is also by a regular expression for its primitive, or by its scope."""
+        try:
+            is_primitive = not (self._file or self._role) and re.fullmatch(self._name, one.primitive) is not None
+        except re.error:
+            is_primitive = False
+        is_scope = bool(self._name) and not (self._role or self._lines or one.is_alias) and self._is_scope(one.stack)
+        return is_primitive or (is_scope and self.wants_file(one.file)) or self.matches(one)
+
+    def _is_name(self, one: Named) -> bool:
+        # A name may hold what a glob gives a meaning (`params["w"]`), and be the root of a tree (`params`).
+        name, wanted = (text.replace('"', "'") for text in (one.name, self._name))
+        if name == wanted:
+            return True
+        if _EXPRESSION.search(one.name):  # What is only returned is asked for as it is written.
+            return False
+        if name.startswith((f"{wanted}[", f"{wanted}.")):
+            return True
+        wanted = _ITEM.sub("[[]", wanted)  # A key or index (`g*['w']`, `layers[0].*`), and no choice of characters.
+        qualified = f".{one.function.replace('.<locals>', '')}.{name}"
+        return fnmatch.fnmatchcase(name, wanted) or fnmatch.fnmatchcase(qualified, f"*.{wanted}")
+
+    def _is_scope(self, stack: str) -> bool:
+        scopes = scope_of(stack).split("/")
+        wanted = self._name.split("/")
+        return any(
+            all(fnmatch.fnmatchcase(scope, want) for scope, want in zip(scopes[start:], wanted, strict=False))
+            for start in range(len(scopes) - len(wanted) + 1)
+        )
+
+    def _is_file(self, file: str) -> bool:
+        assert self._file is not None
+        told = self._file.replace(os.sep, "/")
+        path = file.replace(os.sep, "/")
+        return path == told or path.endswith(f"/{told}") or self._name_file(file) == self._file
+
+
+def scope_of(stack: str) -> str:
+    """The named scopes of a name stack, without transformations and loops: `jit(f)/jvp(layer0)/mlp` -> `layer0/mlp`."""
+    scopes = []
+    for part in stack.split("/"):
+        inner = re.sub(r"^(?:\w+\()+|\)+$", "", part)
+        if inner and "jit(" not in part and inner not in _STRUCTURE and not _BRANCH.fullmatch(inner):
+            scopes.append(inner)
+    return "/".join(scopes)
+
+
+_BRANCH = re.compile(r"branch_\d+_fun")
+_STRUCTURE = frozenset({
+    "while", "body", "cond", "scan", "checkpoint", "rematted_computation", "shard_map", "custom_jvp_call", "custom_vjp_call",
+    *versions.CALLS,
+})  # fmt: skip
+
+
+def unmatched(
+    patterns: Iterable[str], names: Iterable[str], scopes: Iterable[str], primitives: Iterable[str]
+) -> Iterator[str]:
+    """Sentences for patterns that found nothing, with the nearest names, scopes and primitives; what there is is told once."""
+    known, scopes = sorted(set(names)), sorted(set(scopes))
+    lists: dict[str, str] = {}
+    for pattern in patterns:
+        said, there_are = _unmatched(pattern, known, scopes, primitives)
+        lists[there_are] = f"{lists[there_are]} {said}" if there_are in lists else said
+    return (f"{said}{there_are}" for there_are, said in lists.items())
+
+
+def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: Iterable[str]) -> tuple[str, str]:
+    """What is said of a pattern that found nothing, and of all that could be found."""
+    bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
+    if pattern in known:
+        return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""
+    if pattern == f"{_GRADIENT}{bare}" and bare in known:
+        return f"Nothing that ran here differentiates {bare!r}: it has no gradient.", ""
+    name, _, statistic = bare.rpartition(".")
+    if name in known and statistic in (*STATISTICS, *SCALAR):
+        wanted = pattern.partition("@")[0].removesuffix(f".{statistic}")
+        read = f"run[{wanted.removeprefix(BY_LANE)!r}]{'.lanes' if pattern.startswith(BY_LANE) else ''}[{statistic!r}]"
+        return f"{pattern!r} is a statistic: watch {wanted!r}, and read {read}.", ""
+    near = difflib.get_close_matches(bare, {*known, *scopes}, n=3, cutoff=0.5)
+    near = near or difflib.get_close_matches(bare, set(primitives), n=1)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if "/" in bare and scopes:
+        return f"Nothing to watch is in the scope {pattern!r}.{hint}", f" There are the scopes {some_of(scopes)}."
+    return f"Nothing to watch is called {pattern!r}.{hint}", f" There are: {some_of(known)}."
+
+
+def some_of(names: Iterable[str]) -> str:
+    """As many names as fit a line."""
+    known = sorted(set(names))
+    some = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")  # noqa: PLR2004 - what fits a line
+    return some or "no names in the programs compiled here"

@@ -1,0 +1,362 @@
+"""Choose the values of a program that are watched, and give each its site and its tap."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.origins.place import device_names
+from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets._jax.passes.choices import left_out_by
+from jax_debug_widgets._jax.passes.watch_tap import Taken
+from jax_debug_widgets._jax.tracing.bindings import is_hindered
+from jax_debug_widgets.events import NO_VALUE, CallSite, Nesting, Tap, Watched
+from jax_debug_widgets.taps.sites import phase_of, transforms_of
+from jax_debug_widgets.watch.choosing import lanes
+from jax_debug_widgets.watch.choosing.compile_report import Seen
+from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
+from jax_debug_widgets.watch.choosing.price import Work
+from jax_debug_widgets.watch.choosing.reading import reading_of
+from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of
+from jax_debug_widgets.watch.naming.arguments import arguments
+from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.body import Body, is_key
+from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, named_values
+from jax_debug_widgets.watch.naming.value_gradient_pairs import Partners
+from jax_debug_widgets.watch.statistics import histogram
+from jax_debug_widgets.watch.statistics.full_values import whole_shape
+from jax_debug_widgets.watch.statistics.statistics import dtype_of, names_of
+from jax_debug_widgets.watch.syntax.noted import lines_of
+from jax_debug_widgets.watch.syntax.source import is_library, source_of
+from jax_debug_widgets.watch.syntax.statements import Span
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.lanes import Axes
+    from jax_debug_widgets._jax.origins.place import Place
+    from jax_debug_widgets.taps import Capture
+
+
+_MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
+"""Orders of one body, and where those of what is recomputed and of gradients begin; JavaScript counts to 2^53."""
+
+
+_LONGEST = 80
+"""Characters of an expression that a finding quotes."""
+
+
+class Watching:
+    """What watches the programs of this process.
+
+    Attributes:
+      prepared: called with the name of a program that has got its taps, and the seconds that it took.
+    """
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._lock = threading.Lock()
+        self._seen: dict[Watch, Seen] = {}
+        self._bodies = itertools.count()
+        self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
+        capture.make_watcher = self._watcher
+        capture.lines_of = lines_of
+        capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
+
+    def seen(self, watch: Watch) -> Seen:
+        """What has been found for `watch` so far."""
+        with self._lock:
+            return self._seen.setdefault(watch, Seen())
+
+    def _watcher(self, _name: str, watch: Any) -> ProgramWatcher:
+        return ProgramWatcher(self._capture, watch, self.seen(watch), self._bodies, self.prepared)
+
+
+class ProgramWatcher:
+    """Watches one program: see `_jax.watching.Watcher`."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        watch: Watch,
+        seen: Seen,
+        bodies: Iterator[int],
+        prepared: Callable[[str, float], None],
+    ) -> None:
+        self._tell_prepared, self._bodies = prepared, bodies
+        self._capture, self._watch, self._seen = capture, watch, seen
+        self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
+        self._added = [Pattern(name, capture.sites.name_file) for name in watch.added]
+        """Names only: none of them is a primitive."""
+        self._names: set[Pattern] = set()
+        """Those that are names in this program, and so no primitives."""
+        self._condition = Condition(watch.when) if watch.when else None
+        self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
+        self._count: dict[object, int] = {}
+        self._partners = Partners(seen.sites, seen.carried)
+        self._work = Work()
+
+    def prepared(self, program: str, seconds: float) -> None:
+        """See `_jax.watching.Watcher`."""
+        self._seen.failures.pop(program, None)  # It was another of this name, or it was mended.
+        self._tell_prepared(program, seconds)
+
+    def failed(self, program: str, error: Exception) -> None:
+        """See `_jax.watching.Watcher`."""
+        first_line = str(error).partition("\n")[0]
+        said = first_line if isinstance(error, ConditionError) else f"{type(error).__name__}: {first_line}"
+        self._seen.failures[program] = said
+
+    def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
+        """See `_jax.watching.Watcher`."""
+        chosen = self._chosen(
+            body := Body(jaxpr, place, around), named_values(Bound(body), self._wants_file, self._seen.mingled)
+        )
+        if self._watch.everything:
+            chosen = [one for one in chosen if self._is_added(one)]
+        self._seen.unasked.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
+        self._found_by(chosen)
+
+    def every(self) -> int:
+        """See `_jax.watching.Watcher`."""
+        return self._watch.every
+
+    def calls(self) -> Callable[[], bool]:
+        """See `_jax.watching.Watcher`."""
+        return partial(self._capture.sites.counter().takes, self._watch.every)
+
+    def conditional(self) -> bool:
+        """See `_jax.watching.Watcher`."""
+        return self._condition is not None
+
+    def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
+        """See `_jax.watching.Watcher`."""
+        body = Body(jaxpr, place, around)
+        bound = Bound(body)
+        named = named_values(bound, self._wants_file, self._seen.mingled)
+        self._seen.keys.update((one.file, one.span, one.name) for one in arguments(bound, self._wants_file, is_key))
+        chosen = self._chosen(body, named)
+        holds = self._condition.within(named) if self._condition else None
+        if self._condition and chosen:
+            self._seen.conditional |= holds is not None
+            if holds is None:
+                self._seen.untaken.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
+                self._found_by(chosen)
+                chosen = []
+        places = self._seen.places
+        for one in chosen:
+            places[one.file, one.span, one.name] = True
+        self._seen.functions.update(
+            (level.file, level.function) for levels in body.levels for level in levels if level.file
+        )
+        times = math.prod(loop.length or 1 for loop in place.loops)
+        self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
+        if not chosen:
+            return None
+        axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
+        orders = _orders(chosen, next(self._bodies), place)
+        choices = self._choices(body, chosen)
+        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, choices, strict=True)]
+        for tap, found in zip(taps, self._found_by(chosen), strict=True):
+            for sites in found:
+                sites.add(tap.site.id)
+        own = {tap.site.id for tap in taps}
+        self._seen.hindered = self._seen.hindered | own if is_hindered() else self._seen.hindered - own
+        self._seen.works.update((tap.site.id, self._work) for tap in taps)
+        reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
+        return Taken(reading.variables, reading.compute, self._capture.bundle_recorder(taps), holds)
+
+    def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
+        self._partners.add_carried(named)
+        plain = [one for one in named if not one.is_alias or self._is_added(one)]
+        self._seen.names.update(dict.fromkeys(one.name for one in named))
+        for one in named:
+            self._seen.places.setdefault((one.file, one.span, one.name), False)
+        if self._watch.ops:
+            return every_value(body, plain)
+        if self._watch.everything:
+            # What an iteration was given is what the one before has made: it is there already.
+            is_there = self._partners.is_carried
+            return [one for one in plain if not (is_there(one) or one.name.startswith("_")) or self._is_added(one)]
+        chosen = [one for one in named if self._is_asked_for(one) or self._is_added(one)]
+        left = [one for one in self._patterns if one not in self._names]
+        for one in every_value(body, plain) if left else ():
+            self._seen.primitives[one.primitive] = None
+            self._seen.scopes.update({scope: None} if (scope := scope_of(one.stack)) else {})
+            if one not in chosen and any(pattern.matches_value(one) for pattern in left):
+                chosen.append(one)
+        return sorted(chosen, key=lambda one: one.equation)
+
+    def _is_asked_for(self, one: Named) -> bool:
+        asked = [pattern for pattern in self._patterns if pattern.matches(one)]
+        self._names.update(asked)
+        return bool(asked)
+
+    def _is_added(self, one: Named) -> bool:
+        return any(pattern.matches(one) for pattern in self._added)
+
+    def _is_by_lane(self, one: Named) -> bool:
+        asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
+        return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
+
+    def _choices(self, body: Body, chosen: Sequence[Named]) -> list[str]:
+        """For each value the expression of the choice that may leave it out; empty for others."""
+        choices = left_out_by(body.jaxpr)
+
+        def told(variable: Any) -> str:
+            levels = body.levels[choices[variable]] if variable in choices else ()
+            if not levels:
+                return ""
+            file, span = levels[-1].file, Span(*levels[-1].span)
+            text = textwrap.shorten(body.source(file).text(span), _LONGEST, placeholder=" …")
+            return f"{text} at {self._capture.sites.name_file(file)}:{span.line}"
+
+        return [told(one.variable) for one in chosen]
+
+    def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
+        """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
+        matched = self._seen.matched
+        return [
+            [matched.setdefault(one.text, set()) for one in self._patterns if one.matches_value(value)]
+            for value in chosen
+        ]
+
+    def _wants_file(self, file: str) -> bool:
+        return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
+
+    def _tap(self, one: Named, axes: Axes, order: int, choice: str, place: Place, around: Around) -> Tap:
+        aval = one.variable.aval
+        statistics = names_of(aval)
+        if self._watch.histograms and aval.size > 1:
+            statistics = (*statistics, *histogram.NAMES)
+        is_whole = self._watch.values and aval.size > 1
+        shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
+        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
+        if axes:
+            statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
+            dtypes = (*dtypes, lanes.dtype_of(aval, axes))
+        if is_whole:
+            shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
+        sizes = tuple(aval.shape[axis] for axis in axes)
+        meant = tuple(sorted(around.meant.get(one.variable, ())))
+        values = (*statistics, "value") if is_whole else statistics
+        partner = self._partners.of(one, is_pass=around.is_pass)
+        site = self._site(one, values, sizes, order, partner, is_whole=is_whole, meant=meant, choice=choice)
+        self._partners.add(one, site)
+        return Tap(
+            site=site,
+            lanes=(),
+            mapped=((),) * len(shapes),
+            shapes=shapes,
+            dtypes=dtypes,
+            nesting=Nesting(
+                loops=tuple(loop.length for loop in place.loops),
+                conditional=place.conditional or self.conditional(),
+                counted=bool(place.loops) and len(place.counters) == len(place.loops),
+                in_condition=place.in_condition,
+                axes=place.axes,
+                devices=device_names(place.mesh, place.axes),
+                replicas=around.replicas,
+                groups=place.groups,
+                one_of=1 if place.loops else around.call_of,
+                stride=around.every,
+                strided=around.sampled_loop,
+                reverse=tuple(loop.reverse for loop in place.loops),
+            ),
+            nbytes=sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)),
+            unflatten=partial(_unflatten, site.values),
+            render=partial(_render, site),
+        )
+
+    def _site(
+        self,
+        one: Named,
+        values: tuple[str, ...],
+        sizes: tuple[int, ...],
+        order: int,
+        partner: CallSite | None,
+        *,
+        is_whole: bool,
+        meant: tuple[str, ...],
+        choice: str,
+    ) -> CallSite:
+        aval, is_gradient = one.variable.aval, one.role == "gradient"
+        watched = Watched(
+            one.name,
+            one.role,
+            tuple(aval.shape),
+            aval.dtype.name,
+            one.primitive,
+            scope_of(one.stack),
+            is_whole,
+            sizes,
+            (partner.id if partner else NO_VALUE) if is_gradient else None,
+            meant,
+            partner.id if partner and not is_gradient else None,
+            choice,
+        )
+        # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
+        place = (replace(watched, shape=(), dtype="", choice=""), one.file, one.span, one.function, one.stack, values)
+        number = self._count[place] = self._count.get(place, -1) + 1
+        site = self._capture.sites.site_for(
+            ("watch", place, number), partial(self._make_site, one, watched, values, order)
+        )
+        return replace(site, watch=watched)
+
+    def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
+        source, span = source_of(one.file), one.span
+        line = source.lines[span.line - 1].strip() if 1 <= span.line <= len(source.lines) else ""
+        return CallSite(
+            id=number,
+            kind="watch",
+            ordered=False,
+            file=one.file,
+            line=span.line,
+            column=source.character(span.line, span.column),
+            end_line=span.end_line,
+            end_column=source.character(span.end_line, span.end_column),
+            where=f"{self._capture.sites.name_file(one.file)}:{span.line}",
+            function=one.function,
+            source=line,
+            label=label_of(one.name, one.role),
+            values=values,
+            format=one.primitive,
+            name_stack=one.stack,
+            transforms=transforms_of(one.stack),
+            phase=phase_of(one.stack),
+            order=order,
+            keywords=(),
+            watch=watched,
+        )
+
+
+def _orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
+    """The order of the sites of body number `body`: that of its values, what is recomputed, and then its gradients.
+
+    Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
+    so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
+    """
+    is_backward = "transpose(" in str(place.stack)
+    first = {"value": body * _MOST, "gradient": _LATE + (body if is_backward else -body) * _MOST}
+    again = [_AGAIN * (one.role == "value" and phase_of(one.stack) == "recompute") for one in chosen]
+    return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]
+
+
+def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), dict(zip(names, values, strict=True))
+
+
+def _render(site: CallSite, values: Sequence[Any]) -> str:
+    """What a line of text says of it; the panel shows none."""
+    told = [
+        f"{name} {value.item() if value.dtype.kind in 'iu' else format(float(value), '.4g')}"
+        for name, value in zip(site.values, values, strict=True)
+        if np.ndim(value) == 0
+    ]
+    return f"{site.label}: " + ", ".join(told)

@@ -1,0 +1,95 @@
+"""Which inputs of a program are which arguments of the function that it is the program of."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.body import LOOPS, Body, is_array
+from jax_debug_widgets.watch.syntax.statements import Function, Span
+
+_ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """An input of a program, and what the source calls it; `carried` if it is what the iteration before has made."""
+
+    variable: Any
+    name: str
+    file: str
+    span: Span
+    function: str
+    carried: bool
+
+
+def arguments(
+    bound: Bound, wanted: Callable[[str], bool], is_told: Callable[[Any], bool] = is_array
+) -> Iterator[Argument]:
+    """The arguments of the function that the body is the program of, and the loop-carried names among them.
+
+    Args:
+      is_told: which variables are asked for.
+    """
+    body = bound.body
+    file, function = body.origin[0], body.function
+    if function is None or not wanted(file) or "transpose(" in str(body.place.stack):
+        return
+    carried, _ = _given_to_loop(body)
+    noted = bound.arguments()
+    for name, variable in _told(body) if noted is None else noted:
+        if is_told(variable):
+            yield Argument(variable, name, file, argument_span(function, name), function.name, variable in carried)
+
+
+def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
+    """What a loop hands from one iteration to the next, and the parts of what it goes through: nothing in another body.
+
+    Without tangents, where somebody around the loop pushes such through it.
+    """
+    equation: Any = body.around.equation
+    variables = list(body.jaxpr.invars)
+    if equation is None or equation.primitive.name not in LOOPS:
+        return [], []
+    if equation.primitive.name == "scan":
+        first, carried = versions.scan_counts(equation.params)
+    else:
+        first = equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
+        carried = len(variables) - first
+    carry, sliced = variables[first : first + carried], variables[first + carried :]
+    return [one for one in carry if not body.is_tangent(one)], [one for one in sliced if not body.is_tangent(one)]
+
+
+def _told(body: Body) -> Iterator[tuple[str, Any]]:
+    """What JAX says of the inputs of a program that was not noted while it was traced."""
+    names, variables = body.argument_names, body.jaxpr.invars
+    equation = body.around.equation
+    is_loop = equation is not None and equation.primitive.name in LOOPS
+    # There it numbers tangents, too.
+    is_of_all = len(names) == len(variables) and not (is_loop and body.around.pushes_through)
+    if is_of_all and (is_loop or body.around.given or all(names)):
+        yield from ((name, one) for name, one in zip(names, variables, strict=True) if name)
+
+
+def argument_span(function: Function, name: str) -> Span:
+    """Where an argument is written: itself in the head of the function, or what takes it apart."""
+    base = name.partition("[")[0].partition(".")[0]
+    for statement in function.statements:
+        parts = {part.text for target in statement.targets for part in target.parts}
+        if parts & {name, base} and isinstance(statement.value, ast.Name) and not statement.body:
+            return statement.span
+    node = function.node
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
+        if argument is not None and argument.arg == base:
+            return Span(
+                argument.lineno,
+                argument.col_offset,
+                argument.end_lineno or argument.lineno,
+                argument.end_col_offset or 0,
+            )
+    return Span(function.code_line, 0, function.code_line, 0)

@@ -1,0 +1,35 @@
+"""What one execution of a statement assigns or returns: each name with what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_debug_widgets._jax.origins.names_noted import may_be
+from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.naming.escaping_values import what_escapes
+from jax_debug_widgets.watch.syntax.statements import Statement
+
+
+def assigned(bound: Bound, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
+    """What was noted while it was traced; where nothing was, what others take of it, as far as that is told by the program."""
+    noted = bound.assigned(call, statement, members)
+    if noted is not None:
+        return noted
+    place = call.file, call.span
+    taken = _taken(bound.body, call, statement, members)
+    return [(name, made) for name, made in taken if may_be(made[0], place, name)]
+
+
+def _taken(body: Body, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
+    """One value for one name; of several that one equation gives the names in its order, where there are as many."""
+    made = [one for one in what_escapes(body, [*members], call.depth) if is_array(one[0])]
+    if statement.is_return:
+        return [(body.source(call.file).text(call.span), made[0])] if len(made) == 1 else []
+    found: list[tuple[str, Made]] = []
+    for target in statement.targets:
+        names = [one.text for one in target.parts or (target,)]
+        is_plain = all(one.is_plain and not one.text.startswith("*") for one in target.parts)
+        if is_plain and len(made) == len(names) and len({number for _, number, _ in made}) == 1:
+            found += zip(names, sorted(made, key=lambda one: one[2]), strict=True)
+    return found

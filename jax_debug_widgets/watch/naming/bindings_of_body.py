@@ -1,0 +1,163 @@
+"""Which variables of a program have which names, by what was noted while it was traced: see `_jax/tracing/bindings.py`."""
+
+from __future__ import annotations
+
+import ast
+from collections import ChainMap
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from jax_debug_widgets._jax.origins.name_registry import Names, Noted, place_of_arguments
+from jax_debug_widgets._jax.origins.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
+from jax_debug_widgets._jax.origins.origins import Origin, ordinals_of
+from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.syntax.mentions import is_part
+from jax_debug_widgets.watch.syntax.noted import plain_targets
+from jax_debug_widgets.watch.syntax.statements import Span, Statement, may_be_alias
+
+Identity = tuple[tuple[Hashable, ...], Noted]
+"""What has made a value, see `Around.path`, and what was noted of it."""
+
+
+class Bound:
+    """What was noted of the variables of `body`."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        of_inputs = {one: noted for one in body.jaxpr.invars if (noted := _noted_of_input(body, one))}
+        self._inputs = {one: {**ChainMap(*(own.names for _, own in noted))} for one, noted in of_inputs.items()}
+        self._results = _results(body)
+        results = (one for own in self._results.values() for one in own)
+        self._names = {**self._inputs, **{one.made[0]: {**one.before, **one.names} for one in results}}
+        self._identities = {one: list(_identities(body, noted)) for one, noted in of_inputs.items()}
+        for number, own in self._results.items():
+            way = way_to(body.equations[number])
+            self._identities |= {one.made[0]: list(_identities(body, [(way, of) for of in one.noted])) for one in own}
+
+    def arguments(self) -> list[tuple[str, Any]] | None:
+        """What its function calls the inputs of the body; None where that was not noted.
+
+        What the function takes apart into variables (`u, v = state`) has the names of these.
+        """
+        named = [(name, one) for one, names in self._inputs.items() for name in argument_names(self.body, names)]
+        return named or None
+
+    def assigned(self, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
+        """What one execution of a statement assigns or returns, each name with what it is; None where that was not noted."""
+        place = call.file, call.span
+        if not is_noted(place):
+            return None
+        found: list[tuple[str, Made]] = []
+        known: set[Origin] = set()
+        for one in (one for number in members for one in self._results.get(number, ())):
+            # What else a transformed program computes there comes after the value.
+            names = [*one.names.get(place, ()), *(one.before.get(place, ()) if one.origin not in known else ())]
+            found += [(name, one.made) for name in names if is_of_statement(name, statement)]
+            known.add(one.origin)
+        body, depth = self.body, call.depth
+        in_rule = any(level.runs_rule for number in members for level in body.levels[number][depth:])
+        is_sure = not in_rule and are_as_traced(body.equations[number] for number in members)
+        return found if found or is_sure else None
+
+    def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
+        """The variables with the names that statements give them which compute nothing: the file and the statement."""
+        for variable, names in self._names.items():
+            yield from ((variable, *alias) for alias in aliases(self.body, names))
+
+    def identities(self, variable: Any) -> tuple[Identity, ...]:
+        """What is equal for a value in all that JAX makes of the program: what was noted of it, and of what it has become."""
+        return tuple(self._identities.get(variable, ()))
+
+
+def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
+    """Of what was noted of one variable, each with what JAX has inlined on the way to where it is.
+
+    What is inlined may have been noted inside, or as what the call gives: the way to that is shorter.
+    """
+    for way, one in noted:
+        for length in range(len(way), -1, -1):
+            yield (*body.around.path, *way[:length]), one
+
+
+def argument_names(body: Body, names: Names) -> Sequence[str]:
+    """What the function of a body calls an input that has these names; empty where it is none of its arguments."""
+    file, line, _ = body.origin
+    place, function = place_of_arguments(file, line), body.function
+    if function is None or place not in names:
+        return ()
+    apart = (
+        (file, one.span)
+        for one in function.statements
+        if isinstance(one.value, ast.Name) and not one.body and any(target.parts for target in one.targets)
+    )
+    own = [name for one in apart for name in names.get(one, ())]
+    return own[:1] or names[place]
+
+
+def aliases(body: Body, names: Names) -> Iterator[tuple[str, str, Statement]]:
+    """Those of the names that statements give which compute nothing, each with the file and the statement.
+
+    Of `h = a if c else b` nobody has noted which branch it was: the first in the source stands for both.
+    """
+    found = [
+        (name, file, statement)
+        for (file, span), own in names.items()
+        for statement in (body.source(file).statements_at(span) if isinstance(span, Span) else ())
+        if statement.targets and may_be_alias(statement)
+        for name in own
+    ]
+    firsts: dict[tuple[str, str, Span], Span] = {}
+    for name, file, statement in found:
+        place = name, file, statement.whole or statement.span
+        firsts[place] = min(firsts.get(place, statement.span), statement.span)
+    for name, file, statement in found:
+        if statement.span == firsts[name, file, statement.whole or statement.span]:
+            yield name, file, statement
+
+
+def is_of_statement(name: str, statement: Statement) -> bool:
+    """Whether it is the name of what a statement assigns, or of a part of that, or of what it returns."""
+    targets = [text for target in statement.targets for text in plain_targets(target)]
+    return not targets or any(is_part(name, text) for text in targets)
+
+
+def _noted_of_input(body: Body, variable: Any) -> Sequence[Identity]:
+    if body.is_tangent(variable):
+        return ()
+    uses = [
+        (body.equations[number], position)
+        for number in body.uses.consumers.get(variable, ())
+        if not body.uses.transposed[number] and number not in body.tangents
+        for position, atom in enumerate(body.equations[number].invars)
+        if atom is variable
+    ]
+    return noted_of_input(variable, uses)
+
+
+class _Result(NamedTuple):
+    """A result of an equation, with its names, those of what it has become of by a transformation, and the origin of that."""
+
+    made: Made
+    names: Names
+    before: Names
+    origin: Origin
+    noted: Sequence[Noted]
+
+
+def _results(body: Body) -> dict[int, list[_Result]]:
+    ordinals = ordinals_of(body.equations, map(bool, body.uses.transposed))
+    told = [names_of_results(*each) for each in zip(body.equations, ordinals, strict=True)]
+    own = [{(place, name) for one in results for place in one.names for name in one.names[place]} for results in told]
+    in_body = set().union(*own)
+    found: dict[int, list[_Result]] = {}
+    for number, results in enumerate(told):
+        known = in_body if body.uses.transposed[number] else own[number]
+        for position, (names, before, origin, noted) in enumerate(results):
+            variable = body.equations[number].outvars[position]
+            left = {
+                place: [name for name in before[place] if (place, name) not in known]
+                for place in (() if body.is_tangent(variable) else before)
+            }
+            if (names or any(left.values())) and is_array(variable):
+                found.setdefault(number, []).append(_Result((variable, number, position), names, left, origin, noted))
+    return found

@@ -1,0 +1,383 @@
+"""One body of a program, as the source sees it: which of its equations each range of the source has made."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.frames import (
+    INLINED,
+    Level,
+    is_users,
+    levels_around_program,
+    levels_of,
+    pushed_at,
+)
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.names_noted import way_to
+from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets._jax.passes.uses import Uses, puts_constant_on_mesh, seen_from_rules
+from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent, is_pushed
+from jax_debug_widgets._jax.tracing.cotangents import is_named, is_of_input
+from jax_debug_widgets._jax.tracing.tangents import tangents_in
+from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
+from jax_debug_widgets.watch.syntax.statements import Function, Span
+
+Made = tuple[Any, int, int]
+"""A variable, the number of the equation that makes it, and which of its results it is."""
+
+Places = tuple[tuple[str, tuple[int, int, int, int]], ...]
+
+Outer = tuple[tuple[str, tuple[int, int, int, int], int], ...]
+"""File, range and, from there on inward, the lines of JAX's."""
+
+Origin = tuple[str, int, str]
+"""File, first line and name of a function, as its code object has them; empty and 0 where JAX does not say."""
+
+LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
+"""Primitive -> the parameter that holds what it runs in each iteration."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One place in the source, as reached by one way: the frames around it tell calls of a function apart."""
+
+    outer: Outer
+    file: str
+    span: Span
+
+    @property
+    def depth(self) -> int:
+        """How many frames are around it."""
+        return len(self.outer)
+
+
+class Body:
+    """The equations of a jaxpr with the user's frames that made them.
+
+    Attributes:
+      levels: for each equation its frames, outermost first; those around the whole body are left out.
+      uses: who uses what.
+    """
+
+    def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
+        self.jaxpr, self.place, self.around = jaxpr, place, around
+        self.equations = jaxpr.eqns
+        self.uses = Uses(jaxpr, place, around)
+        outside = (
+            levels_around_program() if around.equation is None else levels_of(traceback_of(around.equation.source_info))
+        )
+        self._sources: dict[str, SourceFile] = {}
+        chains: dict[Any, tuple[Level, ...]] = {}
+        self.levels: list[tuple[Level, ...]] = []
+        for equation in self.equations:
+            traceback = traceback_of(equation.source_info)
+            if traceback not in chains:
+                inside = self._inside(levels_of(traceback), outside)
+                chains[traceback] = tuple(one for level in inside for one in self._as_written(level))
+            self.levels.append(chains[traceback])
+        self._operations: dict[Any, list[int]] = {}
+        self._asked_for = self._root_moved_derivatives()
+
+    def source(self, file: str) -> SourceFile:
+        """The source of a file."""
+        if file not in self._sources:
+            linecache.checkcache(file)  # It may have been edited, and loaded again.
+            self._sources[file] = source_of(file)
+        return self._sources[file]
+
+    @cached_property
+    def transposed(self) -> list[int]:
+        """The equations of a backward pass."""
+        return [number for number, level in enumerate(self.uses.transposed) if level]
+
+    @property
+    def function(self) -> Function | None:
+        """The function of the source that the body is the program of."""
+        return self._function_at(self.origin)
+
+    @cached_property
+    def origin(self) -> Origin:
+        """Where that function is; nowhere, where JAX does not say."""
+        given = self.around.given
+        if given is not None:
+            return given.file, given.line, given.name
+        origin = _origin_of(self.jaxpr)
+        # Of the forward pass of a checkpointed loop it names the function of that; none runs itself in a loop.
+        return ("", 0, "") if origin in (_origin_of(program) for _, program in self._loops()) else origin
+
+    def _function_at(self, origin: Origin) -> Function | None:
+        file, line, name = origin
+        return self.source(file).function_at(line, name) if file and line else None
+
+    @cached_property
+    def argument_names(self) -> tuple[str | None, ...]:
+        """What each input of the program is called by its function, `params['w']`; empty where JAX does not say."""
+        given, told = self.around.given, self.jaxpr.debug_info.arg_names or ()
+        return told if given is None else tuple(given.names.get(one) for one in told)
+
+    @cached_property
+    def calls(self) -> dict[Call, list[int]]:
+        """Each place with the equations that come from it, in order.
+
+        Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns. Of a derivative
+        that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives, or our copies of
+        what is pulled back.
+        """
+        found: dict[Call, list[int]] = {}
+        for number, levels in enumerate(self.levels):
+            outer: Outer = ()
+            for level in levels[: self._seen_by(number)]:
+                found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
+                outer = (*outer, *outer_of([level]))
+        return found
+
+    def _seen_by(self, number: int) -> int | None:
+        """From how many of an equation's frames it does what the source says there; None: from all."""
+        if number in self.moved:
+            return self._asked_for.get(number, 0)
+        if is_of_input(self.equations[number]):
+            return 0
+        at = self.tangents.get(number)
+        if at is not None:
+            return max(at, 0)
+        equation, levels = self.equations[number], self.levels[number]
+        # `jacfwd` makes itself what it pushes.
+        is_users = is_given_as_cotangent(equation) or (
+            is_pushed(equation) and not (levels and levels[-1].differentiates)
+        )
+        return -1 if is_users else None
+
+    @cached_property
+    def moved(self) -> frozenset[int]:
+        """The equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
+        loops = self._loop_bodies()
+        return frozenset(
+            number
+            for number, (equation, levels) in enumerate(zip(self.equations, self.levels, strict=True))
+            if self._is_moved(levels, loops) or puts_constant_on_mesh(equation)
+        )
+
+    def _root_moved_derivatives(self) -> dict[int, int]:
+        """Give what a derivative computes that JAX has moved out of a loop that loop's frames, which it has lost there.
+
+        Returns:
+          for each such equation the number of frames down to that which asks for the derivative.
+        """
+        loops = {number: _origin_of(program)[:2] for number, program in self._loops()}
+        around: dict[int, tuple[Level, ...]] = {}
+        for number in sorted(self.moved) if loops else ():
+            levels = self.levels[number]
+            if not (self.uses.transposed[number] and levels):
+                continue
+            for atom in self.equations[number].invars:
+                maker = self.makers[atom][1] if is_array(atom) and atom in self.makers else -1
+                if maker in around or loops.get(maker) == (levels[0].file, levels[0].code_line):
+                    around[number] = around.get(maker) or self.levels[maker]
+                    self.levels[number] = (*around[number], *levels)
+                    break
+        asks = {number: [bool(level.derivatives) for level in levels] for number, levels in around.items()}
+        return {number: own.index(True) + 1 for number, own in asks.items() if any(own)}
+
+    def is_backward(self, number: int, depth: int) -> bool:
+        """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
+        return bool(self.uses.transposed[number]) and any(self.derived_from(number, depth))
+
+    def passes_from(self, number: int, depth: int) -> int:
+        """In how many derivatives an equation is transposed, seen from a frame: in a rule but for that which runs the rule."""
+        if number not in self._of_backward_rules:
+            return self.uses.transposed[number]
+        return sum(seen_from_rules(self.uses.derived[number], self.levels[number], depth))
+
+    def derived_from(self, number: int, depth: int) -> tuple[bool, ...]:
+        """Of an equation whether it is transposed, for each derivative that a frame is inside of, the outermost first."""
+        derived, levels = self.uses.derived[number], self.levels[number]
+        if number in self._of_backward_rules:
+            derived = seen_from_rules(derived, levels, depth)
+        asked_from_here = sum(level.derivatives for level in levels[depth:])
+        return derived[: max(len(derived) - asked_from_here, 0)]
+
+    @cached_property
+    def _of_backward_rules(self) -> frozenset[int]:
+        """The equations that come from a rule for derivatives that the backward pass runs."""
+        levels = enumerate(self.levels)
+        return frozenset(number for number, own in levels if any(level.runs_rule == "backward" for level in own))
+
+    @cached_property
+    def tangents(self) -> dict[int, int]:
+        """The equations that compute tangents alone, each with the number of the frame that asks for them, below 0 outside."""
+        found: dict[int, int] = {}
+        for number, (levels, equation) in enumerate(zip(self.levels, self.equations, strict=True)):
+            at = pushed_at(levels, traceback_of(equation.source_info))
+            told = [self._tangents.get(variable, frozenset()) for variable in equation.outvars]
+            told = [frozenset([at])] if at is not None else told
+            if is_pushed(equation):  # Who asks for it gives a value.
+                told = [one - {len(levels) - 1} for one in told]
+            if told and all(told):
+                found[number] = min(map(min, told))
+        return found
+
+    def is_tangent(self, variable: Any) -> bool:
+        """Whether derivatives push a variable beside values."""
+        return variable in self._tangents
+
+    @cached_property
+    def _tangents(self) -> dict[Any, frozenset[int]]:
+        return tangents_in(self.jaxpr, self.levels, self.uses.derived, self.around.tangents)
+
+    def is_within(self, number: int, call: Call) -> bool:
+        """Whether an equation comes from the place or from a part of it."""
+        levels = self.levels[number]
+        if len(levels) <= call.depth:
+            return False
+        level = levels[call.depth]
+        return (
+            outer_of(levels[: call.depth]) == call.outer
+            and level.file == call.file
+            and call.span.contains(Span(*level.span))
+        )
+
+    def of_one_operation(self, equation: Any) -> list[int]:
+        """The equations with the place of this one, JAX's own lines included."""
+        if not self._operations:
+            for number, one in enumerate(self.equations):
+                self._operations.setdefault(traceback_of(one.source_info), []).append(number)
+        return self._operations[traceback_of(equation.source_info)]
+
+    @cached_property
+    def makers(self) -> dict[Any, Made]:
+        """Each variable that an equation makes, with that."""
+        return {
+            variable: (variable, number, position)
+            for number, equation in enumerate(self.equations)
+            for position, variable in enumerate(equation.outvars)
+        }
+
+    def maker_of(self, operand: Any) -> Made | None:
+        """What makes an operand; None of a number, or of an input of the program."""
+        return self.makers.get(operand) if is_array(operand) else None
+
+    def stack_of(self, number: int) -> str:
+        """JAX's name stack of an equation, in its whole program."""
+        return str(self.place.stack + self.equations[number].source_info.name_stack)
+
+    def path_of(self, number: int) -> tuple[Hashable, ...]:
+        """What has made an equation, and those around it: the same for a value and its gradient."""
+        if is_of_input(self.equations[number]):
+            return self.around.path
+        return (*self.around.path, *way_to(self.equations[number]))
+
+    def primitive_of(self, number: int) -> str:
+        """The name of the primitive that computes what an equation gives, which may only hand on a gradient."""
+        equation = self.equations[number]
+        made = self.maker_of(equation.invars[0]) if is_named(equation) else None
+        return self.primitive_of(made[1]) if made else str(equation.primitive.name)
+
+    def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
+        """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
+        callers, places = _places(outside), _places(levels)
+        for length in range(min(len(callers), len(levels)), 0, -1):
+            if places[:length] == callers[len(callers) - length :]:
+                return levels[length:]
+        if callers[: len(places)] == places:  # A loop of a checkpointed function has those of its caller alone.
+            return ()
+        # Traced for another call of the same function: it begins where the function itself does.
+        first = next((i for i, one in enumerate(levels) if self.is_own(one)), None)
+        if first is not None:
+            return levels[first:]
+        # Of one of JAX's older versions have the frames of who called it first.
+        is_of_others = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and self.origin[0] and not is_users(self.origin[0])
+        return () if callers and is_of_others else levels
+
+    def _as_written(self, level: Level) -> Iterator[Level]:
+        """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own.
+
+        What takes apart what its line computes is told as a part of that.
+        """
+        if sys.version_info >= (3, 12):
+            source = self.source(level.file)
+            function = source.function_at(level.code_line, level.function)
+            for around, first in source.comprehensions.get(function, ()):
+                if around.contains(Span(*level.span)) and not first.contains(Span(*level.span)):
+                    yield replace(level, span=tuple(around), differentiates="", derivatives=0, maps=False, through=0)
+                    level = replace(level, function=f"{level.function}{INLINED}", code_line=around.line)
+        apart = self.source(level.file).taken_apart.get(Span(*level.span))
+        yield replace(level, span=tuple(apart)) if apart else level
+
+    def is_own(self, level: Level) -> bool:
+        """Whether it is a frame of the function that the body is the program of."""
+        return self.origin[:2] == (level.file, level.code_line)
+
+    def is_put_in(self, number: int) -> bool:
+        """Whether an equation is of a branch of a `cond` that `vmap` selects from: its own function alone is around it."""
+        levels = self.levels[number]
+        return not (levels and self.is_own(levels[0]))
+
+    def _loops(self) -> Iterator[tuple[int, Any]]:
+        """The loops among the equations, each with the program that it runs."""
+        for number, one in enumerate(self.equations):
+            if one.primitive.name in LOOPS:
+                yield number, one.params[LOOPS[one.primitive.name]].jaxpr
+
+    def _loop_bodies(self) -> list[tuple[Any, Places]]:
+        """File and first line of the functions that the loops of this body run, and the frames of each loop."""
+        return [(_origin_of(program)[:2], _places(self.levels[number])) for number, program in self._loops()]
+
+    def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Places]]) -> bool:
+        """Whether these are frames out of a loop: they begin in its function, or in JAX 0.8 with those of the loop."""
+        through = [(level.file, level.code_line) for level in levels]
+        if self.origin[:2] not in through:
+            return any(function in through for function, _ in loops)
+        places = _places(levels)
+        return any(
+            places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
+        )
+
+
+def outer_of(levels: Iterable[Level]) -> Outer:
+    """The frames around a call, as `Call` has them."""
+    return tuple((level.file, level.span, level.through) for level in levels)
+
+
+def _places(levels: Iterable[Level]) -> Places:
+    return tuple((level.file, level.span) for level in levels)
+
+
+def _origin_of(jaxpr: Any) -> Origin:
+    about = jaxpr.debug_info
+    return about.func_filename or "", about.func_lineno or 0, about.func_name or ""
+
+
+def type_of(variable: Any) -> tuple[Any, Any]:
+    """The shape and dtype of a variable."""
+    return variable.aval.shape, variable.aval.dtype
+
+
+def is_array(variable: Any) -> bool:
+    """Whether a variable has numbers that statistics can be taken of."""
+    aval: Any = getattr(variable, "aval", None)
+    dtype = getattr(aval, "dtype", None)
+    if isinstance(variable, jax_core.Literal) or dtype is None or not hasattr(aval, "shape"):
+        return False
+    return getattr(dtype, "kind", "V") in "biufcV" and _has_numbers(dtype) and 0 not in aval.shape
+
+
+def is_key(variable: Any) -> bool:
+    """Whether a variable is a typed PRNG key, or an array of such."""
+    dtype = getattr(getattr(variable, "aval", None), "dtype", None)
+    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def _has_numbers(dtype: Any) -> bool:
+    import jax.numpy as jnp
+
+    return jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)

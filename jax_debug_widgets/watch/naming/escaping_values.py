@@ -1,0 +1,183 @@
+"""What the equations of a place give to others: that is what its statement assigns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.frames import Level
+from jax_debug_widgets._jax.origins.inputs import only_pulls_back
+from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
+from jax_debug_widgets.watch.naming.body import Body, Made, outer_of
+
+
+def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
+    """The variables that these equations make and others use: variable, equation, number among its results."""
+    inside = set(members)
+    found = []
+    for number in members:
+        if _only_guards(body, number) or is_given_as_cotangent(body.equations[number]):
+            continue
+        for position, variable in enumerate(body.equations[number].outvars):
+            if body.is_tangent(variable):
+                continue
+            is_result = variable in body.uses.results and not (
+                _is_kept(body, number, position, inside, depth) or _asking_for_tangents(body, number, depth)
+            )
+            if is_result or is_taken(body, variable, inside, depth):
+                found.append((variable, number, position))
+    return found or _escaping_from_rule(body, members, depth)
+
+
+def is_taken(body: Body, variable: Any, inside: set[int], depth: int) -> bool:
+    """Whether the forward pass uses a variable outside of these equations."""
+    outside = (one for one in _users(body, variable) if one not in inside)
+    return any(
+        not (
+            body.is_backward(one, depth)
+            or _only_pushes(body, one, inside, depth)
+            or _only_keeps(body, one, depth)
+            or only_pulls_back(body.equations[one], variable)
+            or _is_kept_for_tangents(body, body.makers[variable][1], one, depth)
+        )
+        for one in outside
+    )
+
+
+def _escaping_from_rule(body: Body, members: list[int], depth: int) -> list[Made]:
+    """Of a statement in a derivative rule what others use, though it be the backward pass alone: that is what it is for."""
+    if not any(_is_in_rule(body.levels[number][:depth]) for number in members):
+        return []
+    inside, results = set(members), {one for one in body.jaxpr.outvars if not isinstance(one, jax_core.Literal)}
+    return [
+        (variable, number, position)
+        for number in members
+        for position, variable in enumerate(body.equations[number].outvars)
+        if (variable in results or not inside.issuperset(body.uses.consumers.get(variable, ())))
+        and not _is_beside(body, number, position, inside)
+    ]
+
+
+def _users(body: Body, variable: Any) -> Iterator[int]:
+    """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
+
+    And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
+    """
+    for number in body.uses.consumers.get(variable, ()):
+        is_passed = number in body.moved and not body.uses.transposed[number]
+        if is_passed or _is_jaxs_own(body, number):
+            for made in body.equations[number].outvars:
+                yield from _users(body, made)
+        else:
+            yield number
+
+
+def _is_jaxs_own(body: Body, number: int) -> bool:
+    """Whether an equation has no place in the source, and makes nothing that the body gives."""
+    made = body.equations[number].outvars
+    return not body.levels[number] and not any(variable in body.uses.results for variable in made)
+
+
+def _only_pushes(body: Body, number: int, inside: set[int], depth: int) -> bool:
+    """Whether an equation computes with tangents of what these equations compute, seen from a frame of theirs."""
+    at = body.tangents.get(number)
+    if at is None or depth < at:
+        return False
+    if depth > at:
+        return True
+    own, others = body.levels[min(inside)][depth], body.levels[number]
+    return len(others) > depth and (own.file, own.span) == (others[depth].file, others[depth].span)
+
+
+def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) -> bool:
+    """Whether an equation is taken outside of what asks for tangents around it: what that gives to others are copies."""
+    levels, other = body.levels[number], body.levels[consumer]
+
+    def is_inside(at: int) -> bool:
+        is_in_frame = len(other) > at and (levels[at].file, levels[at].span) == (other[at].file, other[at].span)
+        return is_in_frame and outer_of(levels[:at]) == outer_of(other[:at])
+
+    return not all(map(is_inside, _asking_for_tangents(body, number, depth)))
+
+
+def _asking_for_tangents(body: Body, number: int, depth: int) -> list[int]:
+    """Which frames down to one ask for tangents of what an equation computes, or for a function that pulls back."""
+    levels = enumerate(body.levels[number][: depth + 1])
+    return [at for at, level in levels if level.pushes or (_VJP_COPIES and level.differentiates == "vjp")]
+
+
+_VJP_COPIES = not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM
+"""Whether what `jax.vjp` gives is copied; on jax 0.8 it calls other functions of JAX's."""
+
+
+def _only_keeps(body: Body, number: int, depth: int) -> bool:
+    """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""
+    equation = body.equations[number]
+    if equation.primitive.name != "select_n" or equation.outvars[0] in body.uses.results:
+        return False
+    users = body.uses.consumers.get(equation.outvars[0], ())
+    return bool(users) and all(body.is_backward(one, depth) for one in users)
+
+
+def _only_guards(body: Body, number: int) -> bool:
+    """Whether an equation gives what it was given: a `cond` under `vmap` has each branch take `select(x, x)`.
+
+    JAX does so for the sake of derivatives: of the one of the two that a branch is not for none are taken.
+    """
+    equation = body.equations[number]
+    if equation.primitive.name != "select_n" or len(equation.invars) != len(("which", "stopped", "given")):
+        return False
+    _, stopped, given = equation.invars
+    made = body.maker_of(stopped)
+    maker = body.equations[made[1]] if made else None
+    return maker is not None and maker.primitive.name == "stop_gradient" and maker.invars[0] is given
+
+
+def _is_kept(body: Body, number: int, position: int, inside: set[int], depth: int) -> bool:
+    """Whether a result of a program that is differentiated from outside is what only its transposed one needs.
+
+    JAX gives these after the program's own. They are what an operation has taken in, or what is computed beside it: of
+    the results of one operation the first is its own.
+    """
+    if not body.around.derived:
+        return False
+    equation = body.equations[number]
+    name = equation.primitive.name
+    # What is only pushed forward keeps nothing: of its loop the first that is stacked is its own as well.
+    own = versions.scan_counts(equation.params)[1] + body.around.pushed if name == "scan" else 1
+    if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
+        if position < len(equation.outvars) - 1:
+            return True
+    elif name in ("jit", "pjit", "scan", "cond", "shard_map") and position >= own:
+        return True
+    variable, results = equation.outvars[position], body.uses.results
+    same = [one for one in body.of_one_operation(equation) if one in inside]
+    beside = [one for other in same if other != number for one in body.equations[other].outvars]
+    return _is_taken_in(body, variable, inside.difference(same)) or any(
+        is_taken(body, one, inside, depth)
+        or _is_taken_in(body, one, inside.difference(same))
+        or (one in results and results[one] < results[variable])
+        for one in beside
+    )
+
+
+def _is_beside(body: Body, number: int, position: int, inside: set[int]) -> bool:
+    """Whether a result is one that JAX computes beside an operation's own, the first, for its derivative."""
+    equation = body.equations[number]
+    if equation.primitive.name in ("jit", "pjit"):
+        told = equation.params["jaxpr"].jaxpr.debug_info.result_paths
+        return position > 0 and len(told or ()) != len(equation.outvars)
+    return any(one < number for one in body.of_one_operation(equation) if one in inside)
+
+
+def _is_taken_in(body: Body, variable: Any, equations: set[int]) -> bool:
+    return not equations.isdisjoint(body.uses.consumers.get(variable, ()))
+
+
+def _is_in_rule(levels: Sequence[Level]) -> bool:
+    """Whether these frames lead to a rule in which nothing is differentiated: of what is, the forward pass has names."""
+    own = [number for number, level in enumerate(levels) if level.runs_rule]
+    return bool(own) and not any(level.derivatives for level in levels[own[-1] + 1 :])

@@ -1,0 +1,104 @@
+"""The cotangents of what has a name, as they come by in a backward pass: see `_jax/tracing/cotangents.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets._jax.origins.name_registry import Noted, place_of_arguments
+from jax_debug_widgets._jax.tracing.cotangents import Mark, cotangent_of
+from jax_debug_widgets.watch.naming.arguments import argument_span
+from jax_debug_widgets.watch.naming.bindings_of_body import aliases, argument_names, is_of_statement
+from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array, outer_of
+from jax_debug_widgets.watch.syntax.statements import Span
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """A cotangent.
+
+    Attributes:
+      name: of the value that it is of, at `call`, in `function`.
+      of: what was noted of that.
+      number: the equation that gives it.
+      is_alias: whether it is another name for what is there.
+    """
+
+    variable: Any
+    name: str
+    of: Noted
+    number: int
+    call: Call
+    function: str
+    is_alias: bool = False
+
+
+def gradients(body: Body) -> Iterator[Gradient]:
+    """Those of values with names, in the order in which the backward pass comes by."""
+    for number, equation in enumerate(body.equations):
+        mark = cotangent_of(equation)
+        if mark is None or mark.is_of_input or not is_array(equation.outvars[0]) or number in body.tangents:
+            continue
+        levels = body.levels[number]
+        for depth, level in enumerate(levels):
+            call = Call(outer_of(levels[:depth]), level.file, Span(*level.span))
+            place = call.file, call.span
+            if place in mark.places and (mark.is_sure or _is_of_innermost(body, number, depth)):
+                statements = body.source(call.file).statements_at(call.span)
+                told = [
+                    name for name in mark.noted.names[place] if any(is_of_statement(name, one) for one in statements)
+                ]
+                for name in told:
+                    yield Gradient(equation.outvars[0], name, mark.noted.value, number, call, level.function)
+
+
+def gradients_of_arguments(body: Body, known: Container[Noted]) -> Iterator[Gradient]:
+    """Those of the arguments of the function that the body is the program of.
+
+    Args:
+      known: what has its gradient otherwise.
+    """
+    function, (file, line, _) = body.function, body.origin
+    if function is None:
+        return
+    for variable, mark, number in _of_innermost(body):
+        is_argument = mark.is_of_input and place_of_arguments(file, line) in mark.places
+        for name in argument_names(body, mark.noted.names) if is_argument and mark.noted.value not in known else ():
+            call = Call((), file, argument_span(function, name))
+            yield Gradient(variable, name, mark.noted.value, number, call, function.name)
+
+
+def gradients_of_aliases(body: Body) -> Iterator[Gradient]:
+    """Those of other names for what is there, from their statements on."""
+    for variable, mark, number in _of_innermost(body):
+        for name, file, statement in aliases(body, {place: mark.noted.names[place] for place in mark.places}):
+            call = Call((), file, statement.span)
+            yield Gradient(variable, name, mark.noted.value, number, call, statement.function_name, is_alias=True)
+
+
+def _of_innermost(body: Body) -> Iterator[tuple[Any, Mark, int]]:
+    for number, equation in enumerate(body.equations):
+        mark = cotangent_of(equation)
+        if mark is None or not is_array(equation.outvars[0]) or number in body.tangents:
+            continue
+        if mark.is_sure or _is_of_innermost(body, number, 0):
+            yield equation.outvars[0], mark, number
+
+
+def gradients_asked_for(body: Body) -> dict[Noted, list[Made]]:
+    """What derivatives give: by what was noted of that which they are taken for."""
+    found: dict[Noted, list[Made]] = {}
+    for number, equation in enumerate(body.equations):
+        mark = cotangent_of(equation)
+        # What is differentiated itself has another gradient: that of what comes after.
+        is_outermost = body.uses.derived[number][:1] != (False,)
+        if mark is not None and not mark.places and is_outermost and is_array(equation.outvars[0]):
+            found.setdefault(mark.noted, []).append((equation.outvars[0], number, 0))
+    return found
+
+
+def _is_of_innermost(body: Body, number: int, depth: int) -> bool:
+    """Whether it is a cotangent of the innermost derivative: an outer one has others of the same values."""
+    *outer, own = body.derived_from(number, depth) or (False,)
+    return own and not any(outer)

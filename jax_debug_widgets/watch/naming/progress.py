@@ -1,0 +1,97 @@
+"""How far the execution of a statement has come where an equation is made: by the instructions of the functions it calls.
+
+Outside of loops a function's instructions run in their order, so what lies before the last one is of another execution.
+JAX keeps which instruction of which function has made an equation, and not which call of that function.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType
+
+from jax_debug_widgets._jax.origins.frames import frames_from
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets.watch.naming.body import Body, Call
+from jax_debug_widgets.watch.syntax.source import SourceFile
+from jax_debug_widgets.watch.syntax.statements import Span
+
+_ITERATES = re.compile(r"(?<![\w.])(functools\.|itertools\.)?(map|starmap|reduce|accumulate|sum)\(")
+"""What runs a function, or an operator, several times without a loop that Python's instructions show."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where an equation is made, seen from the statement whose execution makes it.
+
+    Attributes:
+      way: the instruction of each function of the user's that leads there, outermost first, up to the first loop: of that
+        its beginning.
+      is_looped: whether it is in a loop of what the statement calls, JAX's own functions included.
+    """
+
+    way: tuple[tuple[CodeType, int], ...]
+    is_looped: bool
+
+    def is_behind(self, other: Progress) -> bool:
+        """Whether one execution cannot come to this after it has come to the other."""
+        for (code, instruction), (other_code, other_instruction) in zip(self.way, other.way, strict=False):
+            if code is not other_code:
+                return False
+            if instruction != other_instruction:
+                return instruction < other_instruction
+        return False
+
+
+def progress_of(body: Body, call: Call, number: int) -> Progress:
+    """How far the statement at `call` has come where it makes this equation."""
+    levels = body.levels[number][call.depth :]
+    if len(levels) > 1 and levels[1].is_inlined:
+        return Progress((), is_looped=True)
+    own_frames = [level for level in levels if not level.is_inlined]
+    iterates = [_iterates(body.source(one.file), Span(*one.span)) for one in own_frames]
+    way: list[tuple[CodeType, int]] = []
+    frames = frames_from(traceback_of(body.equations[number].source_info), len(own_frames))
+    is_direct, is_looped, users = True, False, 0
+    for code, instruction, is_users in frames:
+        is_direct = is_direct and is_users
+        begin = None if users == 0 else _loop_around(code, instruction)
+        if is_direct and users:
+            way.append((code, instruction if begin is None else begin))
+        users += is_users
+        if begin is not None or (is_users and iterates[users - 1]):
+            is_looped = True
+            break
+    return Progress(tuple(way), is_looped)
+
+
+@functools.lru_cache(maxsize=4096)
+def _iterates(source: SourceFile, span: Span) -> bool:
+    return bool(_ITERATES.search(source.text(span)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _loop_around(code: CodeType, instruction: int) -> int | None:
+    """Where the outermost loop or comprehension begins that an instruction of a function is in."""
+    return min((begin for begin, end in _loops(code) if begin <= instruction <= end), default=None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _loops(code: CodeType) -> list[tuple[int, int]]:
+    return list(_backward_jumps(code))
+
+
+def _backward_jumps(code: CodeType) -> Iterator[tuple[int, int]]:
+    """From where to where the loops of a function go.
+
+    What handles exceptions stands behind all else and jumps back to where the function goes on: that is no loop.
+    """
+    instructions = list(dis.get_instructions(code))
+    heads = {one.offset for one in instructions if one.opname == "FOR_ITER"}
+    handles = next((one.offset for one in instructions if one.opname == "PUSH_EXC_INFO"), len(code.co_code))
+    for one in instructions:
+        if "JUMP_BACKWARD" in one.opname and (one.offset < handles or one.argval in heads):
+            yield one.argval, one.offset

@@ -1,0 +1,74 @@
+"""The functions that run at an equation, and their local variables: what somebody sees who stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets._jax.origins.frames import Level
+from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets.watch.naming.arguments import arguments
+from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.body import Body, Outer, is_key, outer_of
+from jax_debug_widgets.watch.naming.names import Named, named_values
+
+_VARIABLE = re.compile(r"[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*")
+"""A variable or a leaf of one, `params['w']`; what is returned is named by its expression."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A call of a function of the user's: where in it one stands, and name -> value of what it has assigned by then."""
+
+    file: str
+    line: int
+    function: str
+    variables: dict[str, Any]
+
+
+class Scopes:
+    """The calls that a body consists of; each has variables of its own."""
+
+    def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
+        self._body = body = Body(jaxpr, place, around)
+        bound = Bound(body)
+        self._assigned: dict[tuple[Outer, str, str], list[tuple[str, Any]]] = {}
+        keys = ((one.file, one.function, one.name, one.variable) for one in arguments(bound, _any_file, is_key))
+        for file, function, name, variable in keys:
+            self._assigned.setdefault(((), file, _own_name(function)), []).append((name, variable))
+        for one in named_values(bound, _any_file, set()):
+            if one.role == "value" and _VARIABLE.fullmatch(one.name):
+                self._assigned.setdefault(_call_of(one), []).append((one.name, one.variable))
+
+    def at(self, number: int, values: Mapping[Any, Any]) -> list[Scope]:
+        """The calls that equation `number` is in, innermost first; none where it is JAX's own.
+
+        Args:
+          values: what has been computed in the body by then, by variable.
+        """
+        levels = self._body.levels[number]
+        whole = [depth for depth, level in enumerate(levels) if not level.is_inlined]
+        return [self._scope(levels, depth, values) for depth in reversed(whole)]
+
+    def _scope(self, levels: tuple[Level, ...], depth: int, values: Mapping[Any, Any]) -> Scope:
+        level = levels[depth]
+        assigned = self._assigned.get((outer_of(levels[:depth]), level.file, _own_name(level.function)), ())
+        # They are in the order in which they are made: what is assigned anew comes last.
+        variables = {name: values[variable] for name, variable in assigned if variable in values}
+        return Scope(level.file, level.span[0], level.function, variables)
+
+
+def _call_of(one: Named) -> tuple[Outer, str, str]:
+    return one.outer, one.file, _own_name(one.function)
+
+
+def _own_name(function: str) -> str:
+    """A function's name without that of what it is defined in: not all who tell of functions have that."""
+    return function.rpartition(".")[2]
+
+
+def _any_file(_file: str) -> bool:
+    return True

@@ -1,0 +1,57 @@
+"""Which watched value a gradient is of: what was noted of it is the same in the forward and the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.watch.naming.names import Named
+
+
+class Partners:
+    """The sites of the values and gradients of one program, whose bodies come one after the other, inner ones first.
+
+    Args:
+      of_all: `Seen.sites`, by identity, of all programs: un-jitted, a gradient is computed by another one than its value.
+      carried: `Seen.carried`, likewise.
+    """
+
+    def __init__(self, of_all: dict[Any, CallSite | None], carried: set[Any]) -> None:
+        self._of_all, self._carried = of_all, carried
+        self._own: dict[Any, CallSite | None] = {}
+        self._gradients: dict[Any, CallSite] = {}
+        """Those that came first."""
+
+    def of(self, one: Named, *, is_pass: bool) -> CallSite | None:
+        """The site of the value of a gradient, and of a gradient of a value that came first; None where none is known.
+
+        Args:
+          is_pass: whether the program may have the forward pass in another one.
+        """
+        known = [self._own, *([self._of_all] if is_pass else [])] if one.role == "gradient" else [self._gradients]
+        return next((site for sites in known for key in _keys(one) if (site := sites.get(key)) is not None), None)
+
+    def add(self, one: Named, site: CallSite) -> None:
+        """A value or gradient has its site."""
+        if one.role == "gradient":
+            self._gradients.update((key, site) for key in _keys(one) if self._own.get(key) is None)
+        elif site.phase != "recompute":  # The forward pass has computed it before: the gradient is told there.
+            for key in _keys(one):
+                known = self._own.setdefault(key, site)
+                own = site if known is not None and known.id == site.id else None
+                self._own[key] = self._of_all[key] = own  # Of several programs the one that was lowered last.
+
+    def add_carried(self, named: Iterable[Named]) -> None:
+        """Note which of a body's values the iteration before has made."""
+        self._carried.update(key for one in named if one.carried for key in _keys(one))
+
+    def is_carried(self, one: Named) -> bool:
+        """Whether the iteration before has made it, or the value that it is the gradient of."""
+        return one.carried or any(key in self._carried for key in _keys(one))
+
+
+def _keys(one: Named) -> Iterator[Any]:
+    """What a function returns has a name in its caller, too, and a gradient there."""
+    return ((own, one.file, one.span, one.name) for own in one.identities)

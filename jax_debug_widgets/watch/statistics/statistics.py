@@ -1,0 +1,306 @@
+"""Statistics of arrays, computed where the arrays are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.compat.native import computed_natively, importable
+from jax_debug_widgets.watch.statistics.chain import Chain
+from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
+
+STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
+"""Of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts."""
+
+SCALAR = ("value",)
+"""Of a single number: itself."""
+
+CHAIN = "jax_debug_widgets_chain"
+"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, 9]."""
+
+TABLE = "jax_debug_widgets_table"
+"""The custom call that makes the table: int32[n], and pieces that are a number, a row or rows each -> float32[n, width], of
+their rows those with these numbers; a number is filled up with zeros."""
+
+_TOGETHER = 1 << 24
+"""Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
+
+_ROW = 1024
+"""Elements of which a row is made there, so that arrays of any sizes make one table."""
+
+_SCALES = 2.0**-126, 2.0**126
+"""What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
+
+LARGEST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
+
+SMALL = 1e-16
+"""A square of this is still far from where float32 ends."""
+
+
+def names_of(aval: Any) -> tuple[str, ...]:
+    """What is taken of a value of this type."""
+    return SCALAR if aval.size == 1 else STATISTICS
+
+
+def origins(jaxpr: Any) -> dict[Any, Any]:
+    """Variable -> another one of the body with the same statistics, which XLA writes rather than this one.
+
+    What only shows another in another way XLA may never make, and to read it would make it do so.
+    """
+    folded = folded_transposes(jaxpr)
+    found = dict(folded)
+    for equation in jaxpr.eqns:
+        if shows_all(equation) or equation.primitive.name == "rev" or _only_widens(equation):
+            (operand,), (result,) = equation.invars, equation.outvars
+            if not isinstance(operand, jax_core.Literal) and operand not in folded:
+                found[result] = found.get(operand, operand)
+    return found
+
+
+def _only_widens(equation: Any) -> bool:
+    if equation.primitive.name != "convert_element_type":
+        return False
+    operand = equation.invars[0].aval
+    is_other = jnp.issubdtype(operand.dtype, jnp.complexfloating) or dtype_of(operand) != np.float32
+    return equation.params["new_dtype"] == jnp.float32 and not is_other
+
+
+def stacked(
+    arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[ChainOf] = ()
+) -> jax.Array:
+    """float32[n, 9]: of each array, or of what `rows` names; of a single number it is the first of its row, see `dtype_of`.
+
+    Of complex numbers their magnitude. On a CPU each array is read once, by `native`, which also makes the table: XLA would
+    compile a kernel for that, and a large one. Where XLA computes it, in six passes, what is left of them is put together
+    for all: small operations cost more by their number than by their size, to run and to compile.
+
+    Args:
+      chains: what is made of the arrays; `rows` names what they watch by the numbers after those of the arrays.
+    """
+    rows = range(len(arrays)) if rows is None else rows
+    sizes = [array.size for array in arrays]
+    wanted = sorted({number for number in rows if number < len(arrays)})
+    found = {number: _in_float_bits(arrays[number]).reshape(1) for number in wanted if sizes[number] == 1}
+    large = [number for number in wanted if sizes[number] > 1]
+    for group in _groups(large, sizes):
+        values = [as_float(arrays[number]) for number in group]
+        found.update(zip(group, computed_natively(native_target(), values, (len(STATISTICS),), _by_xla), strict=True))
+    pieces = [found[number] for number in wanted]
+    numbers = list(wanted)
+    beyond = itertools.count(len(arrays))
+    for chain, sources in chains:
+        numbers += itertools.islice(beyond, len(chain.watched))
+        pieces.append(_of_chain(chain, [arrays[number] for number in sources]))
+    width = len(STATISTICS if large or chains else SCALAR)
+    place = {number: place for place, number in enumerate(numbers)}
+    order = np.array([place[row] for row in rows], np.int32)
+    if len(pieces) == 1 and np.array_equal(order, np.arange(pieces[0].size // width)):
+        return pieces[0].reshape(-1, width)  # It is the table.
+    target = TABLE if native_target() else None
+
+    def by_xla(_order: jax.Array, *pieces: jax.Array) -> list[jax.Array]:
+        return [_table_by_xla(width, order, pieces)]
+
+    return computed_natively(target, [jnp.asarray(order), *pieces], (len(order), width), by_xla, together=True)[0]
+
+
+ChainOf = tuple[Chain, Sequence[int]]
+"""A chain, and which arrays it begins with."""
+
+
+def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
+    """float32[n, 9] of what a chain watches."""
+
+    def by_xla(_code: Any, _size: Any, *operands: jax.Array) -> list[jax.Array]:
+        return [jnp.stack(_by_xla(*chain.evaluate(*operands)))]
+
+    operands = [jnp.asarray(chain.code), jnp.int32([chain.size]), jnp.asarray(chain.numbers), *sources]
+    shape = len(chain.watched), len(STATISTICS)
+    return computed_natively(CHAIN if native_target() else None, operands, shape, by_xla, together=True)[0]
+
+
+def _table_by_xla(width: int, rows: np.ndarray, pieces: Sequence[jax.Array]) -> jax.Array:
+    """float32[n, width], see `TABLE`."""
+    longer = [number for number, piece in enumerate(pieces) if piece.size > 1]
+    single = [number for number, piece in enumerate(pieces) if piece.size == 1]
+    columns = [pieces[number].reshape(-1, width).T for number in longer]
+    if single:
+        numbers = jnp.concatenate([pieces[number] for number in single])
+        columns.append(jnp.pad(numbers[None], ((0, width - 1), (0, 0))))
+    table = (columns[0] if len(columns) == 1 else jnp.concatenate(columns, 1)).T
+    counts = [max(piece.size // width, 1) for piece in pieces]
+    owner = np.repeat([*longer, *single], [counts[number] for number in (*longer, *single)])
+    order = np.argsort(owner, kind="stable")[rows]
+    return table if np.array_equal(order, np.arange(len(table))) else table[order.astype(np.int32)]
+
+
+def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    group: list[int] = []
+    for number in numbers:
+        if group and sum(sizes[one] for one in group) + sizes[number] > _TOGETHER:
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group
+
+
+def dtype_of(aval: Any) -> np.dtype[Any]:
+    """The type of what a row of the table holds of a value: its bits are those of the integer where float32 has too few."""
+    is_exact = aval.size == 1 and aval.dtype in (np.int32, np.uint32)
+    return np.dtype(aval.dtype if is_exact else np.float32)
+
+
+def _in_float_bits(number: jax.Array) -> jax.Array:
+    if dtype_of(number) == np.float32:
+        return as_float(number)
+    return lax.bitcast_convert_type(number, jnp.float32)
+
+
+def as_float(array: jax.Array) -> jax.Array:
+    """float32 of the same shape; of complex numbers their magnitude. What it cannot hold is its largest or least."""
+    is_infinite = None
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        array, is_infinite = jnp.abs(array), jnp.isinf(array)
+    elif array.dtype == np.float64:
+        is_infinite = jnp.isinf(array)
+    held = array if is_infinite is None else jnp.where(is_infinite, array, _held(array))
+    if array.dtype == np.float64:  # Small, and not zero.
+        held = jnp.where((array != 0) & (jnp.abs(array) < LEAST), jnp.copysign(LEAST, array), held)
+    return held.astype(jnp.float32)
+
+
+def _held(number: jax.Array) -> jax.Array:
+    """What float32 cannot hold is large, and not infinite."""
+    return jnp.clip(number, -LARGEST, LARGEST)
+
+
+def native_target() -> str | None:
+    """The custom call that computes statistics; None without Numba, or with one that does not work here, and a warning."""
+    if not importable(
+        "jax_debug_widgets.watch.statistics.native", "XLA computes the statistics of watched values, which costs more"
+    ):
+        return None
+    from jax_debug_widgets.watch.statistics.native import TARGET
+
+    return TARGET
+
+
+def _by_xla(*arrays: jax.Array) -> list[jax.Array]:
+    """Of each float32[9]."""
+    parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each])
+    parts = parts.reshape(-1, len(arrays))
+    low, high, _, spread, squares, _ = parts
+    largest = jnp.maximum(high, -low)
+    is_plain = jnp.isfinite(squares + spread) & ((largest > SMALL) | (largest == 0))
+    # Nearly always this holds of all, and then the passes are enough.
+    table = lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
+    return list(table.T)
+
+
+@jax.jit
+def _passes(x: jax.Array) -> tuple[jax.Array, ...]:
+    """Jitted for the sake of JAX's caches: arrays of one shape are traced and lowered once.
+
+    Each is one whole reduction by one operation, for which XLA's CPU backend has kernels; what it compiles itself (of
+    several results at once, of comparisons, of columns) is not vectorised, or more to compile than to run.
+    """
+    low, high = x.min(), x.max()
+    away = x - _middle(low, high)
+    return low, high, away.sum(), (away * away).sum(), (x * x).sum(), jnp.square(jnp.sign(x)).sum()
+
+
+def _of_finite(parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
+    low, high, total, spread, squares, others = parts
+    sizes = _sizes(arrays)
+    none = jnp.zeros_like(low)
+    mean, std = _moments(total, spread, sizes)
+    return jnp.stack([low, high, _middle(low, high) + mean, std, jnp.sqrt(squares), sizes - others, none, none, none])
+
+
+def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
+    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold.
+
+    All arrays become rows of one table, filled up with NaN: a computation of its own for each takes long to compile.
+    """
+    lengths = [-(-array.size // _ROW) for array in arrays]
+    filling = np.array([rows * _ROW - array.size for rows, array in zip(lengths, arrays, strict=True)], np.float32)
+    pieces: list[Any] = []
+    for array, fill in zip(arrays, filling, strict=True):
+        pieces += [array.ravel(), np.full(int(fill), np.nan, np.float32)]
+    table = jnp.concatenate(pieces).reshape(-1, _ROW)
+    owner = np.repeat(np.arange(len(arrays)), lengths)
+    is_mine = lax.broadcasted_iota(jnp.int32, (len(arrays), len(owner)), 0) == owner[None].astype(np.int32)
+
+    def folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:
+        """float32[n] of what each array has in its rows of these columns."""
+        rows = _folded(columns, combine, neutral)
+        return _folded([jnp.where(is_mine, row[None], neutral) for row in rows], combine, neutral)
+
+    finite = jnp.isfinite(table)
+    high, negative = folded([jnp.where(finite, one, -jnp.inf) for one in (table, -table)], lax.max, -np.inf)
+    scale = jnp.clip(jnp.maximum(high, negative), *_SCALES)
+    middle = _middle(-negative / scale, high / scale)
+    scaled = jnp.where(finite, table, 0) / scale[owner][:, None]
+    away = jnp.where(finite, scaled - middle[owner][:, None], 0)
+    kinds = [kind.astype(jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)]
+    sums = [away, away * away, scaled * scaled, *kinds]
+    total, spread, squares, zeros, nan, above, below = folded(sums, lax.add, 0)
+    nan = nan - filling
+    count = _sizes(arrays) - nan - above - below
+    mean, std = _moments(total, spread, jnp.maximum(count, 1))
+    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, _held(jnp.sqrt(squares) * scale)))
+    of_finite = [
+        jnp.where(count > 0, one, jnp.nan) for one in (-negative, high, _held((middle + mean) * scale), std * scale)
+    ]
+    return jnp.stack([*of_finite, norm, zeros, nan, above, below])
+
+
+def of_rows(table: jax.Array) -> jax.Array:
+    """float32[n, 9] of the rows of float32[n, m]."""
+    finite = jnp.isfinite(table)
+    low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
+    scale = jnp.clip(jnp.maximum(high, -low), *_SCALES)
+    middle = _middle(low / scale, high / scale)
+    scaled = jnp.where(finite, table, 0) / scale[:, None]
+    away = jnp.where(finite, scaled - middle[:, None], 0)
+    squares = (scaled * scaled).sum(1)
+    zeros, nan, above, below = (
+        kind.sum(1, dtype=jnp.float32) for kind in (table == 0, jnp.isnan(table), table == jnp.inf, table == -jnp.inf)
+    )
+    count = table.shape[1] - nan - above - below
+    mean, std = _moments(away.sum(1), (away * away).sum(1), jnp.maximum(count, 1))
+    norm = jnp.where(nan > 0, jnp.nan, jnp.where(above + below > 0, jnp.inf, _held(jnp.sqrt(squares) * scale)))
+    of_finite = [jnp.where(count > 0, one, jnp.nan) for one in (low, high, _held((middle + mean) * scale), std * scale)]
+    return jnp.stack([*of_finite, norm, zeros, nan, above, below], 1)
+
+
+def _folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:
+    """Each reduced along its rows, in one loop for all of them."""
+
+    def both(one: Sequence[jax.Array], other: Sequence[jax.Array]) -> Sequence[jax.Array]:
+        return tuple(map(combine, one, other))
+
+    return lax.reduce(tuple(columns), (np.float32(neutral),) * len(columns), both, (1,))
+
+
+def _sizes(arrays: Sequence[jax.Array]) -> jax.Array:
+    return jnp.array([array.size for array in arrays], jnp.float32)
+
+
+def _middle(low: jax.Array, high: jax.Array) -> jax.Array:
+    """What elements are compared with: squares of numbers far from zero would have no digits left for how they differ."""
+    return low * 0.5 + high * 0.5
+
+
+def _moments(total: jax.Array, spread: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
+    """Mean and standard deviation of numbers of which this is the sum, and that of their squares."""
+    mean = total / count
+    return mean, jnp.sqrt(jnp.maximum(spread / count - mean * mean, 0))

@@ -1,0 +1,145 @@
+"""What is assigned part by part: the elements of a tuple, list or dictionary as it is written, the fields of an object.
+
+`state = State(pos=x + v, vel=v - g)` assigns `state.pos` and `state.vel`, as `state = {"pos": x + v}` assigns `state['pos']`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jax_debug_widgets.watch.syntax.classes import Fields
+
+STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
+"""Of an array; known while a program is traced."""
+
+MAY_DO_NOTHING = frozenset(
+    {
+        *("astype", "reshape", "ravel", "flatten", "squeeze", "transpose", "asarray", "array", "broadcast_to"),
+        *("atleast_1d", "atleast_2d", "atleast_3d", "convert_element_type", "stop_gradient"),
+    }
+)
+"""Methods and functions that give an array as it is where it has the type already: JAX traces no operation then."""
+
+_MODULE = re.compile(r"(jax|jnp|lax|np|numpy)(\.\w+)*")
+
+_MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
+"""What is called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
+
+
+class Part(NamedTuple):
+    """An element, and how it is taken of the whole: `[0]`, `['w']`, `.pos`."""
+
+    path: str
+    value: ast.expr
+
+
+class Inner(NamedTuple):
+    """`f(x)` of `f(x)[0]`, of `f(x).mean`, and of `f(x).astype(dtype)`.
+
+    Attributes:
+      outside: what is around it, outermost first.
+    """
+
+    value: ast.expr
+    outside: tuple[ast.expr, ...]
+
+
+def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[ast.expr, ast.expr, Inner | None]]:
+    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two.
+
+    Each with what it may be as well, see `inner_of`.
+    """
+    if isinstance(value, ast.IfExp):
+        yield from pairs(target, value.body, fields)
+        yield from pairs(target, value.orelse, fields)
+        return
+    elements = _elements(target, value)
+    if elements:
+        for part, own in elements:
+            yield from pairs(part, own, fields)
+        return
+    parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value, fields)
+    if not parts or isinstance(value, ast.Call):  # What is called may compute something itself.
+        yield target, value, None
+        for inner in inner_of(value):
+            yield target, inner.value, inner
+    for path, own in parts:
+        yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own, fields)
+
+
+def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Each element of a tuple as it is written with what it is assigned to, `b[0]` of `a, *b = x, y`."""
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return []
+    if any(isinstance(one, ast.Starred) for one in value.elts):
+        return []
+    targets: list[ast.expr] = []
+    for one in target.elts:
+        taken = range(len(value.elts) - len(target.elts) + 1) if isinstance(one, ast.Starred) else ()
+        starred = ast.unparse(one.value) if isinstance(one, ast.Starred) else ""
+        targets += [ast.parse(f"{starred}[{number}]", mode="eval").body for number in taken] if starred else [one]
+    return list(zip(targets, value.elts, strict=True)) if len(targets) == len(value.elts) else []
+
+
+def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
+    """The parts that an expression puts together; none where not all can be told."""
+    if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
+        return [Part(f"[{number}]", own) for number, own in enumerate(value.elts)]
+    if isinstance(value, ast.Dict):
+        items = [item for item in zip(value.keys, value.values, strict=True) if isinstance(item[0], ast.Constant)]
+        return (
+            [Part(f"[{ast.unparse(key)}]", own) for key, own in items if key] if len(items) == len(value.keys) else []
+        )
+    if isinstance(value, ast.Call):
+        return _fields(value, dict(fields))
+    return []
+
+
+def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
+    """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
+    path = ast.unparse(call.func)
+    called = path.rpartition(".")[2]
+    if not _MAKES_FIELDS.fullmatch(called) or any(one.arg is None for one in call.keywords):
+        return []
+    items = call.args if called[0].isupper() and not any(isinstance(one, ast.Starred) for one in call.args) else []
+    named = [Part(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in call.keywords]
+    paths = [f".{name}" for name in fields.get(path, ())] or [f"[{number}]" for number in range(len(items))]
+    return [*map(Part, paths, items), *named]
+
+
+def inner_of(value: ast.expr) -> Iterator[Inner]:
+    """What an expression gives as it is where it takes a part of it, or where what is around it does nothing."""
+    node, outside, is_array = value, (), False
+    while (inside := _inside(node)) is not None:
+        outside, (node, is_of_array) = (*outside, node), inside
+        is_array |= is_of_array
+        if isinstance(node, ast.Call) or (is_array and isinstance(node, ast.BinOp | ast.UnaryOp)):
+            yield Inner(node, outside)
+
+
+def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
+    """What is inside of it, and whether that must be an array."""
+    match node:
+        case ast.Subscript(value=value, slice=ast.Constant()):
+            return value, False
+        case ast.Subscript(value=value, slice=taken) if _is_slice(taken):
+            return value, True
+        case ast.Attribute(value=value, attr=name) if name not in STATIC_ATTRIBUTES:
+            return value, False
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in MAY_DO_NOTHING:
+            inside = args[:1] if is_of_arrays(owner) else [owner]
+            return (inside[0], True) if inside and not isinstance(inside[0], ast.Starred) else None
+    return None
+
+
+def is_of_arrays(owner: ast.expr) -> bool:
+    """Whether it is a module, `jnp` or `jax.nn`, whose functions compute arrays."""
+    return bool(_MODULE.fullmatch(ast.unparse(owner)))
+
+
+def _is_slice(taken: ast.expr) -> bool:
+    parts = taken.elts if isinstance(taken, ast.Tuple) else [taken]
+    return all(isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value is ...) for one in parts)

@@ -1,0 +1,217 @@
+"""What an assignment, a loop or a `return` says of names: which range computes what is assigned to what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from jax_debug_widgets.watch.syntax.classes import Fields
+from jax_debug_widgets.watch.syntax.literals import Part, pairs, parts_of
+
+
+class Span(NamedTuple):
+    """A range of a file as the interpreter counts it: lines from 1, columns in UTF-8 bytes from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def contains(self, other: Span) -> bool:
+        """Whether `other` lies in it."""
+        return self[:2] <= other[:2] and other[2:] <= self[2:]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is assigned to: a variable, attribute or item; with `parts`, a tuple of such."""
+
+    text: str
+    parts: tuple[Target, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes one value and no sequence is taken apart."""
+        return not self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A range that computes what has a name.
+
+    Attributes:
+      span: the expression, of a `for` what it goes through; where the interpreter says another range that: of an augmented
+        assignment the whole statement, of a generator that is taken apart what it is assigned to.
+      value: that expression.
+      targets: what it is assigned to; none for what is returned.
+      function: the function that it is in, None outside of all.
+      repeats: whether it is in a loop or comprehension of its function.
+      whole: the range of the right side that the expression is a part of, where it is one: `f(x)` of `f(x)[0]`, a branch of
+        `a if c else b`, an element of `[a, b]`.
+      outside: the ranges of what is around it and may do nothing, or take a part of it: `f(x)[:n]`, `f(x).astype(dtype)`.
+      lines: the first and the last of the statement.
+      path: of what is returned, where in that it is.
+      body: of a `for` the first and the last line that it repeats.
+      is_inside: whether it is a part of another, which goes on with the value: `h` of `y = 2 * (h := f(x))`.
+    """
+
+    span: Span
+    value: ast.expr
+    targets: tuple[Target, ...]
+    function: Function | None
+    repeats: bool
+    whole: Span | None = None
+    outside: tuple[Span, ...] = ()
+    lines: tuple[int, int] = (0, 0)
+    path: str = ""
+    body: tuple[int, int] | None = None
+    is_inside: bool = False
+
+    @property
+    def is_return(self) -> bool:
+        """Whether it is what its function returns."""
+        return not self.targets
+
+    @property
+    def function_name(self) -> str:
+        """The name of the function that it is in, as Python has it."""
+        return self.function.name if self.function else "<module>"
+
+    @property
+    def elements(self) -> int:
+        """How often it comes to its expression each time: thrice in `q, k, v = (x @ w for w in ws)`."""
+        if self.body or not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
+            return 1
+        return max([1, *(len(target.parts) for target in self.targets)])
+
+
+@dataclass(eq=False)
+class Function:
+    """A function or lambda of a file.
+
+    Attributes:
+      first, last: its lines, decorators and all; `code_line` is what its code object says it begins at.
+      arguments: the names of its parameters in order, without `*` and `**`.
+      statements: those directly in it, in the order of the source.
+    """
+
+    name: str
+    first: int
+    last: int
+    code_line: int
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    arguments: tuple[str, ...]
+    statements: list[Statement] = field(default_factory=list)
+
+    @property
+    def returns(self) -> list[Statement]:
+        """What it may return."""
+        return [statement for statement in self.statements if statement.is_return and not statement.whole]
+
+
+def statements_of(node: ast.AST, function: Function | None, fields: Fields, *, repeats: bool) -> Iterator[Statement]:
+    """What a node of the syntax tree itself assigns or returns."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _assigned(target, value, function, fields, repeats=repeats)
+        case ast.AugAssign(target=target, value=value):
+            # The interpreter gives an augmented operation the range of its statement.
+            combined = ast.BinOp(_loaded(target), node.op, value)
+            span = span_of(node)
+            yield Statement(span, combined, (_target(target),), function, repeats, lines=(span.line, span.end_line))
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield from _assigned(target, value, function, fields, repeats=repeats)
+        case ast.NamedExpr(target=target, value=value):
+            for one in _assigned(target, value, function, fields, repeats=repeats):
+                yield replace(one, is_inside=True)
+        case ast.For(target=target, iter=value, body=body):
+            lines, repeated = (node.lineno, span_of(value).end_line), (body[0].lineno, span_of(body[-1]).end_line)
+            yield Statement(span_of(value), value, (_target(target),), function, True, lines=lines, body=repeated)
+        case ast.Return(value=ast.expr() as value):
+            yield from returned_by(value, function, repeats=repeats)
+
+
+def _assigned(
+    target: ast.expr, value: ast.expr, function: Function | None, fields: Fields, *, repeats: bool
+) -> Iterator[Statement]:
+    for part, own, inner in pairs(target, value, fields):
+        whole = None if own is value else span_of(value)
+        taken = part if isinstance(part, ast.Tuple | ast.List) and is_lazy(own) else own
+        outside = tuple(map(span_of, inner.outside)) if inner else ()
+        lines = target.lineno, span_of(value).end_line
+        yield Statement(span_of(taken), own, (_target(part),), function, repeats, whole, outside, lines)
+
+
+def taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]:
+    """See `SourceFile.taken_apart`; not of branches (`a, b = x if c else y`), of which nothing says which it was."""
+    if isinstance(node, ast.For):
+        own = span_of(node.iter)
+        return {span_of(node): own, **{span: own for span, _ in _computing(node.target, {}, own)}}
+    if not isinstance(node, ast.Assign):
+        return {}
+    computing = {one.targets[0].text: one.span for one in statements if one.targets}
+    is_one = len(computing) == len(statements)
+    return {span: of for target in node.targets for span, of in _computing(target, computing, None) if of and is_one}
+
+
+def _computing(target: ast.expr, known: dict[str, Span], around: Span | None) -> Iterator[tuple[Span, Span | None]]:
+    """Each tuple in what is assigned to, with the range that computes it: of one in another that of the whole."""
+    own = known.get(ast.unparse(target), around)
+    if isinstance(target, ast.Tuple | ast.List):
+        yield span_of(target), own
+        for one in target.elts:
+            yield from _computing(one, known, own)
+
+
+def is_lazy(value: ast.expr) -> bool:
+    """Whether an expression is a generator, which computes when it is taken apart."""
+    is_map = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "map"
+    return is_map or isinstance(value, ast.GeneratorExp)
+
+
+def returned_by(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
+    """What a function returns, and the parts of it that are computed there."""
+    whole = span_of(value)
+    lines = whole.line, whole.end_line
+    yield Statement(whole, value, (), function, repeats, lines=lines)
+    rest = parts_of(value)
+    while rest:
+        path, one = rest.pop(0)
+        rest += (inner := [Part(path + part.path, part.value) for part in parts_of(one)])
+        if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
+            yield Statement(span_of(one), one, (), function, repeats, whole, lines=lines, path=path)
+
+
+def _target(node: ast.expr) -> Target:
+    if isinstance(node, ast.Tuple | ast.List):
+        return Target(ast.unparse(node), tuple(map(_target, node.elts)))
+    return Target(ast.unparse(node))
+
+
+def _loaded(node: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def is_alias(node: ast.expr) -> bool:
+    """Whether an expression only names what is there: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return bool(node.elts) and all(map(is_alias, node.elts))
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and is_alias(node.value)
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute | ast.Starred) and is_alias(node.value))
+
+
+def may_be_alias(statement: Statement) -> bool:
+    """Whether a statement may only name what is there: `h = hs[-1]`, `for h in hs`, where `hs` is no array."""
+    value = statement.value
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return statement.body is not None or is_alias(value)
+
+
+def span_of(node: ast.expr | ast.stmt) -> Span:
+    """The range of a node."""
+    return Span(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
