@@ -18,6 +18,7 @@ import jax
 from jax._src import pjit
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 
 _MAX_FRAMES = 8
 """From `jax.jit` out to the call that the user has made."""
@@ -101,8 +102,8 @@ def _paths(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
     except TypeError:
         return
     for name, value in given.items():
-        for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
-            own = jax.tree.leaves(leaf) if _is_variable(leaf) else [leaf]
+        for path, leaf in leaves_with_paths(value, _is_variable):
+            own = [one for _, one in leaves_with_paths(leaf)]
             yield from ((name + jax.tree_util.keystr(path), one) for one in own)
 
 

@@ -14,6 +14,7 @@ import jax
 from jax._src import core, traceback_util
 from jax._src.debugger import core as jax_debugger
 
+from jax_debug_widgets._jax.compat.trees import is_endless
 from jax_debug_widgets._jax.origins.frames import is_ours
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
@@ -62,6 +63,8 @@ class Stack:
     def _opened(self, name: str, value: Any, found: dict[int, int]) -> tuple[Any, list[Any], list[int]]:
         """A variable as a tree, its leaves, and for each of these which operand it is (-1: none)."""
         try:
+            if is_endless(value):
+                return None, [value], [-1]
             paths, tree = jax.tree_util.tree_flatten_with_path(value)
         except Exception:  # noqa: BLE001 - a pytree of the user's may raise anything; then it is kept as it is.
             return None, [value], [-1]

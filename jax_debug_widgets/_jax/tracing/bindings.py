@@ -26,6 +26,7 @@ from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
+from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.origins.name_registry import Place, book, place_of_arguments
@@ -191,7 +192,7 @@ def _note_arguments(frame: FrameType) -> None:
 
 def _note_leaf(one: Expression, tree: Any) -> None:
     book.places.add(one.place)
-    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+    for path, leaf in leaves_with_paths(tree):
         if "".join(map(_text_of, path)) == one.path and (tracer := staged(leaf)) is not None:
             book.add(tracer, _tangent_of(leaf), one.place, one.name, is_last=one.is_last)
 
@@ -203,7 +204,7 @@ def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_o
         return
     is_of_flax = any(one.__module__.startswith("flax.nnx") for one in type(tree).__mro__)
     text_of = _text_in_flax if is_of_flax else _text_of
-    for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_function)[0]:
+    for path, leaf in leaves_with_paths(tree, _is_function):
         text, tracer = name + "".join(map(text_of, path)), staged(leaf)
         if tracer is not None:
             book.add(tracer, _tangent_of(leaf), place, text, is_last=is_last)

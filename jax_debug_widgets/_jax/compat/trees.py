@@ -1,0 +1,91 @@
+"""Take a tree of the user's apart, whatever it is: one that contains itself as well, which JAX cannot flatten.
+
+JAX flattens in C++, and where a tree has no end it uses up the recursion that Python allows, for good: whatever is called
+later fails. So a tree is opened node by node.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax._src import core
+from jax.tree_util import SequenceKey
+
+Path = tuple[Any, ...]
+"""JAX's keys, from the tree to one of its leaves."""
+
+_MOST, _DEEPEST = 10_000, 100
+"""So many nodes are looked at, and so far inside: what is larger is data."""
+
+_WITHOUT_PARTS = (core.Tracer, jax.Array, np.ndarray, np.generic, type, ModuleType, FunctionType, MethodType)
+_PLAIN = frozenset({str, bytes, bool, int, float, complex, range})
+
+
+def leaves_with_paths(tree: Any, is_leaf: Callable[[Any], bool] = lambda _: False) -> list[tuple[Path, Any]]:
+    """The leaves of a tree, in JAX's order; where it contains itself each node is opened once, at the shortest path to it."""
+    try:
+        return list(_leaves(tree, is_leaf, once=False))
+    except _EndlessError:
+        return list(_leaves(tree, is_leaf, once=True))
+
+
+def is_endless(tree: Any) -> bool:
+    """Whether a tree contains itself, or is too deep for JAX to flatten it."""
+    try:
+        for _ in _leaves(tree, lambda _: False, once=False):
+            pass
+    except _EndlessError:
+        return True
+    return False
+
+
+class _EndlessError(Exception):
+    """A node is inside of itself, or very deep."""
+
+
+class _Node(NamedTuple):
+    """A part of a tree, how one gets there, and what it is inside of."""
+
+    value: Any
+    path: Path
+    around: _Node | None
+
+    def is_inside_itself(self) -> bool:
+        node = self.around
+        while node is not None and node.value is not self.value:
+            node = node.around
+        return node is not None
+
+
+def _leaves(tree: Any, is_leaf: Callable[[Any], bool], *, once: bool) -> Iterator[tuple[Path, Any]]:
+    waiting, count = deque([_Node(tree, (), None)]), 0
+    opened: dict[int, Any] = {}  # What is in here lives, so nothing else has its identity.
+    while waiting and count < _MOST:
+        node, count = waiting.popleft(), count + 1
+        parts = None if is_leaf(node.value) else _parts(node.value)
+        if parts is None:
+            yield node.path, node.value
+            continue
+        is_known, is_deep = id(node.value) in opened, len(node.path) > _DEEPEST
+        if not once and (is_deep or (is_known and node.is_inside_itself())):
+            raise _EndlessError
+        if not (once and (is_deep or is_known)):
+            opened[id(node.value)] = node.value
+            inside = [_Node(part, (*node.path, key), node) for key, part in parts]
+            waiting.extend(inside) if once else waiting.extendleft(reversed(inside))
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]] | None:
+    """The parts of a node, each with its key; None of a leaf."""
+    if type(value) in _PLAIN or isinstance(value, _WITHOUT_PARTS):
+        return None
+    if type(value) in (list, tuple):
+        return [(SequenceKey(index), part) for index, part in enumerate(value)]
+    opened = iter((False,))  # What JAX asks about first is the node itself.
+    parts = jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda _: next(opened, True))[0]
+    return [(path[0], part) for path, part in parts] if all(path for path, _ in parts) else None
