@@ -106,9 +106,9 @@ def capture(
       when: an expression over names of the program that is looked at on the device (`"abs(logits).max() > 10"`, gradients as
         `grad.logits`): what is watched in that function or loop body is taken only where it holds, for any element
         (`"0 < h < 1 and not isnan(x)"`; `"all(h > 0)"` asks for all).
-      break_on: events at which the program stops: `"nonfinite"` (each site where it becomes so), a site (`"train.py:41"`, its
-        number or name), or an expression over captured values (`"loss > 10"`, as for `when`). Looked at on the host, when one
-        fires.
+      break_on: events at which the program stops: `"nonfinite"` (each site where it becomes so; `"nan"` and `"inf"` alone), a
+        site (`"train.py:41"`, its number or name), or an expression over captured values (`"loss > 10"`, `"grad.h < 0"`, as for
+        `when`). Looked at on the host, when one fires.
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
 

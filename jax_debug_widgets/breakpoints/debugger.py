@@ -175,8 +175,10 @@ class Debugger:
 
     def _stood_for_condition(self, tap: Tap, arrays: Arrays) -> bool:
         stood = False
+        if tap.site.watch is not None and tap.site.watch.again:
+            return False
         for condition in self.policy.conditions:
-            if condition.text == "nonfinite" and tap.site.id in self.policy.printing_watched:
+            if condition.kinds and tap.site.id in self.policy.printing_watched:
                 continue
             point = self.points.of_condition(condition)
             lanes = condition.holds(tap, arrays)

@@ -11,7 +11,8 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import shown
 from jax_debug_widgets._jax.origins.stack import StackFrame
-from jax_debug_widgets.breakpoints.conditions import nonfinite_words, variables_of
+from jax_debug_widgets.breakpoints.conditions import variables_of
+from jax_debug_widgets.breakpoints.nonfinite import nonfinite_words
 from jax_debug_widgets.breakpoints.stop import Replaceable, Scene
 from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events import CallSite, Tap

@@ -8,10 +8,12 @@ is no array is Python's: `h.ndim == 2 and h.shape[1] > 3` looks at the second sh
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -75,6 +77,57 @@ def names_in(tree: ast.AST, words: Words) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Name) and id(node) not in called and not isinstance(words.get(node.id), ModuleType)
     }
+
+
+GRADIENT = "grad."
+"""`grad.h` is the gradient of `h`."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """An expression with a variable in the place of each name of a value.
+
+    Attributes:
+      expression: over the variables.
+      variables: name of a value, `logits`, `params['w']`, `grad.h` -> the variable that stands for it.
+      missing: the names that nothing available has.
+    """
+
+    expression: ast.Expression
+    variables: dict[str, str]
+    missing: frozenset[str]
+
+
+def resolved(tree: ast.Expression, available: Container[str], words: Words) -> Resolved:
+    """Find what an expression names among what is available: `params["w"]` and `grad.h` as well as `logits`."""
+    finder = _Finder(available, names_in(tree, words))
+    expression = ast.fix_missing_locations(finder.visit(copy.deepcopy(tree)))
+    return Resolved(expression, finder.found, frozenset(finder.missing))
+
+
+class _Finder(ast.NodeTransformer):
+    """Puts a variable where an expression names what is available."""
+
+    def __init__(self, available: Container[str], names: Container[str]) -> None:
+        self._available = available
+        self._names = names
+        self.found: dict[str, str] = {}
+        self.missing: set[str] = set()
+
+    def visit(self, node: ast.AST) -> Any:
+        text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
+        if text in self._available:
+            return ast.Name(self.found.setdefault(text, f"value_{len(self.found)}"), ast.Load())
+        if isinstance(node, ast.Name) and node.id in self._names:
+            self.missing.add(node.id)
+        return super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        if not isinstance(node.func, ast.Name):
+            node.func = self.visit(node.func)
+        node.args = [self.visit(one) for one in node.args]
+        node.keywords = [self.visit(one) for one in node.keywords]
+        return node
 
 
 def compiled(tree: ast.Expression, xp: Any, words: Words) -> Callable[[Mapping[str, Any]], Any]:

@@ -35,6 +35,7 @@ class Watched:
       gradient: of a value the id of the site of its gradient, where that came first.
       choice: the expression through which alone it goes to the results of its body, if that may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
+      again: whether it is there under this name already: what the iteration before has made, or an argument.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Watched:
     meant: tuple[str, ...] = ()
     gradient: int | None = None
     choice: str = ""
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

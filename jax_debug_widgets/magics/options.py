@@ -79,8 +79,9 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     megabytes = f"how many MiB of values are kept (default {defaults.max_mb:g})"
     parser.add_argument("--max-mb", type=float, metavar="MB", default=defaults.max_mb, help=megabytes)
     break_on = (
-        "stop where this holds: nonfinite (and was finite before), a site (train.py:41, its number or name), or an expression "
-        "over captured values without blanks (loss>10) or in quotes ('0 < h < 1', of any element); may be given several times"
+        "stop where this holds: nonfinite (and was finite before), nan or inf alone, a site (train.py:41, its number or name), "
+        "or an expression over captured values without blanks (loss>10, grad.h<0) or in quotes ('0 < h < 1', of any element); "
+        "may be given several times"
     )
     parser.add_argument("--break-on", action="append", metavar="WHAT", default=[], help=break_on)
     break_timeout = "seconds after which a stop goes on by itself (default: never, while its page is open)"

@@ -73,7 +73,10 @@ class Options:
         """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
         _refuse_unknown(others)
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
-        return cls(every=every, watch=watched, break_on=conditions_of(break_on), **others)
+        conditions = conditions_of(break_on)
+        if watched is not None and conditions:
+            watched = watched.stopping(name for text in conditions for name in parse_condition(text).names)
+        return cls(every=every, watch=watched, break_on=conditions, **others)
 
     def __post_init__(self) -> None:
         _ = self.policy()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +10,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jax_debug_widgets.events.elementwise import compiled, names_in, parsed, why_not, words_of
+from jax_debug_widgets.events.elementwise import GRADIENT, compiled, names_in, parsed, resolved, why_not, words_of
 from jax_debug_widgets.watch.naming.names import Named
 
 _WORDS = {**words_of(jnp), "jax": jax, "lax": lax}
 """What an expression may call by itself; all else is a name of the program's source."""
 
 _WANTS = "when wants an expression over names of the program (abs(logits).max() > 10)"
-
-GRADIENT = "grad."
-"""`grad.h` is the gradient of `h`."""
 
 
 @dataclass(frozen=True)
@@ -63,43 +59,19 @@ class Condition:
         Of a name that is assigned more than once there the last value counts.
         """
         available = {(GRADIENT if one.role == "gradient" else "") + one.name: one.variable for one in named}
-        resolve = _Resolve(available, self.names)
-        expression = resolve.visit(parsed(self.text, _WANTS, _WORDS))
-        if resolve.missing:
+        found = resolved(parsed(self.text, _WANTS, _WORDS), available, _WORDS)
+        if found.missing:
             return None
-        told = compiled(expression, jnp, _WORDS)
+        told = compiled(found.expression, jnp, _WORDS)
 
         def of(*arrays: Any) -> jax.Array:
-            values = dict(zip(resolve.found.values(), arrays, strict=True))
+            values = dict(zip(found.variables.values(), arrays, strict=True))
             try:
                 return jnp.any(jnp.asarray(told(values)).astype(bool))
             except Exception as error:
-                kinds = ", ".join(f"{name} {jax.typeof(one)}" for name, one in zip(resolve.found, arrays, strict=True))
+                kinds = ", ".join(
+                    f"{name} {jax.typeof(one)}" for name, one in zip(found.variables, arrays, strict=True)
+                )
                 raise ConditionError(f"when={self.text!r} of {kinds}: {why_not(self.text, error)}") from error
 
-        return Holds([available[name] for name in resolve.found], of)
-
-
-class _Resolve(ast.NodeTransformer):
-    """Puts a variable where an expression names what is available: `params["w"]` as well as `logits`."""
-
-    def __init__(self, available: dict[str, Any], names: Collection[str]) -> None:
-        self._available = available
-        self._names = names
-        self.found: dict[str, str] = {}
-        self.missing: set[str] = set()
-
-    def visit(self, node: ast.AST) -> Any:
-        text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
-        if text in self._available:
-            return ast.Name(self.found.setdefault(text, f"value_{len(self.found)}"), ast.Load())
-        if isinstance(node, ast.Name) and node.id in self._names:
-            self.missing.add(node.id)
-        return super().visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.Call:
-        if not isinstance(node.func, ast.Name):
-            node.func = self.visit(node.func)
-        node.args = [self.visit(one) for one in node.args]
-        node.keywords = [self.visit(one) for one in node.keywords]
-        return node
+        return Holds([available[name] for name in found.variables], of)

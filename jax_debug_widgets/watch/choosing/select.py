@@ -42,6 +42,7 @@ class Watch:
       lanes: also each lane of a `vmap` by itself, see `watch.lanes`; a pattern `lanes/h` asks for it of some.
       when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
       added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
+      stops: names whose values may stop the program: with `everything` what an iteration was given is there as well.
     """
 
     names: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ class Watch:
     when: str = ""
     added: tuple[str, ...] = ()
     lanes: bool = False
+    stops: tuple[str, ...] = ()
 
     @property
     def wants_lanes(self) -> bool:
@@ -62,6 +64,10 @@ class Watch:
     def beside(self, added: Iterable[str]) -> Watch:
         """With these names added."""
         return replace(self, added=tuple(name for name in added if name not in self.names))
+
+    def stopping(self, names: Iterable[str]) -> Watch:
+        """With values of these names that may stop the program."""
+        return replace(self, stops=tuple(sorted(names)))
 
     @classmethod
     def of(

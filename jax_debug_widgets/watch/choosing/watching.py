@@ -92,7 +92,7 @@ class ProgramWatcher:
         self._tell_prepared, self._bodies = prepared, bodies
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
-        self._added = [Pattern(name, capture.sites.name_file) for name in watch.added]
+        self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops)]
         """Names only: none of them is a primitive."""
         self._names: set[Pattern] = set()
         """Those that are names in this program, and so no primitives."""
@@ -101,6 +101,8 @@ class ProgramWatcher:
         self._count: dict[object, int] = {}
         self._partners = Partners(seen.sites, seen.carried)
         self._work = Work()
+        self._told_in_loops: dict[int, set[str]] = {}
+        """By the equation that runs it, the names of the values of a body."""
 
     def prepared(self, program: str, seconds: float) -> None:
         """See `_jax.watching.Watcher`."""
@@ -161,8 +163,8 @@ class ProgramWatcher:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
         orders = _orders(chosen, next(self._bodies), place)
-        choices = self._choices(body, chosen)
-        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, choices, strict=True)]
+        choices, again = self._choices(body, chosen), self._again(body, chosen)
+        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, choices, again, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
@@ -205,6 +207,24 @@ class ProgramWatcher:
         asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
         return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
 
+    def _again(self, body: Body, chosen: Sequence[Named]) -> list[bool]:
+        """For each value whether one of the same name has told it before: in this iteration, or at the end of the last."""
+        values = [one for one in chosen if one.role == "value"]
+        told = {one.name for one in values if not self._partners.is_carried(one)}
+        loop = id(body.around.equation)
+        if body.place.in_condition:  # It comes after the body, and is asked before it.
+            told |= self._told_in_loops.get(loop, set())
+        else:
+            self._told_in_loops[loop] = {one.name for one in values}
+        seen: set[tuple[Any, ...]] = set()
+        again = []
+        for one in chosen:
+            key = one.variable, one.name, one.role
+            is_given = one.role == "value" and self._partners.is_carried(one) and one.name in told
+            again.append(is_given or key in seen)
+            seen.add(key)
+        return again
+
     def _choices(self, body: Body, chosen: Sequence[Named]) -> list[str]:
         """For each value the expression of the choice that may leave it out; empty for others."""
         choices = left_out_by(body.jaxpr)
@@ -230,7 +250,7 @@ class ProgramWatcher:
     def _wants_file(self, file: str) -> bool:
         return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
 
-    def _tap(self, one: Named, axes: Axes, order: int, choice: str, place: Place, around: Around) -> Tap:
+    def _tap(self, one: Named, axes: Axes, order: int, choice: str, again: bool, place: Place, around: Around) -> Tap:
         aval = one.variable.aval
         statistics = names_of(aval)
         if self._watch.histograms and aval.size > 1:
@@ -248,6 +268,7 @@ class ProgramWatcher:
         values = (*statistics, "value") if is_whole else statistics
         partner = self._partners.of(one, is_pass=around.is_pass)
         site = self._site(one, values, sizes, order, partner, is_whole=is_whole, meant=meant, choice=choice)
+        site = replace(site, watch=replace(site.watch, again=again)) if again and site.watch else site
         self._partners.add(one, site)
         return Tap(
             site=site,

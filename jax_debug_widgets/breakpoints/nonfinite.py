@@ -1,0 +1,88 @@
+"""`--break-on nonfinite`, `nan`, `inf`: the events whose values become so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from jax_debug_widgets.events import Tap
+from jax_debug_widgets.events.numbers import infinite
+
+Arrays = tuple[np.ndarray, ...]
+
+Lanes = list[tuple[int, ...]]
+
+Kinds = Collection[str]
+"""Of `nan` and `inf`."""
+
+KINDS: dict[str, Kinds] = {"nonfinite": ("nan", "inf"), "nan": ("nan",), "inf": ("inf",)}
+"""What a condition is called -> what it looks for."""
+
+
+class Onset:
+    """Lanes that are not finite and were at the firing before: who has seen a NaN need not stop for it in every iteration."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._before: dict[tuple[int, tuple[int, ...]], Lanes] = {}
+        """By site and device."""
+
+    def __call__(self, tap: Tap, arrays: Arrays) -> Lanes:
+        """Those of a firing."""
+        here = tap.site.id, tap.coordinates_of(arrays)
+        lanes, before = _lanes(tap, arrays, self._kinds), self._before.get(here, [])
+        self._before[here] = lanes
+        return [lane for lane in lanes if lane not in before] if before else lanes
+
+
+def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"]) -> str:
+    """`h is not finite: 3 NaN`; empty where all are."""
+    watch = tap.site.watch
+    meant = watch.meant if watch else ()
+    if watch is not None and "nan" in tap.site.values:
+        told = dict(zip(tap.site.values, arrays, strict=False))
+        odd = sum(int(told[name]) for name in ("posinf", "neginf") if name not in meant)
+        return _not_finite(_about(tap, ""), {"nan": int(told["nan"]), "inf": odd}, kinds)
+    for name, array in zip(tap.site.values, arrays, strict=False):
+        if _is_inexact(array) and not np.isfinite(array).all():
+            counts = {"nan": int(np.isnan(array).sum()), "inf": int(infinite(array, meant).sum())}
+            if words := _not_finite(_about(tap, name), counts, kinds):
+                return words
+    return ""
+
+
+def _about(tap: Tap, name: str) -> str:
+    """What people call a value: a watched one by its own name, its gradient as such."""
+    watch = tap.site.watch
+    if watch is None:
+        return name
+    return f"gradient of {watch.name}" if watch.role == "gradient" else watch.name
+
+
+def _not_finite(name: str, counts: dict[str, int], kinds: Kinds) -> str:
+    words = {"nan": "NaN", "inf": "infinite"}
+    found: Iterable[str] = (f"{count} {words[kind]}" for kind, count in counts.items() if count and kind in kinds)
+    told = ", ".join(found)
+    return f"{name} is not finite: {told}" if told else ""
+
+
+def _lanes(tap: Tap, arrays: Arrays, kinds: Kinds) -> Lanes:
+    if tap.site.watch is not None:
+        return [()] if nonfinite_words(tap, arrays, kinds) else []
+    suspects = [array for array in arrays[: len(tap.shapes)] if _is_inexact(array)]
+    if all(bool(np.isfinite(array).all()) for array in suspects):
+        return []
+    return [lane for lane in tap.lane_order if any(_has(value, kinds) for value in tap.values_of(arrays, lane))]
+
+
+def _has(value: np.ndarray, kinds: Kinds) -> bool:
+    """Whether any element is of one of these kinds."""
+    if not _is_inexact(value):
+        return False
+    return ("nan" in kinds and bool(np.isnan(value).any())) or ("inf" in kinds and bool(np.isinf(value).any()))
+
+
+def _is_inexact(array: np.ndarray) -> bool:
+    """Whether it may hold NaN; `bfloat16` and the like are no NumPy floats."""
+    return array.dtype.kind in "fc" or (array.dtype.kind == "V" and array.dtype.name.startswith(("bfloat", "float")))

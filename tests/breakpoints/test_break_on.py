@@ -1,0 +1,134 @@
+"""What `--break-on` looks at, of what is watched: each value once, by its own name, and as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+
+def hits(function: Any, *args: Any, **options: Any) -> int:
+    """How often a condition would have stopped a program that nobody looks at."""
+    with jdw.capture(**options) as run:
+        jax.block_until_ready(function(*args))
+        jax.effects_barrier()
+    assert not [note for note in run.notes if "nothing to look at" in note], run.notes
+    return sum(run.policy.hits.values())
+
+
+def scaled(w):
+    h = w * 3.0
+    return (-5.0 * h).sum()
+
+
+both = jax.value_and_grad
+DERIVATIVES = {
+    "jit(grad)": lambda: jax.jit(both(scaled)),
+    "grad(jit)": lambda: both(jax.jit(scaled)),
+    "vmap": lambda: jax.jit(lambda w: jax.vmap(both(scaled))(w[None])),
+    "checkpoint": lambda: jax.jit(both(jax.checkpoint(scaled))),
+    "scan": lambda: jax.jit(both(lambda w: lax.scan(lambda c, w: (c + scaled(w), None), 0.0, w[None])[0])),
+}
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_a_condition_over_a_name_is_over_its_value_and_grad_over_its_gradient(derivative):
+    f, w = DERIVATIVES[derivative](), jnp.float32(2)
+    conditions = ["h < 0", "grad.h < 0", "grad.h > 0", "grad.h == -5"]
+    found = {text: hits(f, w, watch="h", break_on=text) for text in conditions}
+    assert found == {"h < 0": 0, "grad.h < 0": 1, "grad.h > 0": 0, "grad.h == -5": 1}
+
+
+def test_a_condition_over_a_part_of_a_tree_finds_it():
+    @jax.jit
+    def f(params):
+        params = {"w": params["w"] * 2, "b": -params["w"]}
+        return params["w"] + params["b"]
+
+    assert hits(f, {"w": jnp.float32(3)}, watch="params", break_on='params["b"] < -2') == 1
+
+
+def test_where_only_a_gradient_is_watched_its_name_is_told():
+    with jdw.capture(watch="grad/h", break_on="h < 0") as run:
+        jax.jit(jax.grad(scaled))(2.0)
+    (note,) = (note for note in run.notes if "nothing to look at" in note)
+    assert "Of its gradient it is grad.h." in note
+
+
+def assigned(pos):
+    def body(pos, _):
+        pos = pos + 1.0
+        return pos, None
+
+    return lax.scan(body, pos, length=6)[0]
+
+
+def given_only(pos):
+    pos, _ = lax.scan(lambda pos, _: (pos + 1.0, None), pos, length=6)
+    return pos * 2
+
+
+def in_a_tuple(pos):
+    def body(carry, _):
+        pos, vel = carry
+        pos = pos + vel
+        return (pos, vel), None
+
+    return lax.scan(body, (pos, 1.0), length=6)[0][0]
+
+
+def with_a_condition(pos):
+    def body(pos):
+        pos = pos + 1.0
+        return pos  # noqa: RET504 - it has a name.
+
+    return lax.while_loop(lambda pos: pos < 6, body, pos)
+
+
+def in_python(pos):
+    for _ in range(6):
+        pos = pos + 1.0
+    return pos
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("loop", [assigned, given_only, in_a_tuple, with_a_condition, in_python])
+@pytest.mark.parametrize("watch", ["pos", True], ids=["by name", "all"])
+def test_what_a_loop_carries_stops_once_for_each_value(loop, watch):
+    assert hits(jax.jit(loop), 0.0, watch=watch, break_on="pos >= 4") == 3
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(("kind", "steps"), [("nan", [2]), ("inf", [1]), ("NaN", [2]), ("nonfinite", [1, 2])])
+@pytest.mark.parametrize("told", ["printed", "watched"])
+def test_nan_and_inf_are_looked_for_by_themselves(kind, steps, told, stopped):
+    def step(x, _):
+        y = jnp.log(x)
+        if told == "printed":
+            jax.debug.print("{y}", y=y)
+        return x - 1, y.sum()
+
+    f = jax.jit(lambda x: lax.scan(step, x, length=3))
+    seen, watch = [], "y" if told == "watched" else None
+    start = jnp.float32([1, 1])  # log is 0, -inf, nan
+    stopped(f, start, user=lambda page: seen.extend(page.all_stops()), break_on=kind, watch=watch)
+    # Who has seen that something is not finite is not stopped by it again; by the other kind, it is.
+    assert [stop["step"][0] for stop in seen] == steps[:1]
+    assert seen[0]["reason"] == f"y is not finite: 2 {'NaN' if steps[0] == 2 else 'infinite'}"
+
+
+def test_of_a_gradient_a_stop_says_so(stopped):
+    def f(z):
+        n2 = (z**2).sum(-1)
+        return jnp.where(n2 > 0, jnp.sqrt(n2), 1.0).sum()
+
+    seen = []
+    g, z = jax.jit(jax.grad(f)), jnp.float32([[0, 0], [3, 4]])
+    stopped(g, z, user=lambda page: seen.extend(page.all_stops()), watch="n2", break_on="nan")
+    assert [stop["reason"] for stop in seen] == ["gradient of n2 is not finite: 1 NaN"]
