@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 if "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
-    import jax_debug_widgets._jax.running.fast_paths  # noqa: F401 - what is called from now on it remembers.
+    import jax_debug_widgets._jax.origins.context  # noqa: F401 - importing it makes the context.
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -167,33 +167,6 @@ _NEEDED = {
         "jax._src.pjit._resolve_and_lower",
         "jax._src.dispatch.xla_primitive_callable",
     ),
-    "failing in the first call as in all others": (
-        "jax._src.array.ArrayImpl",
-        "jax._src.config.no_tracing",
-        "jax._src.core.trace_ctx",
-        "jax._src.core.trace_state_clean",
-        "jax._src.core.Tracer._trace",
-        "jax._src.interpreters.ad.JVPTracer.primal",
-        "jax._src.interpreters.ad.JVPTracer.tangent",
-        "jax._src.interpreters.batching.BatchTracer.batch_dim",
-        "jax._src.interpreters.batching.BatchTracer.val",
-        "jax._src.interpreters.batching.BatchTrace.__init__:axis_data",
-        "jax._src.interpreters.batching.BatchTrace.__init__:parent_trace",
-        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
-        "jax._src.interpreters.pxla.ExecuteReplicated._local_devices",
-        "jax._src.interpreters.pxla.ExecuteReplicated.__init__:kept_var_idx",
-        "jax._src.interpreters.pxla.InputsHandler.__init__:in_layouts",
-        "jax._src.interpreters.pxla.InputsHandler.__init__:in_shardings",
-        "jax._src.interpreters.pxla.shard_args",
-        "jax._src.interpreters.pxla.xc.ArrayCopySemantics",
-        "jax._src.lib.jax_jit.parse_arguments",
-        "jax._src.pjit._cpp_pjit:jit_info",
-        "jax._src.pjit._get_fastpath_data",
-        "jax._src.pjit._pjit_call_impl:call_impl_cache_miss",
-        "jax._src.pjit._pjit_call_impl_python",
-        "jax._src.tree_util.default_registry",
-        "jax._src.util.weakref_lru_cache",
-    ),
     "what loops say without a call of Python": (
         "jax._src.sharding_impls.ShardingContext",
         "jax._src.interpreters.mlir.ir_constant",
@@ -284,5 +257,4 @@ COST = "saying what debugging calls cost"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
-FAST_PATHS = "failing in the first call as in all others"
 RINGS = "what loops say without a call of Python"

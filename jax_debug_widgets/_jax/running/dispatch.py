@@ -23,7 +23,6 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.running.backlog import Handed
-from jax_debug_widgets._jax.running.fast_paths import is_as_by_cpp, run_as_cpp
 
 Stage = Literal["trace", "lower", "compile"]
 """What JAX does to a function before it runs."""
@@ -103,8 +102,6 @@ class Watch:
 
         def execute(program: Any, *args: Any) -> Any:
             run = partial(original, program, *args)
-            if is_as_by_cpp(program):
-                run = partial(run_as_cpp, run, program, args)
             # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
             if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
                 return run()

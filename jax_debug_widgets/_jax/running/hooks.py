@@ -36,7 +36,6 @@ from jax_debug_widgets._jax.passes.program import DESCRIBE, with_recorders, with
 from jax_debug_widgets._jax.passes.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.passes.tap import bind_batched, debug_tap_p
 from jax_debug_widgets._jax.passes.watch_tap import recorders_in
-from jax_debug_widgets._jax.running.fast_paths import call_as_cpp, dispatched_by_cpp
 
 _ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callback")
 """The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
@@ -66,8 +65,6 @@ class Hooks(Replacing):
             replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
         if features.available(features.CALLS):
             replace.attribute(pjit, "_get_fastpath_data", _fast_path)
-        if features.available(features.FAST_PATHS):
-            replace.attribute(pjit, "_pjit_call_impl_python", call_as_cpp)
         if features.available(features.HOISTING):
             for table in (pe.custom_partial_eval_rules, ad.primitive_linearizations):
                 replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
@@ -204,12 +201,9 @@ class Hooks(Replacing):
 
 def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
     """What JAX's C++ needs to dispatch a program from its second call on; nothing if it calls Python: we would not see it."""
-    program, data = getattr(executable, "unsafe_call", None), theirs(executable, *args, **options)
-    if not (getattr(program, "has_host_callbacks", False) and is_capturing()):
-        return data
-    if data is not None:
-        dispatched_by_cpp.add(program)
-    return None
+    if getattr(getattr(executable, "unsafe_call", None), "has_host_callbacks", False) and is_capturing():
+        return None
+    return theirs(executable, *args, **options)
 
 
 def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:
