@@ -14,6 +14,9 @@ LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # A process a processor, but no more than memory for JAX and a browser each allows.
 PARALLEL := -q -n logical --maxprocesses 4 --dist worksteal
 
+# Warnings are errors; what has not changed is not read again.
+DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
+
 JS_SOURCES := $(shell find js/src -type f 2>/dev/null) $(wildcard js/*.mjs) js/package.json
 PANEL := jax_debug_widgets/static/panel.js
 VIEWS := jax_debug_widgets/static/views.js
@@ -23,7 +26,7 @@ BUILT := $(PANEL) $(VIEWS) $(LABEXTENSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help lab test test-oldest lint format pictures bench speed clean
+.PHONY: help lab test test-oldest lint docs format pictures bench speed clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -54,6 +57,10 @@ lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
 	pyright
 	lint-imports
 	npm --prefix js run check
+	$(DOCS)
+
+docs: $(VENV)/.dev  ## build the documentation with the API reference into build/docs
+	$(DOCS)
 
 format: $(VENV)/.dev js/node_modules/.package-lock.json  ## format and fix what can be fixed without a person
 	ruff check --fix .

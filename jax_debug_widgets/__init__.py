@@ -66,60 +66,58 @@ def capture(
     break_timeout: float | None = None,
     prompt: bool = False,
 ) -> AbstractContextManager[Run]:
-    """Capture what `jax.debug.print`, `.log` and `.callback` say in the body of a `with`, and values by their names.
+    """Capture what compiled programs print and call back in the body of a `with`, and the values of their variables.
 
-    Functions called in the body that say something, or are watched, are compiled once more, with our hooks; outside it their
-    own executables run untouched. What says nothing runs as it was compiled before.
-    It is of the thread that enters it. A capture inside a capture takes what fires until it ends.
+    A function that prints, or is watched, is compiled once more with instrumentation when the body calls it. Outside the
+    body its own executable runs. A function that says nothing runs as it was compiled before. A capture belongs to the
+    thread that enters it. A capture inside a capture takes what fires until it ends.
 
-    ```python
-    with jax_debug_widgets.capture() as run:
-        params = train_step(params, batch)
-    run.events, run.series("loss"), run.plot("loss")
+    Example::
 
-    with jax_debug_widgets.capture(watch="logits,h") as run:  # no print in the program: variables of its source
-        params = train_step(params, batch)
-    run["logits"]["mean"], run["logits"].gradient.to_pandas(), run.plot("grad_norm/*")
-    ```
+        with jax_debug_widgets.capture() as run:
+            params = train_step(params, batch)
+        run.events, run.series("loss"), run.plot("loss")
+
+        with jax_debug_widgets.capture(watch="logits,h") as run:  # variables of the source, no print in it
+            params = train_step(params, batch)
+        run["logits"]["mean"], run["logits"].gradient.to_pandas(), run.plot("grad_norm/*")
 
     Args:
       title: names the run in its panel.
-      echo: also write prints to stdout, exactly as JAX would.
-      debug: False to compile what is traced in the body without what it says through `jax.debug`: no print, log, callback,
-        breakpoint or sharding inspection is in the program. `pure_callback` and `io_callback` stay: it needs their results.
-      every: of how many firings of a site one is recorded. A print in a loop whose values change does not fire at all in
-        the other iterations; elsewhere it is the host that lets them go. The user's callbacks are called each time. Of what
-        is watched, every n-th step: iteration of a compiled loop that has as many, or call.
+      echo: also write prints to stdout, exactly as JAX does.
+      debug: False compiles the body without anything of `jax.debug`: no print, log, callback, breakpoint or sharding
+        inspection. `pure_callback` and `io_callback` stay, because the program needs their results.
+      every: record each n-th firing of a site, and each n-th step of watched values. A print in a loop whose values change
+        does not fire at all in the other iterations; elsewhere the host discards them. The user's callbacks always run.
       barrier: wait at the end until all effects have drained.
-      timeout: seconds after which that wait gives up; None waits for ever.
-      stuck_after: seconds after which a host function that has not returned is named in the run's notes.
-      max_events, max_mb: how much is kept, in events and MiB; the oldest goes first, and is counted.
-      watch: variables whose values (and gradients) are taken wherever a compiled program assigns them: names and globs
-        (`"logits,h*"`, `"self.w"`, `"grad/logits"`, `"logits@model.py"`, `"logits@model.py:12"`), lines
-        (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives (`"dot_general|exp"`); True for all that have a name
-        in the user's files.
-      ops: watch the result of every equation.
-      values: take whole values (down-sampled on the device above 65536 elements), not their statistics alone.
-      histograms: also count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.
-      lanes: also the statistics of each lane of a `vmap`, of the first 512: `run["h"].lanes`. `watch="lanes/h"` takes them
+      timeout: seconds after which that wait gives up; None waits forever.
+      stuck_after: seconds after which a note names a host function that has not returned.
+      max_events, max_mb: bounds of what is kept, in events and MiB. The oldest goes first, and is counted.
+      watch: the variables whose values and gradients are taken. Names and globs (`"logits,h*"`, `"self.w"`, `"grad/logits"`,
+        `"logits@model.py"`, `"logits@model.py:12"`), lines (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives
+        (`"dot_general|exp"`); True takes everything that has a name in the user's files.
+      ops: take the result of every equation.
+      values: take whole arrays too, not only their statistics. The device down-samples those above 65536 elements.
+      histograms: count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.
+      lanes: take the statistics of each `vmap` lane too, of the first 512: `run["h"].lanes`. `watch="lanes/h"` takes them
         of `h` alone.
-      when: an expression over names of the program that is looked at on the device (`"abs(logits).max() > 10"`, gradients as
-        `grad.logits`): what is watched in that function or loop body is taken only where it holds, for any element
-        (`"0 < h < 1 and not isnan(x)"`; `"all(h > 0)"` asks for all).
-      break_on: events at which the program stops: `"nonfinite"` (each site where it becomes so; `"nan"` and `"inf"` alone), a
-        site (`"train.py:41"`, its number or name), or an expression over captured values (`"loss > 10"`, `"grad.h < 0"`, as for
-        `when`). Looked at on the host, when one fires.
-      break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
+      when: take watched values only where this expression holds. The device evaluates it over names of the program
+        (`"abs(logits).max() > 10"`; a gradient is `grad.logits`). It holds if any element fulfils it
+        (`"0 < h < 1 and not isnan(x)"`); `"all(h > 0)"` asks for all elements.
+      break_on: where the program stops: `"nonfinite"` (each site whose value becomes so; also `"nan"` or `"inf"`), a site
+        (`"train.py:41"`, its number or name), or an expression over captured values (`"loss > 10"`, `"grad.h < 0"`). The host
+        evaluates it when one fires.
+      break_timeout: seconds after which a stop goes on by itself; None waits as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
 
     Returns:
-      A context manager that gives the `Run`; what it saw can be read during and after the body.
+      A context manager that gives the `Run`. Read the run during the body or after it.
 
     Raises:
-      TypeError: `watch` or `break_on` is none of what it can be, or something else where a number, or True or False, is wanted.
-      ValueError: a number that is not positive, a condition that is none, a `watch` that is empty, or `values`,
-        `histograms`, `lanes` or `when` without anything to watch.
-      Stopped: the program was ended from the panel, at a breakpoint or by an interrupt.
+      TypeError: an argument has the wrong type.
+      ValueError: a number is not positive, a condition cannot be parsed, `watch` is empty, or `values`, `histograms`,
+        `lanes` or `when` is given without anything to watch.
+      Stopped: the user ended the program from the panel, at a breakpoint or by an interrupt.
     """
     from jax_debug_widgets.session import Options, current_session
 
@@ -146,29 +144,30 @@ def capture(
 
 
 def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: int = 1) -> Any:  # noqa: A001
-    """Stop here, inside or outside `jax.jit`, while a capture is on; outside one it compiles to nothing.
+    """Stop the program here, jitted or not, while a capture is on; outside a capture this compiles to nothing.
 
-    ```python
-    jdw.breakpoint()                                     # always
-    jdw.breakpoint(when=~jnp.isfinite(h).all())          # looked at on the device: nothing moves while it is false
-    h = jdw.breakpoint(h)                                # goes on with h, or with what is set in its place
-    ```
+    Example::
 
-    Under `vmap` there is one stop for the batch, with its lanes to choose from (those for which `when` holds).
-    The derivative is that of the identity. On several devices each that stops sets its own value.
+        jdw.breakpoint()                               # always
+        jdw.breakpoint(when=~jnp.isfinite(h).all())    # the device evaluates it; nothing is moved while it is false
+        h = jdw.breakpoint(h)                          # goes on with h, or with the value that you set
+
+    Under `vmap` the whole batch stops once; choose one of the lanes for which `when` holds. The derivative is that of the
+    identity. On several devices each device that stops sets its own value.
 
     Args:
-      x: any pytree of arrays, given back; another of the same shapes and dtypes can be set while the program stands here.
+      x: any pytree of arrays. It is returned; while the program stands here you can set another one of the same shapes and
+        dtypes.
       when: a boolean scalar.
-      name: for people.
-      num_frames: of how many frames, from the caller outward, the variables can be seen. Their traced arrays are moved to
-        the host at each stop, and are kept by the program until then; 0 moves only `x`.
+      name: a name for people.
+      num_frames: how many frames, from the caller outward, show their variables. The program keeps their traced arrays
+        until here and moves them to the host at each stop; 0 moves only `x`.
 
     Returns:
       `x`.
 
     Raises:
-      TypeError: `when` is not one boolean.
+      TypeError: `when` is not a boolean scalar.
     """
     from jax_debug_widgets._jax.origins.context import is_capturing, leaves_out_debugging
 
@@ -187,12 +186,12 @@ def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: i
 def callbacks(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
     """List what `function(*args, **kwargs)` would call back, without running it: `%jaxdebug callbacks f(x)`.
 
-    The function is traced, lowered and compiled as a jitted one, outside any capture. Shown as a table: each call with its
-    kind, what it returns, what is around it, whether it is guaranteed to run, how often it is in the program as traced
-    (`staged`) and as compiled (`kept`), and which transformations it survives.
+    The function is traced, lowered and compiled as a jitted one, outside any capture. The table has a row for each call: its
+    kind, what it returns, what is around it, whether it is guaranteed to run, how often the traced program has it (`staged`)
+    and the compiled one (`kept`), and which transformations it survives.
 
     Raises:
-      Exception: what tracing or compiling the function raises; where that is about a callback, a note below it says why.
+      Exception: what tracing or compiling the function raises. A note explains an error about a callback.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.questions import inventory_of
@@ -203,18 +202,17 @@ def callbacks(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inv
 def cost(
     function: Callable[..., Any], /, *args: Any, run: bool = False, timeout: float | None = 60.0, **kwargs: Any
 ) -> CostReport:
-    """Tell what each print and callback in `function(*args, **kwargs)` costs it: `%jaxdebug cost f(x)`.
+    """Measure what each print and callback adds to `function(*args, **kwargs)`: `%jaxdebug cost f(x)`.
 
-    The function is traced as a jitted one, and compiled as it is, without each of its calls to the host, and without all
-    of them. Shown as a table with a sentence for each call: bytes moved to the host, temporaries, kernels, fusions broken,
-    collectives added, whether it keeps the program from the persistent cache, and the time that such events take on this
-    machine, as JAX does them and captured.
+    The function is compiled as it is, without each of its calls to the host, and without all of them. The table has a row
+    and a sentence for each call: bytes moved to the host, temporaries, kernels, broken fusions, added collectives, whether it
+    keeps the program out of the persistent cache, and the time of such an event on this machine, by JAX and captured.
 
     Args:
-      function: also a lambda, for a function with a keyword `run` or `timeout` of its own.
-      run: also run the program a few times, and the one without these calls. What it prints is not shown; its callbacks are
-        called. A jitted function with static arguments must be wrapped: `cost(lambda x: f(x, 3), x, run=True)`.
-      timeout: seconds after which no more programs without a single call are compiled; None for all.
+      function: a function, jitted or not. Wrap one that has a keyword `run` or `timeout` of its own in a lambda.
+      run: also run the program a few times, and the one without these calls. Prints are not shown; callbacks are called.
+        Wrap a jitted function with static arguments: `cost(lambda x: f(x, 3), x, run=True)`.
+      timeout: seconds after which no further program without one call is compiled; None compiles all.
 
     Raises:
       Exception: what tracing, compiling or running the function raises.
@@ -228,22 +226,23 @@ def cost(
 def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R]:
     """Wrap a function so that each of its calls is captured into a run of its own.
 
-    ```python
-    step = jax_debug_widgets.instrument(model.train_step, watch="grad/*", every=10)
-    params = step(params, batch)
-    step.run["grad/h"]["l2"]
-    ```
+    Example::
+
+        step = jax_debug_widgets.instrument(model.train_step, watch="grad/*", every=10)
+        params = step(params, batch)
+        step.run["grad/h"]["l2"]
 
     Args:
-      function: jitted, or calling functions that are; also one of a library. It is not changed.
-      **options: those of `capture`: what to watch, and how. `title` is the name of the function unless given. With `every`
-        each so-manieth iteration of a loop is watched, and of a function without one each so-manieth call.
+      function: a jitted function, or one that calls such; also one of a library. It is not changed.
+      **options: those of `capture`. `title` is the name of the function unless given. `every=n` takes each n-th iteration of
+        a loop, and each n-th call of a function without one.
 
     Returns:
       A function with the same arguments and results; its `run` is the run of the last call.
 
     Raises:
-      TypeError: it is no function, or a generator; or what `capture` raises. ValueError: what that raises.
+      TypeError: it is not a function, or it is a generator; or what `capture` raises.
+      ValueError: what `capture` raises.
     """
     from jax_debug_widgets.session import Instrumented, Options, current_session
 
@@ -254,20 +253,20 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
 def verify(
     function: Callable[..., Any], /, *args: Any, options: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> Verification:
-    """Tell whether watching changes what `function(*args, **kwargs)` gives: `%jaxdebug verify --watch-all f(x)`.
+    """Tell whether watching changes the results of `function(*args, **kwargs)`: `%jaxdebug verify --watch-all f(x)`.
 
-    The function is called seven times: once outside any capture, which the results are compared with, three times captured
-    and three times watched as well, of which the times are. Each has copies of the arguments, so those that are donated
-    stay. Its effects happen each time; what it prints is in the run, and not written. What was found is also in its notes.
+    The function is called seven times: once outside any capture as the reference, three times captured and three times
+    watched; these are timed. Each call gets copies of the arguments, so donated ones stay. Its effects happen each time;
+    its prints are in the run and are not written. The run's notes have the findings too.
 
-    ```python
-    found = jax_debug_widgets.verify(train_step, params, batch, options={"watch": "h,logits"})
-    found.equal, found.differences, found.slowdown, found.run["h"]
-    ```
+    Example::
+
+        found = jax_debug_widgets.verify(train_step, params, batch, options={"watch": "h,logits"})
+        found.equal, found.differences, found.slowdown, found.run["h"]
 
     Args:
-      function: jitted, or calling functions that are.
-      options: those of `capture`; every value that has a name is watched unless it says otherwise.
+      function: a jitted function, or one that calls such.
+      options: those of `capture`. Every value that has a name is watched unless they say otherwise.
 
     Raises:
       Exception: what the function, or `capture`, raises.
@@ -281,10 +280,10 @@ def verify(
 
 
 def find_run(key: str) -> Run:
-    """The run with this `run.key`: what the panel's *Copy as Python* writes.
+    """Find the run with this `run.key`, as the panel's *Copy as Python* writes it.
 
     Raises:
-      LookupError: it was another kernel's, or is no longer kept.
+      LookupError: the run belonged to another kernel, or is no longer kept.
     """
     from jax_debug_widgets.session import current_session
 
@@ -296,7 +295,7 @@ def find_run(key: str) -> Run:
 
 
 def last() -> Run:
-    """The run of the last `%%jaxdebug` cell or `capture`; the one that is going on, if one is.
+    """Return the run that is going on, or else that of the last `%%jaxdebug` cell or `capture`.
 
     Raises:
       LookupError: nothing has been captured yet.
@@ -322,12 +321,12 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """`%unload_ext jax_debug_widgets`: the magics are gone, and JAX is as it was before."""
+    """`%unload_ext jax_debug_widgets`: remove the magics and restore JAX."""
     from jax_debug_widgets.magics import unload
 
     unload(shell)
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
-    """Where the built extension is, for `jupyter labextension develop`; a wheel brings it to its place by itself."""
+    """Tell `jupyter labextension develop` where the built extension is; a wheel installs it by itself."""
     return [{"src": "labextension", "dest": "jax-debug-widgets"}]

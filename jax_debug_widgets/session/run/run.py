@@ -165,10 +165,10 @@ class Run:
           phantoms: also those that only a `vmap` made fire, see `Event.phantom`.
 
         Returns:
-          steps: int64[n], where each stands on the axis of a plot (all lanes of a `vmap` share it): the step of the outermost
-            loop around it, counting on from one call to the next, inner loops as fractions of it (then float64[n]); outside
-            loops which call of its program it was; where neither is known which firing of the site it was.
-          values: [n, ...], in the dtype that the program has.
+          `(steps, values)`. `steps` (int64[n]) is the place of each value on a plot's axis, shared by all lanes of a `vmap`:
+          the step of the outermost loop, counted on from one call to the next, with inner loops as fractions of it (then
+          float64[n]); outside loops the number of the call; where neither is known the number of the firing. `values` is
+          [n, ...] in the program's dtype.
 
         Raises:
           KeyError: no such value, or several places have it; the message lists what there is.

@@ -61,7 +61,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
 
     @property
     def devices(self) -> list[str]:
-        """The devices that it was taken on, `cpu:2` before `cpu:10`; none where that is not told of any."""
+        """List the devices that hold the value, in natural order (cpu 2 before cpu 10); empty if they are unknown."""
         names, numbers = self._run.store.devices, np.unique(self._run.store.places(self.site.id)[2])
         return sorted((names[number] for number in numbers.tolist() if number >= 0), key=in_natural_order)
 
