@@ -7,7 +7,7 @@ test compares the two, so that the table cannot say more than is tested.
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +42,43 @@ ROWS = {
     "B3": "many breakpoints: switch, skip, count, to the next one, no more",
     "B4": "nobody there, a closed tab, an interrupt: never a hang, a clean end",
     "B5": "what a breakpoint materialises: its own frame unless more is asked for",
+    "S1": "side effects that happen while tracing only",
+    "S2": "a global, closure or attribute whose value was baked in when the function was traced",
+    "S3": "a leaked tracer, with the chain of names that holds it",
+    "S4": "an iterator in `fori_loop`, `scan` or `cond`: `next` ran once, while tracing",
+    "S5": "`x[i] = y`: JAX's error with the line rewritten",
+    "S6": "an index out of bounds: the line, the index, the axis, the step",
+    "S7": "a list or tuple where an array belongs",
+    "S8": "a PRNG key that is used twice, with both lines",
+    "S9": "Python control flow on a traced value: the error explained, with the rewrite",
+    "S10": "a shape that depends on values, such as a boolean mask",
+    "S11": "where a NaN or an infinity is born, forward and backward, with its operands",
+    "S12": "float64 or int64 that was truncated to 32 bits",
+    "S13": "a cast that changes values",
+    "S14": "traces and compilations: how often, how long, and what changed",
+    "S15": "differences from NumPy, explained where they occur",
+    "G1": "two functions compared: outputs, intermediates, the first place where they part",
     "G2": "a program run equation by equation: over, into, out, to a line",
+    "G3": "source, jaxpr, StableHLO and optimised HLO, linked line by line",
+    "G4": "a program written to a folder as readable Python that gives the same numbers",
+    "G5": "the equations of a program as a table",
+    "G6": "two programs compared equation by equation",
+    "G7": "a program that differs from trace to trace, with the line that causes it",
+    "W5": "runs saved and loaded; a saved notebook that shows its last state",
+    "W6": "several processes in one panel",
+    "R1": "a run recorded into a folder that survives `kill -9`",
+    "R2": "a run loaded without JAX and without a device",
+    "R3": "a run followed while another process writes it",
+    "R4": "runs side by side: overlay, differences, the first step at which they part",
+    "R5": "a call run again from its recorded inputs, equal to the bit",
+    "R6": "processes of one job: merged streams, differences between replicas, one that died",
+    "A1": "every row above on a GPU",
+    "A2": "watching that does not stop a GPU's stream",
+    "A3": "results that are the same to the bit by construction: `--exact`",
+    "O1": "a training cell under `--watch-all` without a click: facts, curves, findings",
+    "O2": "one value: code, picture, plot, histogram and gradient at one step",
+    "O3": "the table of runs; two of them compared",
+    "O4": "a notebook saved at any moment shows its runs as they were",
 }
 """Row -> what is seen."""
 
@@ -59,18 +95,20 @@ def marked_tests(folder: Path = ROOT / "tests") -> dict[str, list[str]]:
 
 
 def document(tests: dict[str, list[str]]) -> str:
-    """The text of `docs/behaviours.md`."""
+    """The text of `docs/behaviours.md`: each row with the files of its tests, and how many tests each file has for it."""
     lines = [
         "# What the tool makes visible",
         "",
-        "Made by `python -m tests.behaviours` from the marks in `tests/`; a row without a test is not there yet.",
+        "`python -m tests.behaviours` makes this table from the marks in `tests/`. A row without a test is not there yet.",
+        "`pytest tests/FILE` runs the tests of a row.",
         "",
         "| row | what is seen | tests |",
         "|---|---|---|",
     ]
     for row, what in ROWS.items():
-        names = "<br>".join(f"`{name}`" for name in tests.get(row, [])) or "-"
-        lines.append(f"| {row} | {what} | {names} |")
+        files = Counter(name.partition("::")[0] for name in tests.get(row, []))
+        shown = "<br>".join(f"`{file}` ({count})" for file, count in files.items()) or "not there yet"
+        lines.append(f"| {row} | {what} | {shown} |")
     return "\n".join(lines) + "\n"
 
 

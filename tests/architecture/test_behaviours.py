@@ -17,5 +17,5 @@ def test_a_mark_is_found_and_changes_the_table(tmp_path):
     (tmp_path / "test_x.py").write_text("@pytest.mark.behaviour('P2')\ndef test_y(): ...\n", encoding="utf-8")
     found = marked_tests(tmp_path)
     assert found == {"P2": ["test_x.py::test_y"]}
-    assert "`test_x.py::test_y`" in document(found)
+    assert "`test_x.py` (1)" in document(found)
     assert document(found) != document({})
