@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets.events.cut import cut
+
 MOST_ELEMENTS = 16
 """Of a vector whose elements have a line each; more would not be told apart."""
 
@@ -146,6 +148,11 @@ class Tap:
         """`render` of many events; a renderer that has `many` does them at once."""
         many = getattr(self.render, "many", None)
         return [self.render(values) for values in rows] if many is None else many(rows)
+
+    def brief_texts(self, rows: Sequence[Sequence[np.ndarray]]) -> list[str]:
+        """`texts` as a list of lines shows them: cut where they are long, with how long they are."""
+        brief = getattr(self.render, "brief", None)
+        return [cut(text) for text in (self.texts(rows) if brief is None else brief(rows))]
 
     def coordinates_of(self, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
         """Where on the mesh a firing came from: one coordinate for each of `nesting.axes`."""

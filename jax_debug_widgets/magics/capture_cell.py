@@ -94,7 +94,7 @@ class CellCapture:
         with contextlib.suppress(KeyboardInterrupt):
             recording.finish(error)
         if not self.has_panels():
-            print(summary(snapshot_of(recording.run), lines=0))
+            print(summary(snapshot_of(recording.run, lines=False), lines=0))
 
     def switch_on(self, options: Options) -> None:
         """`%jaxdebug on`: capture from now on."""

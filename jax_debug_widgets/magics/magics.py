@@ -138,7 +138,11 @@ class JaxDebugMagics(Magics):
     def _status(self, rest: str) -> None:
         self._refuse_rest("status", rest)
         run = self._session.current
-        print("jaxdebug: nothing has been captured yet" if run is None else summary(snapshot_of(run), lines=0))
+        print(
+            "jaxdebug: nothing has been captured yet"
+            if run is None
+            else summary(snapshot_of(run, lines=False), lines=0)
+        )
 
     def _barrier(self, rest: str) -> None:
         options, more = parse(rest, echo_by_default=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.native import numba_compiles
 from jax_debug_widgets._jax.running import dispatch
+from jax_debug_widgets.session.panel.saving import Saving
 from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Recording:
             session.contexts.enter(self, partial(session.capture.on, run.options.settings(run.box)))
         self._outer_policy = session.debugger.begin(run.policy)
         self._taken_in = 0.0
+        self._saving = Saving(run)
         self._pump = Pump(self._tick)
         self._pump.start()
 
@@ -111,9 +113,13 @@ class Recording:
         self._session.collect()
         self._taken_in = time.monotonic()
         has_told = self._session.panels.send_news(self.run)
+        if over or self._saving.is_due():
+            self._saving.begin()
+            self._session.panels.refresh(self.run)
+            self._saving.end()
+        # After the output: a front end that has not got that sees here that there is a newer one.
         self._session.listing.tell(self.run, over=over)
         if over:
-            self._session.panels.refresh(self.run)
             return None
         return 0.0 if has_told else _IDLE_PAUSE_S
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+_MOST_NUMBERS, _EDGE = 1000, 3
+"""That the text of one event shows in a list of lines: NumPy's own limits for an array. 90 000 numbers take half a second."""
 
 
 def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
@@ -59,6 +63,9 @@ class Renderer:
             or _has_containers(equation)
             or any(kind.key is not None for kind in equation.types)
         )
+        self._options = dict(equation.text_options)
+        # Lanes are counted too: what is not long with them is not long.
+        self._may_be_long = self._numbers(equation.shapes) > _MOST_NUMBERS
 
     def __call__(self, values: Sequence[Any]) -> str:
         """The text of one event."""
@@ -70,8 +77,29 @@ class Renderer:
         if equation.text is None:
             # Columns give scalars as NumPy's own, events as arrays.
             return [_call_text(equation.format, *unflatten([*map(np.asarray, values)])) for values in rows]
-        with np.printoptions(**dict(equation.text_options)):
+        with np.printoptions(**self._options):
             return [self._printed(equation.text, values) for values in rows]
+
+    def brief(self, rows: Sequence[Sequence[Any]]) -> list[str]:
+        """The same for a list of lines: of very many numbers those at the edges, and how many there are."""
+        if not self._may_be_long:
+            return self.many(rows)
+        return [self._brief(values) for values in rows]
+
+    def _brief(self, values: Sequence[Any]) -> str:
+        shapes = [np.shape(value) for value in values]
+        text = self._equation.text
+        if text is None or self._numbers(shapes) <= _MOST_NUMBERS:
+            return self(values)
+        options = {**self._options, "threshold": max(_MOST_NUMBERS // len(shapes), 2 * _EDGE), "edgeitems": _EDGE}
+        with np.printoptions(**options):
+            return f"{self._printed(text, values)} … {sum(map(math.prod, shapes)):,} numbers in all"
+
+    def _numbers(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        """How many numbers the text of values of these shapes shows."""
+        most, edge = self._options.get("threshold", _MOST_NUMBERS), self._options.get("edgeitems", _EDGE)
+        sizes = [(shape, math.prod(shape)) for shape in shapes]
+        return sum(size if size <= most else math.prod(min(n, 2 * edge) for n in shape) for shape, size in sizes)
 
     def _printed(self, text: Callable[..., str], values: Sequence[Any]) -> str:
         if self._as_jax:
@@ -100,8 +128,10 @@ def why_unformattable(equation: Equation) -> str:
     mapped = zip(equation.shapes, equation.lanes.mapped, strict=True)
     zeros = [np.zeros(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
     operands = restore_types([on_cpu(value) for value in zeros], equation.types)
+    # Whether it can be done does not depend on how much is shown; all of 90 000 zeros would take half a second.
+    few = {"threshold": 0, "edgeitems": 1} if equation.text_options else {}
     try:
-        with np.printoptions(**dict(equation.text_options)):
+        with np.printoptions(**{**dict(equation.text_options), **few}):
             equation.text(*unflattener(equation)(operands))
     except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
         types = ", ".join(f"{value.dtype}[{','.join(map(str, value.shape))}]" for value in zeros)

@@ -9,7 +9,18 @@ from jax_debug_widgets.widgets.channel import Channel
 from jax_debug_widgets.widgets.kernel import may_ask, running_kernel
 from jax_debug_widgets.widgets.listing import ListingComm
 from jax_debug_widgets.widgets.panel import Panel
-from jax_debug_widgets.widgets.snapshot import Line, Series, Snapshot
+from jax_debug_widgets.widgets.snapshot import Course, Line, Series, Snapshot
 from jax_debug_widgets.widgets.summary import summary
 
-__all__ = ["Channel", "Line", "ListingComm", "Panel", "Series", "Snapshot", "may_ask", "running_kernel", "summary"]
+__all__ = [
+    "Channel",
+    "Course",
+    "Line",
+    "ListingComm",
+    "Panel",
+    "Series",
+    "Snapshot",
+    "may_ask",
+    "running_kernel",
+    "summary",
+]

@@ -16,6 +16,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.intake import Intake
 from jax_debug_widgets.widgets.kernel import running_kernel
 
@@ -40,6 +41,9 @@ class PanelModel(anywidget.AnyWidget):
     def __init__(self, run: str) -> None:
         # As text: given a path, anywidget keeps every instance alive for ever, to reload it when the file changes.
         super().__init__(_esm=front_end("panel"), run=run)
+
+    def set_state(self, sync_data: Any) -> None:
+        """Nothing: the state is the kernel's. Any front end of it can send one, and `_esm` is run by all others."""
 
 
 class Channel:
@@ -70,7 +74,10 @@ class Channel:
 
     def send(self, content: Any, buffer: bytes) -> None:
         """Send one message."""
-        self.model.send(content, buffers=[buffer])
+        try:
+            self.model.send(content, buffers=[buffer])
+        except UnicodeEncodeError:  # A title or an error with half a character in it; texts of events are bytes.
+            self.model.send(legible(content), buffers=[buffer])
 
     def _on_request(self, content: dict[str, Any]) -> None:
         for message, buffer in self._answer(content):

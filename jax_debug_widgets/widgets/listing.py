@@ -12,6 +12,7 @@ from typing import Any
 import comm
 from IPython.core.getipython import get_ipython
 
+from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.channel import outputs_are_isolated
 from jax_debug_widgets.widgets.intake import Intake
 
@@ -63,7 +64,10 @@ class ListingComm:
     def send(self, content: dict[str, Any]) -> None:
         """Send one message, in the form of a widget's custom message."""
         if self._comm is not None:
-            self._comm.send({"method": "custom", "content": content})
+            try:
+                self._comm.send({"method": "custom", "content": content})
+            except UnicodeEncodeError:  # A title may have half a character in it.
+                self._comm.send({"method": "custom", "content": legible(content)})
 
     def _forget(self, comm_id: str, intake: Intake | None) -> None:
         """A front end without our extension closes what it does not know; the next run opens it for the others."""

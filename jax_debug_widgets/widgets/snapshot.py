@@ -41,11 +41,30 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Course:
+    """From which value to which a watched one has gone; of an array its `statistic`, the mean or the norm."""
+
+    site: CallSite
+    name: str
+    statistic: str
+    first: float
+    last: float
+
+    @property
+    def words(self) -> str:
+        """`0.25 → 4`, or one number where both are written alike."""
+        return " → ".join(dict.fromkeys(f"{value:.4g}" for value in (self.first, self.last)))
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A run at one moment: its newest lines, its series, its calls.
 
     Attributes:
       counts: site id -> events.
+      series: what is drawn, the most telling first.
+      courses: site id -> how a watched value has gone.
+      findings: what was NaN or infinite, in sentences, where it began first.
       dropped_calls: how many calls, the oldest, are no longer among them.
       nonfinite: site id -> how many NaN and infinities its values had, in words.
       first_nonfinite: the place, call and step of the first of all, in words.
@@ -58,10 +77,12 @@ class Snapshot:
     unordered: Sequence[Line]
     series: Sequence[Series]
     calls: Sequence[Call]
+    courses: Mapping[int, Course] = field(default_factory=dict)
+    findings: Sequence[str] = ()
     nonfinite: Mapping[int, str] = field(default_factory=dict)
     first_nonfinite: str = ""
     dropped_calls: int = 0
 
     def count(self, *, ordered: bool) -> int:
-        """Events of one stream."""
-        return sum(self.counts.get(site.id, 0) for site in self.sites if site.ordered is ordered)
+        """Events of one stream; what is watched is in none."""
+        return sum(self.counts.get(site.id, 0) for site in self.sites if site.ordered is ordered and not site.watch)

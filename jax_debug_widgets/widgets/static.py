@@ -10,20 +10,20 @@ import time
 from collections.abc import Sequence
 from html import escape
 
-import numpy as np
-
 from jax_debug_widgets.events import Call
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.events.numbers import scale_of
-from jax_debug_widgets.widgets.snapshot import Line, Series, Snapshot
+from jax_debug_widgets.widgets.chart import charts
+from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines
+from jax_debug_widgets.widgets.table import Table
 
-_COLOURS = ("#1565c0", "#c2410c", "#1a7f37", "#8250df", "#a16207", "#be185d")
 _BORDER = "1px solid var(--jp-border-color2,#d0d4d9)"
 _MUTED = "color:var(--jp-ui-font-color2,#5b6570)"
+_WRONG = "color:var(--jp-error-color1,#c62828)"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
-_WIDTH, _HEIGHT = 220, 56
-"""Of one small chart, in pixels."""
+_BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
+_FINDINGS = 5
+"""That are told in full."""
 
 _HYDRATE = """<script>(() => {
   const registry = (window.__jaxDebug ??= { waiting: [] });
@@ -34,14 +34,19 @@ _HYDRATE = """<script>(() => {
 })()</script>"""
 
 
-def static_html(run: str, snapshot: Snapshot) -> str:
-    """The panel as it stands, and a script that lets the browser's model take it over where there is one."""
+def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:
+    """The panel as it stands, and a script that lets the browser's model take it over where there is one.
+
+    `number` counts what was written of the run: a front end sees by it whether a page has the newest (`js/lab/src/saved.ts`,
+    which also knows the attributes `data-jaxdebug-part`).
+    """
     return (
-        f'<div data-jaxdebug-run="{escape(run)}"><div role="group" aria-label="JAX debug panel" style="border:{_BORDER};'
+        f'<div data-jaxdebug-run="{escape(run)}" data-jaxdebug-saved="{number}">'
+        f'<div role="group" aria-label="JAX debug panel" style="border:{_BORDER};'
         "border-radius:6px;overflow:hidden;color:var(--jp-ui-font-color1,#1c2127);"
         'background:var(--jp-layout-color1,#fff);font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)">'
-        f"{_header(snapshot)}{_notes(snapshot)}{_streams(snapshot)}{_charts(snapshot.series)}{_calls(snapshot.calls)}"
-        f"</div></div>{_HYDRATE % run}"
+        f"{_header(snapshot)}{_findings(snapshot)}{_notes(snapshot)}{charts(snapshot.series)}{_streams(snapshot)}"
+        f"{_values(snapshot)}{_calls(snapshot.calls)}</div></div>{_HYDRATE % run}"
     )
 
 
@@ -52,10 +57,11 @@ def _header(snapshot: Snapshot) -> str:
     written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if _goes_on(snapshot) else ""
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
-        f'<b>{escape(status.state.capitalize())}</b><code title="{escape(status.title)}" '
+        f'<b data-jaxdebug-part="state">{escape(status.state.capitalize())}</b>'
+        f'<code title="{escape(status.title)}" '
         f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
-        f'<span style="{_MUTED}">{plural(status.events, "event")}{dropped} · {status.elapsed:.2f} s · '
-        f"{escape(barrier_words(status.barrier))}{written}</span></div>"
+        f'<span data-jaxdebug-part="numbers" style="{_MUTED}">{plural(status.events, "event")}{dropped} · '
+        f"{status.elapsed:.2f} s · {escape(barrier_words(status.barrier))}{written}</span></div>"
     )
 
 
@@ -63,10 +69,18 @@ def _goes_on(snapshot: Snapshot) -> bool:
     return snapshot.status.state in ("running", "waiting")
 
 
+def _findings(snapshot: Snapshot) -> str:
+    """What was not finite, where it began first."""
+    told = [f"<b>{escape(one)}</b>" if number == 0 else escape(one) for number, one in enumerate(snapshot.findings)]
+    more = len(told) - _FINDINGS
+    rest = [f"… and {plural(more, 'more place')} with NaN or infinite values"] if more > 0 else []
+    lines = "".join(f"<div>{line}</div>" for line in [*told[:_FINDINGS], *rest])
+    return lines and f'<div role="note" style="{_BLOCK};{_WRONG}">{lines}</div>'
+
+
 def _notes(snapshot: Snapshot) -> str:
     return "".join(
-        f'<div role="note" style="padding:4px 10px;border-bottom:{_BORDER};color:var(--jp-warn-color0,#9a4d00)">'
-        f"{escape(note)}</div>"
+        f'<div role="note" style="{_BLOCK};color:var(--jp-warn-color0,#9a4d00)">{escape(note)}</div>'
         for note in snapshot.status.notes
     )
 
@@ -75,9 +89,18 @@ def _streams(snapshot: Snapshot) -> str:
     ordered = _stream("Ordered", snapshot.count(ordered=True), snapshot.ordered)
     unordered = _stream("Unordered", snapshot.count(ordered=False), snapshot.unordered)
     if not (ordered or unordered):
-        said = "Nothing had fired when this was written." if _goes_on(snapshot) else "Nothing has fired."
-        return f'<div style="padding:14px 10px;{_MUTED}">{said}</div>'
-    return f'<div style="display:flex;border-bottom:{_BORDER}">{ordered}{unordered}</div>'
+        said = _nothing(snapshot)
+        return (
+            f'<div data-jaxdebug-part="lines" style="padding:14px 10px;border-bottom:{_BORDER};{_MUTED}">{said}</div>'
+        )
+    return f'<div data-jaxdebug-part="lines" style="display:flex;border-bottom:{_BORDER}">{ordered}{unordered}</div>'
+
+
+def _nothing(snapshot: Snapshot) -> str:
+    """Why there are no lines."""
+    if any(snapshot.counts.values()):
+        return "No prints."
+    return "Nothing had fired when this was written." if _goes_on(snapshot) else "Nothing has fired."
 
 
 def _stream(name: str, count: int, lines: Sequence[Line]) -> str:
@@ -100,38 +123,25 @@ def _row(line: Line, width: int) -> str:
     )
 
 
-def _charts(series: Sequence[Series]) -> str:
-    if not series:
+def _values(snapshot: Snapshot) -> str:
+    """The watched values by name: from where to where each has gone."""
+    courses = snapshot.courses.values()
+    if not courses:
         return ""
-    charts = "".join(_chart(one, _COLOURS[index % len(_COLOURS)]) for index, one in enumerate(series))
-    return f'<div style="display:flex;flex-wrap:wrap;gap:10px;padding:8px 10px;border-bottom:{_BORDER}">{charts}</div>'
-
-
-def _chart(series: Series, colour: str) -> str:
-    finite = np.isfinite(series.values)
-    last = series.values[-1]
-    return (
-        f'<figure style="margin:0;width:{_WIDTH}px"><figcaption style="display:flex;gap:6px;{_MONO}">'
-        f'<b style="color:{colour};overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(series.name)}</b>'
-        f'<span style="margin-left:auto">{last:.4g}</span></figcaption>'
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{escape(series.name)}, last value {last:.4g}">'
-        f'<polyline fill="none" stroke="{colour}" stroke-width="1.3" points="{_polyline(series, finite)}"/></svg></figure>'
-    )
-
-
-def _polyline(series: Series, finite: np.ndarray) -> str:
-    if not finite.any():
-        return ""
-    x, y = series.steps[finite].astype(float), series.values[finite]
-    y = y / scale_of(y)
-    across = (x - x[0]) / max(x[-1] - x[0], 1) * (_WIDTH - 4) + 2
-    spread = y.max() - y.min()
-    down = (_HEIGHT - 3) - (y - y.min()) / (spread if spread > 0 else 1) * (_HEIGHT - 6)
-    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True))
+    rows = [
+        (one.name, one.site.where, one.words, snapshot.nonfinite.get(one.site.id, ""))
+        for one in sorted(courses, key=lambda one: (one.site.phase != "forward", one.site.where, one.name))
+    ]
+    watched = sum(site.watch is not None for site in snapshot.sites)
+    table = Table(("value", "where", "first → last", "not finite"), rows)
+    more = f", {watched - len(rows)} of them not here" if watched > len(rows) else ""
+    return _folded(f"{plural(watched, 'watched value')}{more}", table.html())
 
 
 def _calls(calls: Sequence[Call]) -> str:
-    if not calls:
-        return ""
-    rows = "".join(f'<div style="{_MONO}">{escape(line)}</div>' for line in call_lines(calls)[-20:])
-    return f'<details style="padding:4px 10px"><summary style="{_MUTED}">{plural(len(calls), "call")}</summary>{rows}</details>'
+    lines = "".join(f'<div style="{_MONO}">{escape(line)}</div>' for line in call_lines(calls)[-20:])
+    return lines and _folded(plural(len(calls), "call"), lines)
+
+
+def _folded(summary: str, content: str) -> str:
+    return f'<details style="{_BLOCK}"><summary style="{_MUTED}">{summary}</summary>{content}</details>'

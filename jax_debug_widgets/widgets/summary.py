@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, Status, told_apart
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.cut import cut
+from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
 _TITLE = 60
@@ -17,6 +19,9 @@ _LINES = 10
 
 _SITES = 40
 """Sites that the text shows."""
+
+_CHARACTERS = 200
+"""Of a line that the text shows."""
 
 
 def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
@@ -42,16 +47,13 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         if lines and stream:
             parts.append(f"  last {name}:")
             parts += [f"    {_line(line)}" for line in stream[-lines:]]
-    return "\n".join(parts)
+    return legible("\n".join(parts))
 
 
 def _course(site: CallSite, snapshot: Snapshot) -> str:
-    """From which value to which a watched one has gone, of an array its mean; what is printed says so itself."""
-    series = next((one for one in snapshot.series if one.site.id == site.id), None) if site.watch else None
-    if series is None:
-        return ""
-    course = " → ".join(dict.fromkeys(f"{value:.4g}" for value in series.values[[0, -1]]))
-    return f", {'mean ' if series.name.startswith('mean') else ''}{course}"
+    """From which value to which a watched one has gone; what is printed says so itself."""
+    course = snapshot.courses.get(site.id)
+    return f", {course.statistic} {course.words}".replace("  ", " ") if course else ""
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:
@@ -146,4 +148,4 @@ def _ran(call: Call) -> float:
 def _line(line: Line) -> str:
     first, *more = line.text.split("\n")
     rest = f" … +{plural(len(more), 'line')}" if more else ""
-    return f"{line.site.where} [{line.step}{line.tags}] {first}{rest}"
+    return f"{line.site.where} [{line.step}{line.tags}] {cut(first, _CHARACTERS)}{rest}"

@@ -45,7 +45,7 @@ def comms(monkeypatch):
 
 
 def rows(comm: RecordingComm, run) -> list[dict]:
-    return [row for content, _ in comm.messages for row in content["runs"] if row["key"] == run.key]
+    return [row for content, _ in comm.messages for row in content.get("runs", ()) if row["key"] == run.key]
 
 
 def test_the_first_run_opens_the_comm_and_every_run_is_told_from_its_beginning_to_its_end(comms):
@@ -115,6 +115,24 @@ def test_a_barrier_that_is_asked_for_ends_with_news_of_the_run(comms):
         if thread.name == "jaxdebug-barrier":
             thread.join(20)
     assert rows(comms[0], run)[-1]["barrier"] == "drained"
+
+
+def test_a_page_can_have_what_the_kernel_has_written_since_it_went(comms, monkeypatch):
+    monkeypatch.setattr(current_session().panels, "_channel", None)
+    monkeypatch.setattr(current_session().panels, "_panels", {})
+    with jdw.capture() as run:
+        shown, _ = run.panel._repr_mimebundle_()
+        program(1.0)
+        comms[0].ask({"type": "list"})
+        assert rows(comms[0], run)[-1]["saved"] == 1
+        assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="1"' in shown["text/html"]
+    last = rows(comms[0], run)[-1]
+    assert (last["state"], last["saved"]) == ("done", 2)
+    comms[0].ask({"type": "saved", "run": run.key})
+    answer, _ = comms[0].messages[-1]
+    assert (answer["type"], answer["run"]) == ("saved", run.key)
+    assert "1 event" in answer["data"]["text/plain"]
+    assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="3"' in answer["data"]["text/html"]
 
 
 @pytest.mark.parametrize("request_", [{}, {"type": "explode"}, {"type": "open", "run": "nobody"}, {"type": "barrier"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import weakref
 
@@ -54,6 +55,28 @@ def test_a_request_is_answered(opened):
 
 def test_one_channel_serves_all_runs(opened):
     assert opened[0].serves("run-1") and opened[0].serves("run-2")
+
+
+@pytest.mark.usefixtures("comms")
+def test_what_front_ends_run_and_of_which_run_cannot_be_changed_by_one_of_them(opened):
+    channel, comm = opened
+    before = channel.model.get_state()
+    comm._receive({"content": {"data": {"method": "update", "state": {"_esm": "alert(1)", "run": "x", "way": "y"}}}})
+    assert channel.model.get_state() == before
+    assert comm.sent == []
+
+
+def test_what_cannot_be_sent_as_utf_8_is_sent_by_its_code(opened, monkeypatch):
+    channel, comm = opened
+    send = comm.send
+
+    def as_a_socket_does(data, metadata=None, buffers=None):
+        json.dumps(data, ensure_ascii=False).encode()
+        send(data, metadata, buffers)
+
+    monkeypatch.setattr(comm, "send", as_a_socket_does)
+    channel.send({"title": ["half \ud800", 1]}, b"")
+    assert comm.messages == [({"title": [r"half \ud800", 1]}, b"")]
 
 
 def test_where_outputs_are_isolated_each_run_has_a_channel_of_its_own(comms, monkeypatch, snapshot):

@@ -15,7 +15,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import Barrier
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.widgets import Line, Series
+from jax_debug_widgets.widgets import Course, Line, Series
 from jax_debug_widgets.widgets.static import static_html
 from tests.widgets.conftest import CALL, SITE
 
@@ -39,7 +39,7 @@ class Elements(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
-        if tag not in ("polyline", "img"):
+        if tag not in ("path", "img"):
             self._open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -64,7 +64,7 @@ def test_it_shows_what_the_run_was(snapshot):
     ):  # fmt: skip
         assert part in page.text, part
     assert "Unordered" not in page.text
-    assert page.tags.count("polyline") == 1
+    assert page.tags.count("svg") == page.tags.count("path") == 1
 
 
 def test_the_live_panel_finds_its_place(snapshot):
@@ -88,6 +88,8 @@ EVERYWHERE = {
     "series": lambda: {"series": [Series(SITE, ATTACK, np.arange(2), np.array([1.0, 2.0]))]},
     "call": lambda: {"calls": [dataclasses.replace(CALL, name=ATTACK)]},
     "call error": lambda: {"calls": [dataclasses.replace(CALL, error=ATTACK)]},
+    "finding": lambda: {"findings": [ATTACK]},
+    "watched value": lambda: {"courses": {1: Course(SITE, ATTACK, "mean", 0.0, 1.0)}},
     "note": lambda: {"notes": (ATTACK,)},
     "pending call": lambda: {"barrier": Barrier(state="pending", pending=(ATTACK,), waited=1.0, timeout=None)},
 }
@@ -95,7 +97,7 @@ EVERYWHERE = {
 
 @pytest.mark.parametrize("changes", EVERYWHERE.values(), ids=EVERYWHERE)
 def test_what_comes_from_the_program_is_text(snapshot, changes):
-    quiet = Elements(static_html("run-1", snapshot()))
+    quiet = Elements(static_html("run-1", snapshot(courses={1: Course(SITE, "h.mean", "mean", 0.0, 1.0)})))
     page = Elements(static_html("run-1", snapshot(**changes())))
     assert "alert" not in page.scripts
     assert page.tags.count("script") == 1 and "img" not in page.tags
@@ -113,13 +115,38 @@ def test_an_attack_through_a_real_print_stays_text():
 
 @pytest.mark.parametrize("values", [[np.nan], [np.nan, np.inf], [1.0], [2.0, 2.0], [1.0, np.nan, 3.0], [-np.inf, 0.0]])
 def test_any_series_can_be_drawn(snapshot, values):
-    series = [Series(SITE, "loss", np.arange(len(values)), np.array(values))]
-    page = static_html("run-1", snapshot(series=series))
-    (points,) = [value for name, value in Elements(page).attributes if name == "points"]
-    numbers = np.array([[float(x) for x in point.split(",")] for point in points.split()]).reshape(-1, 2)
-    assert len(numbers) == np.isfinite(values).sum()
-    assert np.isfinite(numbers).all()
-    assert (numbers >= 0).all() and (numbers[:, 0] <= 220).all() and (numbers[:, 1] <= 56).all()
+    values = np.array(values)
+    page = Elements(static_html("run-1", snapshot(series=[Series(SITE, "loss", np.arange(len(values)), values)])))
+    drawn = [dict(numbers) for numbers in curves(page)]
+    finite = np.isfinite(values)
+    assert sum(map(len, drawn)) == finite.sum()
+    assert all(0 <= x <= 270 and 0 <= y <= 84 for curve in drawn for x, y in curve.items())
+    words = {word for word in ("× NaN", "× infinite") if word in page.text}
+    odd = values[~finite]
+    assert words == ({"× NaN" if np.isnan(odd[0]) else "× infinite"} if len(odd) else set())
+
+
+def curves(page):
+    """The points of each curve."""
+    lines = [value for name, value in page.attributes if name == "d" and value and "V" not in value]
+    return [[tuple(map(float, point)) for point in re.findall(r"[ML]([\d.]+) ([\d.]+)", line)] for line in lines]
+
+
+def test_where_a_value_became_nan_is_seen_in_its_curve(snapshot):
+    values = np.array([3.0, 2.0, 1.0, np.nan, np.nan, np.nan, np.nan])
+    page = Elements(static_html("run-1", snapshot(series=[Series(SITE, "loss", np.arange(7), values)])))
+    ((*_, (end, _)),) = curves(page)
+    (mark,) = [value for name, value in page.attributes if name == "d" and value and "V" in value]
+    at = float(re.match(r"M([\d.]+)", mark)[1])
+    left, right = 46, 266
+    assert end == pytest.approx(left + (right - left) * 2 / 6, abs=1)
+    assert at == pytest.approx(left + (right - left) * 3 / 6, abs=1)
+
+
+def test_what_was_not_finite_is_told_first_and_the_rest_counted(snapshot):
+    page = Elements(static_html("run-1", snapshot(findings=[f"train.py:{n} (x): 1 NaN." for n in range(8)])))
+    assert page.text.index("train.py:0 (x)") < page.text.index("train.py:4 (x)") < page.text.index("loss 0.0")
+    assert "train.py:5 (x)" not in page.text and "… and 3 more places with NaN or infinite values" in page.text
 
 
 def test_nothing_has_fired_is_said(snapshot):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from jax_debug_widgets.events import Barrier, Watched
-from jax_debug_widgets.widgets import Line, Series, summary
+from jax_debug_widgets.widgets import Course, Line, summary
 from tests.widgets.conftest import CALL, SITE
 
 
@@ -37,8 +36,18 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
 
 def test_of_what_is_watched_it_says_where_it_has_gone(snapshot):
     site = dataclasses.replace(SITE, kind="watch", watch=Watched("loss", "value", (3,), "float32", "sin", ""))
-    series = Series(site, "mean", np.arange(3), np.array([0.25, np.nan, 4.0]))
-    assert ", mean 0.25 → 4" in summary(snapshot(sites=[site], series=[series])).split("\n")[1]
+    course = Course(site, "loss.mean", "mean", 0.25, 4.0)
+    assert ", mean 0.25 → 4" in summary(snapshot(sites=[site], courses={site.id: course})).split("\n")[1]
+
+
+def test_a_long_line_is_cut_and_its_length_told(snapshot):
+    shown = summary(snapshot(ordered=[Line(SITE, 0, (), "x" * 5000)]))
+    assert "x … 5,000 characters in all" in shown and len(shown) < 1000
+
+
+def test_half_a_character_is_written_by_its_code(snapshot):
+    shown = summary(snapshot(title="f()", ordered=[Line(SITE, 0, (), "half \ud800")]))
+    assert shown.encode().decode().endswith(r"half \ud800")
 
 
 def test_a_long_title_is_cut(snapshot):

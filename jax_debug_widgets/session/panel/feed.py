@@ -65,8 +65,8 @@ class Feed:
 
     def rows(self, request: int, first: int, count: int) -> Message:
         """The text of `count` events from `first` on, as far as they are kept."""
-        events = self._run.store.range(first, first + min(count, MAX_ROWS))
-        return rows_message(self._run.key, request, first, count, {event.seq - first: event.text for event in events})
+        texts = self._run.texts.of(np.arange(first, first + min(count, MAX_ROWS)))
+        return rows_message(self._run.key, request, first, count, {at - first: text for at, text in texts.items()})
 
     def _batch(self, start: int, stop: int) -> Message:
         run, store = self._run, self._run.store
@@ -118,12 +118,8 @@ class Feed:
         known, inverse = np.unique(site, return_inverse=True)
         streams = np.array([stream[number] for number in known.tolist()], np.int8)[inverse]
         rows = np.concatenate([np.flatnonzero(streams == one)[-TEXT_ROWS:] for one in (_ORDERED, _UNORDERED)])
-        texts = {}
-        for tap, positions, values in self._run.store.values_at(first + np.sort(rows)):
-            # What has been dropped since the columns were made is not among them: the client shows it as dropped.
-            for position, text in zip(positions, tap.texts(values), strict=True):
-                texts[position - first] = text
-        return dict(sorted(texts.items()))
+        # What has been dropped since the columns were made is not among them: the client shows it as dropped.
+        return {position - first: text for position, text in self._run.texts.of(first + np.sort(rows)).items()}
 
     def _something_changed(self) -> bool:
         changed_calls = self._run.call_log.calls(self._call_version)[0]

@@ -9,6 +9,8 @@ to kernel:
 `barrier`  wait for the effects of run `run`, for as long as its own time-out; its row says what came of it.
 `panel`    send the panel's program and its comm, as `{"type": "panel", "version": 1, "text", "comm_id", "way"}`: a page that is
            loaded while a cell runs on ipykernel 6 has no other way to it before the cell ends.
+`saved`    send run `run` as a notebook keeps it, `{"type": "saved", "version": 1, "run", "data"}` with a MIME bundle: what the
+           kernel writes into its output does not reach a page that was loaded, or was away, while the cell ran.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ SECONDS_APART_AT_A_STOP = 1.0
 class Row(TypedDict):
     """One run; `state` is the run's, or `paused` where it is at a stop.
 
-    `events` counts those fired; `started` is in seconds since the epoch, `elapsed` and `waited` are in seconds.
+    `events` counts those fired; `started` is in seconds since the epoch, `elapsed` and `waited` are in seconds. `saved` counts
+    how often it was written down: `data-jaxdebug-saved` of an output says which of these it has.
     """
 
     key: str
@@ -48,9 +51,10 @@ class Row(TypedDict):
     barrier: str
     pending: list[str]
     waited: float
+    saved: int
 
 
-def row_of(run: Run) -> Row:
+def row_of(run: Run, saved: int) -> Row:
     """The run now."""
     status = run.status()
     return Row(
@@ -63,6 +67,7 @@ def row_of(run: Run) -> Row:
         barrier=status.barrier.state,
         pending=list(status.barrier.pending),
         waited=status.barrier.waited,
+        saved=saved,
     )
 
 
@@ -104,6 +109,8 @@ class Listing:
                 self._comm.send({"type": "panel", "version": VERSION, **program})
             case "open" if run is not None:
                 self._session.panels.of(run)
+            case "saved" if run is not None and (data := self._session.panels.bundle(run)) is not None:
+                self._comm.send({"type": "saved", "version": VERSION, "run": run.key, "data": data})
             case "barrier" if run is not None:
                 # In a thread of its own: the one that brings requests must stay free for others.
                 threading.Thread(target=self._wait, args=(run,), name="jaxdebug-barrier", daemon=True).start()
@@ -114,5 +121,5 @@ class Listing:
 
     def _send(self, runs: Iterable[Run]) -> None:
         keys = [run.key for run in self._session.runs()]
-        rows = [row_of(run) for run in runs]
+        rows = [row_of(run, self._session.panels.written(run)) for run in runs]
         self._comm.send({"type": "runs", "version": VERSION, "keys": keys, "runs": rows, "way": self._comm.way})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.panel.feed import Feed
 from jax_debug_widgets.session.panel.requests import answer
@@ -16,6 +17,8 @@ from jax_debug_widgets.widgets.channel import front_end
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.session import Session
+
+_log = logging.getLogger(__name__)
 
 
 class Panels:
@@ -79,10 +82,23 @@ class Panels:
                 self.send_news(other)
 
     def refresh(self, run: Run) -> None:
-        """Put the present state of `run` into the output that shows it, if there is one."""
+        """Put the present state of `run` into the output that shows it, if there is one. Never raises: the cell goes on."""
         panel = self._panels.get(run.key)
         if panel is not None:
-            panel.refresh()
+            try:
+                panel.refresh()
+            except Exception:  # noqa: BLE001 - what is stored stays as it was, which says of when it is.
+                _log.exception("jax_debug_widgets could not write the output of a run")
+
+    def written(self, run: Run) -> int:
+        """How often `run` has been written down, see `Panel.written`; 0 where it has no panel."""
+        panel = self._panels.get(run.key)
+        return panel.written if panel is not None else 0
+
+    def bundle(self, run: Run) -> dict[str, Any] | None:
+        """The present state of `run` as a notebook keeps it; None where no output can show it."""
+        panel = self._panels.get(run.key)
+        return panel and panel.bundle()
 
     def forget(self, key: str) -> None:
         """The run of that key is let go of."""

@@ -2,78 +2,137 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets.events import told_apart
+from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
+from jax_debug_widgets.session.panel.headline import counts, headline
 from jax_debug_widgets.session.run.nonfinite import counted
-from jax_debug_widgets.session.run.report import first_nonfinite
-from jax_debug_widgets.widgets import Line, Series, Snapshot
+from jax_debug_widgets.session.run.report import first_nonfinite, nonfinite_findings
+from jax_debug_widgets.widgets import Course, Line, Series, Snapshot
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.run.naming import Choice
     from jax_debug_widgets.session.run.run import Run
 
-_LINES = 100
-_SCANNED = 5_000
-_SERIES = 24
-_POINTS = 200
+_LINES, _CHARACTERS, _LINES_OF_ONE = 100, 400, 8
+_CHARACTERS_IN_ALL = 20_000
+_LOOKED_THROUGH, _AT_ONCE = 500_000, 20_000
+_SERIES, _COURSES = 12, 64
+_POINTS = 100
 """What a saved notebook keeps of a run: enough to see what happened, not so much that it weighs."""
 
 
-def snapshot_of(run: Run) -> Snapshot:
-    """The run now."""
+def snapshot_of(run: Run, *, lines: bool = True) -> Snapshot:
+    """The run now; without the last lines if nobody is shown them."""
     run.collect()
     sites = run.store.sites()
-    ordered, unordered = _last_lines(run)
+    ordered, unordered = (_last_lines(run, sites, ordered=ordered) if lines else [] for ordered in (True, False))
+    told = headline(sites)
     return Snapshot(
         status=run.status(),
         sites=sites,
         counts=run.store.seen_by_site(),
         ordered=ordered,
         unordered=unordered,
-        series=_series(run),
+        series=list(_series(run, told)) if lines else [],
+        courses=_courses(run, told),
         nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
+        findings=[finding.message for finding in nonfinite_findings(run)],
         calls=[call for call in run.call_log.calls()[0] if shown(call)],
         dropped_calls=run.call_log.dropped,
         first_nonfinite=first_nonfinite(run),
     )
 
 
-def _last_lines(run: Run) -> tuple[list[Line], list[Line]]:
-    streams: dict[bool, list[Line]] = {True: [], False: []}
-    stop = len(run.store)
-    for position in range(stop - 1, max(run.store.oldest, stop - _SCANNED) - 1, -1):
-        try:
-            event = run.store.event(position)
-        except IndexError:  # Dropped in the meantime: older ones are as well.
+def _last_lines(run: Run, sites: Sequence[CallSite], *, ordered: bool) -> list[Line]:
+    """The newest of one stream, within what a notebook keeps."""
+    wanted = {site.id: site for site in sites if site.ordered is ordered and site.kind != "watch"}
+    positions = _last_of(run, wanted)
+    texts, left, lines = run.texts.of(positions), _CHARACTERS_IN_ALL, []
+    for position in positions.tolist()[::-1]:
+        text = texts.get(position)
+        event = next(iter(run.store.range(position, position + 1)), None)
+        if text is None or event is None:  # Dropped in the meantime: older ones are as well.
             break
-        if event.kind == "watch":
+        text = cut(text, _CHARACTERS, _LINES_OF_ONE)
+        left -= len(text)
+        if left < 0:
+            break
+        lines.append(Line(event.site, event.occurrence, event.lane, text, event.phantom))
+    return lines[::-1]
+
+
+def _last_of(run: Run, sites: dict[int, CallSite]) -> np.ndarray:
+    """The positions of the newest events of these sites, ascending."""
+    if not sites:
+        return np.zeros(0, np.int64)
+    stop, found, ids = len(run.store), [np.zeros(0, np.int64)], list(sites)
+    for end in range(stop, max(run.store.oldest, stop - _LOOKED_THROUGH), -_AT_ONCE):
+        pieces = run.store.columns(max(end - _AT_ONCE, 0), end)
+        found[:0] = [piece.first + np.flatnonzero(np.isin(piece.site, ids)) for piece in pieces]
+        if sum(map(len, found)) >= _LINES:
+            break
+    return np.concatenate(found)[-_LINES:]
+
+
+def _series(run: Run, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
+    """The curves of the values that are told first; what is printed and watched by one name is there once."""
+    count, printed = 0, {choice.name for choice, _ in told if choice.site.watch is None}
+    for choice, name in told:
+        values = None if choice.site.watch and choice.name in printed else _numbers(run, choice)
+        if values is None or counts(values):
             continue
-        stream = streams[event.ordered]
-        if len(stream) < _LINES:
-            stream.append(Line(event.site, event.occurrence, event.lane, event.text, event.phantom))
-        elif len(streams[not event.ordered]) >= _LINES:
-            break
-    return streams[True][::-1], streams[False][::-1]
+        steps = run.store.steps(choice.site.id)
+        both = min(len(steps), len(values))  # Events may have come, or gone, between the two.
+        steps, numbers = steps[len(steps) - both :], values[len(values) - both :].astype(np.float64)
+        chosen = _thinned(numbers)
+        yield Series(choice.site, name, steps[chosen], numbers[chosen])
+        count += 1
+        if count == _SERIES:
+            return
 
 
-def _series(run: Run) -> list[Series]:
-    found, callers = [], told_apart(run.store.sites())
-    for site in run.store.sites():
-        for value, name in enumerate(site.values):
-            if len(found) == _SERIES:
-                return found
-            if site.watch is not None and name not in ("value", "mean"):
-                continue
-            try:
-                steps, (_, _, values) = run.store.steps(site.id), run.store.series(site.id, value)
-            except ValueError:  # Of several shapes: no line can be drawn.
-                continue
-            if values.ndim == 1 and len(values) and values.dtype.kind != "c":
-                chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))
-                caller = callers.get(site.id)
-                full_name = f"{name} · {caller}" if caller else name
-                found.append(Series(site, full_name, steps[chosen], values[chosen].astype(np.float64)))
+def _courses(run: Run, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:
+    """By site from which value to which a watched one has gone."""
+    found = {}
+    for choice, name in told:
+        if choice.site.watch is not None and len(found) < _COURSES:
+            values = _numbers(run, choice)
+            if values is not None:
+                statistic = choice.site.values[choice.value].removeprefix("value")
+                found[choice.site.id] = Course(choice.site, name, statistic, float(values[0]), float(values[-1]))
     return found
+
+
+def _numbers(run: Run, choice: Choice) -> np.ndarray | None:
+    """The numbers of a value, in order; None where it is none, or not always."""
+    if run.store.latest_taps()[choice.site.id].shapes[choice.value] != ():
+        return None
+    try:
+        _, _, values = run.store.series(choice.site.id, choice.value)
+    except ValueError:  # Of several shapes: no line can be drawn.
+        return None
+    return values if len(values) and values.dtype.kind != "c" else None
+
+
+def _thinned(values: np.ndarray) -> np.ndarray:
+    """Which of very many numbers are drawn: of each stretch the least and the greatest, and the first that is not finite."""
+    if len(values) <= 2 * _POINTS:
+        return np.arange(len(values))
+    edges = np.linspace(0, len(values), _POINTS + 1).astype(int)
+    found = [0, len(values) - 1, *np.flatnonzero(~np.isfinite(values))[:1].tolist()]
+    for start, stop in itertools.pairwise(edges.tolist()):
+        part = values[start:stop]
+        finite = np.isfinite(part)
+        if not finite.all():
+            found.append(start + int(np.argmin(finite)))
+        if finite.any():
+            inner = np.flatnonzero(finite)
+            found += [start + int(inner[pick(part[inner])]) for pick in (np.argmin, np.argmax)]
+    return np.unique(found)

@@ -22,6 +22,7 @@ from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.run.life import Life
 from jax_debug_widgets.session.run.tables import Calls, Sites, events_frame, write_parquet
+from jax_debug_widgets.session.run.texts import Texts
 from jax_debug_widgets.session.run.trace_prints import TracePrints
 from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
@@ -74,6 +75,7 @@ class Run:
         self._session = session
         self.life = Life(options)
         self.store = Store(options.budget, self.life.origin_ns)
+        self.texts = Texts(self.store)
         self.call_log = CallLog(self.life.origin_ns, session.waiter, session.capture.handover.backlog, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box

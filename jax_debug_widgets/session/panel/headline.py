@@ -1,0 +1,54 @@
+"""Which values of a run are shown first: the loss, then what is printed, then what is watched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.session.run.naming import Choice, full_names
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite
+
+_LOSS = re.compile(r"loss|nll|elbo|objective|cost|energy", re.IGNORECASE)
+_QUALITY = re.compile(r"acc|score|reward|return|error|auc|f1", re.IGNORECASE)
+_WORDS = 30
+"""Characters of a name; a longer expression is no name of a loss, though it has one in it."""
+
+
+def headline(sites: Iterable[CallSite]) -> list[tuple[Choice, str]]:
+    """One value of each watched site and all that are printed, the most telling first, with their names.
+
+    Of a watched array it is the mean, of a gradient the norm.
+    """
+    choices = [Choice(site, value) for site in sites for value in _values(site)]
+    named = zip(choices, full_names(choices), strict=True)
+    # The sort is stable: of one rank they are in the order of their first event.
+    return sorted(named, key=lambda one: _rank(one[0]))
+
+
+def counts(values: np.ndarray) -> bool:
+    """Whether a series counts steps: integers, each one more than the last."""
+    return len(values) > 1 and values.dtype.kind in "iu" and bool((np.diff(values.astype(np.int64)) == 1).all())
+
+
+def _values(site: CallSite) -> Iterable[int]:
+    if site.watch is None:
+        return range(len(site.values))
+    wanted = ("value", "l2") if site.watch.role == "gradient" else ("value", "mean")
+    return [number for number, name in enumerate(site.values) if name in wanted][:1]
+
+
+def _rank(choice: Choice) -> int:
+    watch, name = choice.site.watch, choice.name
+    is_number = watch is None or choice.site.values[choice.value] == "value"
+    if is_number and choice.site.phase == "forward" and len(name) <= _WORDS:
+        for rank, words in enumerate((_LOSS, _QUALITY)):
+            if words.search(name):
+                return rank
+    if watch is None:
+        return 2
+    return 3 if is_number and watch.role == "value" else 4 if watch.role == "gradient" else 5

@@ -1,0 +1,42 @@
+"""When the output of a run that goes on is written anew, for whoever saves the notebook meanwhile."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.run import Run
+
+_FIRST_S, _LONGEST_S = 1.0, 10.0
+"""From the beginning of a run to the first time, and the longest between two: each pause is twice the one before."""
+
+_SHARE = 1 / 50
+"""Of the time, that writing may take: of a run with many events it takes long."""
+
+
+class Saving:
+    """Says when it is time, and what it took."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._pause = _FIRST_S
+        self._last = time.monotonic()
+        self._began = 0.0
+        self._written: object = None
+
+    def is_due(self) -> bool:
+        """Whether the output is behind, and has been for long enough; to be called often."""
+        return time.monotonic() - self._last >= self._pause and self._state() != self._written
+
+    def begin(self) -> None:
+        """It is being written."""
+        self._began, self._written = time.monotonic(), self._state()
+
+    def end(self) -> None:
+        """It was written."""
+        self._last = time.monotonic()
+        self._pause = max(min(2 * self._pause, _LONGEST_S), (self._last - self._began) / _SHARE)
+
+    def _state(self) -> object:
+        return len(self._run.store), self._run.call_log.newest, self._run.life.has_returned
