@@ -32,7 +32,7 @@ from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.taps import Capture
 from jax_debug_widgets.watch import Watching
-from jax_debug_widgets.widgets import may_ask, running_kernel
+from jax_debug_widgets.widgets import may_ask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -311,7 +311,7 @@ class Session:
         run = self.current
         if run is not None and self.panels.shows(run):
             return "panel"
-        return "prompt" if running_kernel() is None or may_ask() else "nowhere"
+        return "prompt" if may_ask() else "nowhere"
 
 
 @functools.cache

@@ -146,6 +146,18 @@ with jdw.capture():
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("call", ["jax.debug.breakpoint()", "jdw.breakpoint()"])
+@pytest.mark.parametrize("stdin", ["closed", "a pipe"])
+def test_a_script_without_a_terminal_goes_on_and_says_so(call, stdin):
+    program = [sys.executable, "-c", TERMINAL.format(breakpoint=call)]
+    at = {"stdin": subprocess.DEVNULL} if stdin == "closed" else {"input": "p y\nc\n"}
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False, **at)
+    assert done.returncode == 0, done.stderr
+    assert "result 6.0" in done.stdout
+    assert "skipped once: nobody is there to go on from it" in done.stdout
+
+
+@pytest.mark.behaviour("B4")
+@pytest.mark.parametrize("call", ["jax.debug.breakpoint()", "jdw.breakpoint()"])
 def test_in_a_terminal_jaxs_own_prompt_opens(call):
     program = f"import pty, sys; sys.exit(pty.spawn([sys.executable, '-c', {TERMINAL.format(breakpoint=call)!r}]))"
     done = subprocess.run(
