@@ -14,9 +14,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import config, core
-from jax._src.array import ArrayImpl
-from jax._src.lib import xla_client
+
+from jax_debug_widgets._jax.compat.private import config, core, xla_client
 
 _ALIGNMENT = 64
 """Bytes; below it the CPU client copies."""
@@ -68,7 +67,9 @@ def _is_writable(array: np.ndarray) -> bool:
     return False
 
 
-_aval = functools.lru_cache(maxsize=4096)(core.ShapedArray)
+@functools.lru_cache(maxsize=4096)
+def _aval(shape: tuple[int, ...], dtype: Any) -> Any:
+    return core.ShapedArray(shape, dtype)
 
 
 @functools.cache
@@ -98,16 +99,16 @@ def apart(tree: Any) -> Any:
     return jax.tree.map(_apart, tree)
 
 
-_ARRAY: Any = ArrayImpl
-"""Its `is_ready` is not declared."""
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array) and not isinstance(leaf, core.Tracer)
 
 
 def _apart(leaf: Any) -> Any:
     # An array that is deleted ends the process when it is asked whether it is ready.
-    if not isinstance(leaf, _ARRAY) or leaf.is_deleted() or len(leaf.devices()) > 1 or not leaf.is_ready():
-        return leaf  # Gathering it, and waiting for it, is done by the threads that stand.
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) or any(d.platform != "cpu" for d in leaf.devices()):
+    if not _is_array(leaf) or jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) or leaf.is_deleted():
         return leaf
+    if len(leaf.devices()) > 1 or not leaf.is_ready() or any(d.platform != "cpu" for d in leaf.devices()):
+        return leaf  # Gathering it, and waiting for it, is done by the threads that stand.
     device = _device_apart()
     sharding = jax.sharding.SingleDeviceSharding(device)
     aval = core.ShapedArray(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)

@@ -15,9 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jax._src import core, ffi, sharding_impls
-from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import core, ffi, mlir, sharding_impls
+from jax_debug_widgets._jax.compat.registrations import register_all, registers
 
 if TYPE_CHECKING:
     import jax
@@ -67,6 +69,7 @@ def computed_natively(
 
     Where it is not to be had (other devices; None: nowhere), what `otherwise(*arrays)` makes of all of them.
     """
+    register_all()
     return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise, together=together)
 
 
@@ -99,5 +102,7 @@ def _is_whole(axis_context: Any) -> bool:
     return False
 
 
-mlir.register_lowering(native_p, _lower)
-mlir.register_lowering(native_p, _lower_on_cpu, platform="cpu")
+@registers(features.WATCH)
+def _register() -> None:
+    mlir.register_lowering(native_p, _lower)
+    mlir.register_lowering(native_p, _lower_on_cpu, platform="cpu")

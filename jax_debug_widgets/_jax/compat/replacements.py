@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import itself
 
 
 class Replacing(ABC):
@@ -60,6 +61,7 @@ class Replacements:
         wrap: Callable[[Callable[..., Any], Any], Any] = partial,
     ) -> None:
         """`owner.name(...)` becomes `ours(theirs, ...)`, as `wrap(ours, theirs)` makes it."""
+        owner = itself(owner)
         theirs = getattr(owner, name)
         inherited = name not in vars(owner)
         self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))

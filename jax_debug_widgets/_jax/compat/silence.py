@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 import jax
-from jax._src import debugging
+
+from jax_debug_widgets._jax.compat.private import debugging
 
 
 class _WithoutPrints:

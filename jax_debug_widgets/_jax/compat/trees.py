@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax._src import core
+from jax.core import Tracer
 from jax.tree_util import SequenceKey
 
 Path = tuple[Any, ...]
@@ -22,7 +22,7 @@ Path = tuple[Any, ...]
 _MOST, _DEEPEST = 10_000, 100
 """So many nodes are looked at, and so far inside: what is larger is data."""
 
-_WITHOUT_PARTS = (core.Tracer, jax.Array, np.ndarray, np.generic, type, ModuleType, FunctionType, MethodType)
+_WITHOUT_PARTS = (Tracer, jax.Array, np.ndarray, np.generic, type, ModuleType, FunctionType, MethodType)
 _PLAIN = frozenset({str, bytes, bool, int, float, complex, range})
 
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import jax
-from jax._src import callback as jax_callback
-from jax._src import config, core, mesh, monitoring, sharding_impls, tree_util
-from jax._src.interpreters import batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
+
+from jax_debug_widgets._jax.compat.private import (
+    batching,
+    config,
+    core,
+    flattree,
+    mesh,
+    mlir,
+    monitoring,
+    sharding_impls,
+)
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
 
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
@@ -28,12 +35,8 @@ SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11, 1)
 NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8
 """Where `_cached_lowering_to_hlo` has it among its arguments, after the program and its name."""
 
-BATCHED = tuple(
-    name
-    for name in ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
-    if hasattr(batching.BatchTrace, name)
-)
-"""The methods that batch something; since 0.12 calls are primitives like all others."""
+BATCHING = ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
+"""The methods of `BatchTrace` that batch something; since 0.12 calls are primitives like all others, without the second."""
 
 CALLS = ("closed_call", "core_call", "eval_jaxpr")
 """What JAX's versions call the primitives that only run a program: the last one is all that 0.12 has."""
@@ -44,11 +47,7 @@ PMAP_FILES = ("pmap.py", "linear_util.py")
 
 def values_in(args: tuple[Any, ...]) -> list[Any]:
     """The values that a function of JAX's is given: before 0.10 each by itself, later all in one `FlatTree`."""
-    return [*args[0]] if _FLAT_TREE is not None and args and isinstance(args[0], _FLAT_TREE) else [*args]
-
-
-# Since 0.12 in a module of its own.
-_FLAT_TREE = getattr(sys.modules.get("jax._src.flattree", tree_util), "FlatTree", None)
+    return [*args[0]] if args and type(args[0]).__name__ == "FlatTree" else [*args]
 
 
 def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
@@ -129,7 +128,6 @@ def more_of_scan(
         linear = params["linear"]
         changed["linear"] = (*linear[:place], *[False] * (read + carried + sliced), *linear[place:])
     if "ft_in" in params:
-        flattree = importlib.import_module("jax._src.flattree")
         inputs = zip(params["ft_in"].unpack(), map(flattree.nones, (read, carried, sliced)), strict=True)
         results, stacked = params["ft_out"].unpack()
         changed["ft_in"] = flattree.pack(tuple(inputs))

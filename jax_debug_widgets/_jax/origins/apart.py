@@ -11,7 +11,8 @@ from collections.abc import Container
 from typing import Any
 
 import numpy as np
-from jax._src import core
+
+from jax_debug_widgets._jax.compat.private import core
 
 _ELEMENTWISE = frozenset({
     "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "named",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from jax._src import debugging
-
 from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.arrays import cpu
+from jax_debug_widgets._jax.compat.private import debugging
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, StopPoint
 from jax_debug_widgets._jax.origins.frames import Frame
 
@@ -66,7 +66,7 @@ def describe_callback(
             try:
                 flat_callback(*operands)
             except BaseException:
-                debugging.logger.exception("jax.debug.callback failed")
+                logging.getLogger(debugging.__name__).exception("jax.debug.callback failed")
                 raise
 
     return Equation(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import numpy as np
-from jax._src import array
 
 from jax_debug_widgets._jax.compat.arrays import unchanging
+from jax_debug_widgets._jax.compat.private import array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,9 +15,9 @@ from types import FrameType, FunctionType
 from typing import Any
 
 import jax
-from jax._src import pjit
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import pjit
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 
 _MAX_FRAMES = 8

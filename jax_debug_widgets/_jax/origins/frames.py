@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from jax._src import source_info_util
-from jax._src.lib import xla_client
-
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
 from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
 
 

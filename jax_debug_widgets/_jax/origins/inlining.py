@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal
 
-from jax._src import source_info_util
+from jax_debug_widgets._jax.compat.private import source_info_util
 
 Rule = Literal["forward", "backward"]
 """What runs a rule: the forward pass, or the backward one."""

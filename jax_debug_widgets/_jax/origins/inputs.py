@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jax._src import core
+from jax_debug_widgets._jax.compat.private import core
 
 JITS = frozenset({"jit", "pjit"})
 """What JAX calls, or called, the equation of a jitted function."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax._src import core, debugging
-
+from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.equation import Loop
 
 

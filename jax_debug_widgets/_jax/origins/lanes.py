@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jax._src import core, source_info_util
-from jax._src.interpreters import batching
 
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import batching, core, source_info_util
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
 from jax_debug_widgets._jax.origins.frames import levels_of
 
@@ -50,8 +49,9 @@ class LaneHooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.LANES):
-            for name in versions.BATCHED:
-                replace.attribute(batching.BatchTrace, name, self._noting, wrap=as_method)
+            for name in versions.BATCHING:
+                if hasattr(batching.BatchTrace, name):
+                    replace.attribute(batching.BatchTrace, name, self._noting, wrap=as_method)
 
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
         results = theirs(trace, *args, **options)

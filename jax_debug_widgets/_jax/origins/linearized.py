@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jax._src import core
-from jax._src.interpreters import ad
-from jax._src.util import weakref_lru_cache
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import ad, core
 
 _ONE_AT_A_TIME = frozenset({"mul", "dot_general", "conv_general_dilated", "div"})
 """Linear in each of their operands, and not in two of them together."""
 
 
-@weakref_lru_cache
+@cached
 def is_linearized(jaxpr: core.Jaxpr) -> bool:
     """Whether all that a program gives is linear in its last operands, the tangents, of which it tells the host nothing."""
     count = len(jaxpr.invars)

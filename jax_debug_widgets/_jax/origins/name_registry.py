@@ -11,9 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from jax._src import core
-from jax._src.interpreters import partial_eval as pe
-
+from jax_debug_widgets._jax.compat.private import core, pe
 from jax_debug_widgets._jax.origins.origins import (
     Operation,
     Ordinal,

@@ -9,10 +9,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import core
-from jax._src import mesh as mesh_lib
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.compat.private import mesh as mesh_lib
 from jax_debug_widgets._jax.origins.apart import keeps_apart
 from jax_debug_widgets._jax.origins.equation import Loop
 from jax_debug_widgets._jax.origins.frames import Frame, frames_inside, joined

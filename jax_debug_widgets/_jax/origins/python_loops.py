@@ -13,10 +13,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import config
-from jax._src.lax.control_flow import loops
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import config, loops
 from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.equation import Loop
 

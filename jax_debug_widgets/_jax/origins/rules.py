@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jax._src import custom_batching
-from jax._src.interpreters import ad
-
+from jax_debug_widgets._jax.compat.private import ad, custom_batching
 from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.origins.inlining import run_backward_rule, run_forward_rule

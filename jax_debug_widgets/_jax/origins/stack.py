@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Any
 
 import jax
-from jax._src import core, traceback_util
-from jax._src.debugger import core as jax_debugger
 
+from jax_debug_widgets._jax.compat.private import core, traceback_util
+from jax_debug_widgets._jax.compat.private import debugger as jax_debugger
 from jax_debug_widgets._jax.compat.trees import is_endless
 from jax_debug_widgets._jax.origins.frames import is_ours
 

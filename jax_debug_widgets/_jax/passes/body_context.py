@@ -6,9 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jax._src import core
-
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.filtered_jit_args import Given
 from jax_debug_widgets._jax.origins.frames import is_pushed_now
 from jax_debug_widgets._jax.origins.place import Place
@@ -55,7 +54,7 @@ class Around:
     is_pass: bool = False
     derived: bool = False
     given: Given | None = None
-    meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict[core.Var, frozenset[str]])
+    meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict["core.Var", frozenset[str]])
     outer: tuple[bool, ...] | None = None
     path: tuple[Hashable, ...] = ()
 

@@ -7,17 +7,18 @@ function without the wait that JAX's way has (see `arrays`), and tells of it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jax._src import callback as jax_callback
-from jax._src import core, debugging, dispatch
-from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
+from jax_debug_widgets._jax.compat.private import core, debugging, dispatch, mlir
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint, stop_point
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Loop
 from jax_debug_widgets._jax.origins.frames import Frame
@@ -27,9 +28,16 @@ if TYPE_CHECKING:
 
 pure_tap_p = jax_core.Primitive("pure_callback")
 io_tap_p = jax_core.Primitive("io_callback")
+pure_tap_p.multiple_results = io_tap_p.multiple_results = True
 """What tapped callbacks are bound as, with JAX's parameters and `record`; JAX's names, which XLA's metadata quotes."""
 
-TAPPED = {jax_callback.pure_callback_p: pure_tap_p, jax_callback.io_callback_p: io_tap_p}
+
+@functools.cache
+def taps_of_callbacks() -> Mapping[Any, Any]:
+    """JAX's primitives that call the user's functions for results -> what stands for each where it is tapped."""
+    if not features.available(features.CALLBACKS):
+        return {}
+    return {jax_callback.pure_callback_p: pure_tap_p, jax_callback.io_callback_p: io_tap_p}
 
 
 def describe_pure(
@@ -98,19 +106,47 @@ def _describe(
     )
 
 
-DESCRIBE_CALLBACK = {
-    jax_callback.pure_callback_p: describe_pure,
-    jax_callback.io_callback_p: describe_io,
-    debugging.inspect_sharding_p: describe_sharding,
-}
-"""JAX's primitives that call the user's host functions and are no debugging prints, and how each is read."""
+@functools.cache
+def callback_readers() -> Mapping[Any, Callable[..., Equation]]:
+    """JAX's primitives that call the user's host functions and are no debugging prints, and how each is read."""
+    if not features.available(features.CALLBACKS):
+        return {}
+    return {
+        jax_callback.pure_callback_p: describe_pure,
+        jax_callback.io_callback_p: describe_io,
+        **dict.fromkeys(inspections(), describe_sharding),
+    }
+
+
+def inspections() -> tuple[Any, ...]:
+    """JAX's primitive of `jax.debug.inspect_array_sharding`, if we know it."""
+    return (debugging.inspect_sharding_p,) if features.available(features.CALLBACKS) else ()
 
 
 @dataclass(frozen=True)
-class Lanewise(jax_callback._FlatCallback):
-    """A host function around which JAX has made loops of the lanes of a `vmap`, and how many: the innermost ones."""
+class Lanewise:
+    """A host function around which JAX has made loops of the lanes of a `vmap`, in the place of JAX's `_FlatCallback`.
 
+    Attributes:
+      plain: JAX's.
+      axes: how many loops: the innermost ones.
+    """
+
+    plain: Any
     axes: int
+
+    @property
+    def callback_func(self) -> Callable[..., Any]:
+        """The user's function."""
+        return self.plain.callback_func
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of its arguments."""
+        return self.plain.in_tree
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.plain(*operands)
 
 
 def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,20 +154,23 @@ def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
     callback = params["callback"]
     if params.get("vmap_method", "sequential") not in ("sequential", "sequential_unrolled"):
         return dict(params)
-    return {**params, "callback": Lanewise(callback.callback_func, callback.in_tree, _axes_of(callback) + 1)}
+    return {**params, "callback": Lanewise(_plain(callback), _axes_of(callback) + 1)}
 
 
 def without_lanes(params: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """The parameters of a callback that runs un-jitted, in a call of its own for each lane; how many loops are of lanes."""
-    callback, axes = params["callback"], _axes_of(params["callback"])
-    plain = jax_callback._FlatCallback(callback.callback_func, callback.in_tree) if axes else callback
-    return {**params, "callback": plain}, axes
+    callback = params["callback"]
+    return {**params, "callback": _plain(callback)}, _axes_of(callback)
 
 
 def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
     """The loops around a callback, those told apart that are over lanes."""
     steps = len(loops) - _axes_of(params.get("callback"))
     return (*loops[:steps], *(replace(loop, lanes=True) for loop in loops[steps:]))
+
+
+def _plain(callback: Any) -> Any:
+    return callback.plain if isinstance(callback, Lanewise) else callback
 
 
 def _axes_of(callback: object) -> int:
@@ -141,7 +180,7 @@ def _axes_of(callback: object) -> int:
 def has_callbacks(jaxpr: core.Jaxpr) -> bool:
     """Whether the program, or one inside it, calls back to the host for a result: these need not have an effect."""
     return any(
-        untapped(equation).primitive in DESCRIBE_CALLBACK
+        untapped(equation).primitive in callback_readers()
         or any(map(has_callbacks, core.jaxprs_in_params(equation.params)))
         for equation in jaxpr.eqns
     )
@@ -162,7 +201,7 @@ class At:
 
 def untapped(equation: core.JaxprEqn) -> core.JaxprEqn:
     """The equation with JAX's own primitive, if it is one that `CallbackHooks` bound un-jitted."""
-    for primitive, tap in TAPPED.items():
+    for primitive, tap in taps_of_callbacks().items():
         if equation.primitive is tap:
             params = dict(equation.params)
             own = len(equation.invars) - len(params.pop("at").loops)
@@ -178,10 +217,10 @@ def python_loops(equation: core.JaxprEqn) -> tuple[tuple[Loop, ...], tuple[Any, 
 
 def tapped_callback(equation: core.JaxprEqn, operands: Sequence[Any], record: Callable[..., Any]) -> core.JaxprEqn:
     """The same equation, calling `record` with `operands` as NumPy arrays (with a sharding for `inspect_sharding`)."""
-    if equation.primitive is debugging.inspect_sharding_p:
+    if equation.primitive in inspections():
         return equation.replace(params={**equation.params, "callback": record})
     params = {**equation.params, "record": record}
-    return equation.replace(primitive=TAPPED[equation.primitive], invars=list(operands), params=params)
+    return equation.replace(primitive=taps_of_callbacks()[equation.primitive], invars=list(operands), params=params)
 
 
 @pure_tap_p.def_abstract_eval
@@ -215,7 +254,8 @@ def _lower_tap(has_side_effect: bool, ctx: Any, *operands: Any, record: Callable
     return results
 
 
-for _tap, _has_side_effect in ((pure_tap_p, False), (io_tap_p, True)):
-    _tap.multiple_results = True
-    dispatch.prim_requires_devices_during_lowering.add(_tap)
-    mlir.register_lowering(_tap, partial(_lower_tap, _has_side_effect), cacheable=False)
+@registers(features.CALLBACKS)
+def _register() -> None:
+    for tap, has_side_effect in ((pure_tap_p, False), (io_tap_p, True)):
+        dispatch.prim_requires_devices_during_lowering.add(tap)
+        mlir.register_lowering(tap, partial(_lower_tap, has_side_effect), cacheable=False)

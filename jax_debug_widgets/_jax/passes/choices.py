@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
-from jax._src import core
+
+from jax_debug_widgets._jax.compat.private import core
 
 _Path = tuple[int, ...]
 """A choice, by the number of its equation and of those that run it, outermost first."""

@@ -13,12 +13,12 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax._src import core, effects
-from jax._src.util import weakref_lru_cache
 from jax.extend.core import ClosedJaxpr
 from jax.sharding import AxisType
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import core, effects
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.operands import computed, new_number, renamed, with_inputs
@@ -38,7 +38,7 @@ def _of_all_lanes(_size: int, _batched: Any, count: Any) -> Any:
     return _furthest(count.max(0)), False
 
 
-@weakref_lru_cache
+@cached
 def counting(body: Any) -> Any:
     """The body of a `while` with one more value to carry: how often it has run."""
     counter = new_number()

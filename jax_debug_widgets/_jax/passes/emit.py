@@ -10,12 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jax._src import callback as jax_callback
-from jax._src import config, core, debugging, ffi, sharding_impls
-from jax._src.interpreters import mlir
-from jax._src.lib import xla_client
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
+from jax_debug_widgets._jax.compat.private import config, core, debugging, ffi, mlir, sharding_impls, xla_client
 from jax_debug_widgets._jax.passes.rings import Ring, emit_write, ring_for
 
 if TYPE_CHECKING:

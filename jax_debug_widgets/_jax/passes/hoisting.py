@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax._src import core
-from jax._src.util import weakref_lru_cache
-
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.inlining import as_what_makes
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
 from jax_debug_widgets._jax.passes.operands import with_programs
-from jax_debug_widgets._jax.passes.tap import DEBUGGING, as_tap, debug_tap_p
+from jax_debug_widgets._jax.passes.tap import as_tap, debugging_primitives
 
 Lengths = tuple[int | None, ...]
 
@@ -42,7 +41,7 @@ def left(home: Lengths, loops: Lengths) -> Lengths:
     return home[kept:]
 
 
-@weakref_lru_cache
+@cached
 def _at_home(program: Any, length: int) -> Any:
     return program.replace(jaxpr=_settled(program.jaxpr, (length,))) if has_debugging(program.jaxpr) else program
 
@@ -50,7 +49,7 @@ def _at_home(program: Any, length: int) -> Any:
 def _settled(jaxpr: core.Jaxpr, home: Lengths) -> core.Jaxpr:
     equations = []
     for equation in jaxpr.eqns:
-        if equation.primitive in (*DEBUGGING, debug_tap_p):
+        if equation.primitive in debugging_primitives():
             tap = as_tap(equation)
             equations.append(tap.replace(params=tap.params | {"home": tap.params["home"] or home}))
         elif any(map(has_debugging, core.jaxprs_in_params(equation.params))):

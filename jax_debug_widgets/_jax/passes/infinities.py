@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from jax import dtypes
-from jax._src import core
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
 
 Signs = frozenset[str]
 """Of `posinf` and `neginf` those that a value may have on purpose."""

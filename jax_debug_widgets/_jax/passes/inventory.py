@@ -12,17 +12,16 @@ from types import MethodType
 from typing import Any
 
 import jax
-from jax._src import core, debugging, source_info_util
-from jax._src.interpreters import mlir
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax.compat.private import core, debugging, mlir, source_info_util
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes
 from jax_debug_widgets._jax.origins.frames import Frame, callers_of, frame_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.place import Place, device_names
-from jax_debug_widgets._jax.passes.callbacks import DESCRIBE_CALLBACK, by_lane, untapped
-from jax_debug_widgets._jax.passes.program import DESCRIBE, outermost
+from jax_debug_widgets._jax.passes.callbacks import by_lane, callback_readers, untapped
+from jax_debug_widgets._jax.passes.program import debugging_readers, outermost
 from jax_debug_widgets._jax.passes.tap import debug_tap_p
 
 _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
@@ -104,7 +103,7 @@ def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
 def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
     for original in jaxpr.eqns:
         equation = untapped(original)
-        describe = DESCRIBE.get(equation.primitive) or DESCRIBE_CALLBACK.get(equation.primitive)
+        describe = debugging_readers().get(equation.primitive) or callback_readers().get(equation.primitive)
         if describe is not None or equation.primitive is debug_tap_p:
             yield _described(equation, place)
         for key, inner in _programs_in(equation):
@@ -119,7 +118,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
         inner, params = params["inner"], dict(params["params"])
     traceback = traceback_of(equation.source_info)
     avals = [core.physical_aval(variable.aval) for variable in operands]
-    describe = DESCRIBE.get(inner) or DESCRIBE_CALLBACK[inner]
+    describe = debugging_readers().get(inner) or callback_readers()[inner]
     path = str(place.stack + equation.source_info.name_stack)
     found = describe(params, frame_of(traceback), path, avals, Lanes((), ((),) * len(avals)))
     return replace(

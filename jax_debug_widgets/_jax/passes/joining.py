@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from jax._src import core, debugging
 
+from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.equation import Recorder
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.tap import debug_tap_p, is_ordered

@@ -7,36 +7,41 @@ an input of each of its programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax import lax
-from jax._src import core, effects, sharding_impls
-from jax._src import linear_util as lu
-from jax._src.interpreters import partial_eval as pe
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
-
-_NUMBER = core.ShapedArray((), np.dtype("int32"))
+from jax_debug_widgets._jax.compat.private import core, effects, pe, sharding_impls
+from jax_debug_widgets._jax.compat.private import linear_util as lu
 
 _CALLS = frozenset({"jit", "pjit", *versions.CALLS, "checkpoint", "remat", "remat2"})
 _RULES = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
-_FILLERS = {
-    "in_shardings": sharding_impls.UNSPECIFIED,
-    "in_layouts": None,
-    "donated_invars": False,
-    "in_specs": jax.sharding.PartitionSpec(),
-}
-"""What the parameters of an equation that tell something of each operand tell of one of ours."""
+
+@functools.cache
+def _fillers() -> Mapping[str, Any]:
+    """What the parameters of an equation that tell something of each operand tell of one of ours."""
+    return {
+        "in_shardings": sharding_impls.UNSPECIFIED,
+        "in_layouts": None,
+        "donated_invars": False,
+        "in_specs": jax.sharding.PartitionSpec(),
+    }
+
+
+def _number(shape: tuple[int, ...] = ()) -> Any:
+    return core.ShapedArray(shape, np.dtype("int32"))
 
 
 def new_number() -> Any:
     """A variable for an int32."""
-    return core.Var(_NUMBER)
+    return core.Var(_number())
 
 
 def with_programs(equation: core.JaxprEqn, rewrite: Callable[[str, core.Jaxpr], core.Jaxpr]) -> core.JaxprEqn:
@@ -100,8 +105,8 @@ def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprE
         case _:
             place, key = len(operands), "jaxpr" if "jaxpr" in params else "call_jaxpr"
             params[key] = with_inputs(params[key], place, more)
-            told = [name for name in _FILLERS if name in params]
-            params |= {name: (*params[name], *[_FILLERS[name]] * count) for name in told}
+            told = [name for name in _fillers() if name in params]
+            params |= {name: (*params[name], *[_fillers()[name]] * count) for name in told}
     operands[place:place] = more
     return equation.replace(invars=operands, params=params)
 
@@ -118,7 +123,7 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
         key, place, at_end = "body_jaxpr", len(operands), len(results)
         # Where lanes finish one after the other, JAX selects the carry by lane: each has a counter, and the furthest tells.
         lanes = params["cond_jaxpr"].jaxpr.outvars[0].aval.shape
-        carried: Any = core.Var(_NUMBER.update(shape=lanes)) if lanes else counter
+        carried: Any = core.Var(_number(lanes)) if lanes else counter
         also = ("cond_jaxpr",)
     operands.insert(place, core.Literal(np.zeros(carried.aval.shape, np.int32)[()], carried.aval))
     for program in (key, *also):

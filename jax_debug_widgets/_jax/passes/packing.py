@@ -15,7 +15,8 @@ from jax_debug_widgets._jax.passes.operands import computed
 
 if TYPE_CHECKING:
     import numpy as np
-    from jax._src import core
+
+    from jax_debug_widgets._jax.compat.private import core
 
 
 @dataclass(frozen=True)

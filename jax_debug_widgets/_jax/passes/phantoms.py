@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 from jax import lax
-from jax._src import core
-from jax._src.interpreters import batching
-from jax._src.util import weakref_lru_cache
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import batching, core
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.equation import Lanes
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
@@ -32,7 +31,7 @@ from jax_debug_widgets._jax.passes.operands import (
     with_inputs,
     with_programs,
 )
-from jax_debug_widgets._jax.passes.tap import DEBUGGING, as_tap, debug_tap_p
+from jax_debug_widgets._jax.passes.tap import as_tap, debugging_primitives
 
 
 def batch_cond(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
@@ -98,7 +97,7 @@ def _predicate_is_batched(
 
 
 # Cached, so that un-jitted code that comes here again finds its inner functions compiled.
-@weakref_lru_cache
+@cached
 def _guarded_branch(branch: Any, index: int, kind: Any) -> Any:
     """The branch with the index of the one taken, an int32 of type `kind`, as a last input."""
     which = core.Var(kind)
@@ -108,7 +107,7 @@ def _guarded_branch(branch: Any, index: int, kind: Any) -> Any:
     return branch.replace(jaxpr=with_inputs(jaxpr, len(jaxpr.invars), [which]))
 
 
-@weakref_lru_cache
+@cached
 def _guarded_body(body: Any, condition: Any, cond_nconsts: int, body_nconsts: int) -> Any:
     """The body, with the constants of the condition after its own; as it is where the condition must not run again."""
     carry = body.jaxpr.invars[body_nconsts:]
@@ -122,7 +121,7 @@ def _guarded_body(body: Any, condition: Any, cond_nconsts: int, body_nconsts: in
     return ClosedJaxpr(with_inputs(jaxpr, body_nconsts, consts), [*body.consts, *condition.consts])
 
 
-@weakref_lru_cache
+@cached
 def _guarded_condition(condition: Any) -> Any:
     return condition.replace(jaxpr=with_presence(condition.jaxpr, _guarded))
 
@@ -158,7 +157,7 @@ def _guarded(jaxpr: core.Jaxpr, guard: Any, cause: str, with_guard: Any = None) 
     with_guard = with_guard or _with_guard
     equations: list[core.JaxprEqn] = []
     for equation in jaxpr.eqns:
-        if equation.primitive in (*DEBUGGING, debug_tap_p):
+        if equation.primitive in debugging_primitives():
             equations += with_guard(equation, guard, cause)
         elif any(map(has_debugging, core.jaxprs_in_params(equation.params))) and can_close(equation):
             inner = with_programs(equation, lambda _key, program: _guarded(program, guard, cause, with_guard))

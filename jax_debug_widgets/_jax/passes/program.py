@@ -6,6 +6,7 @@ that starts anew.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -14,11 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax._src import callback as jax_callback
-from jax._src import core, debugging, source_info_util
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import core, debugging, source_info_util
 from jax_debug_widgets._jax.origins.describe import describe_callback, describe_print
 from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, record_every
 from jax_debug_widgets._jax.origins.frames import callers_of, frame_of
@@ -26,12 +26,13 @@ from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
 from jax_debug_widgets._jax.origins.place import Place, device_names
 from jax_debug_widgets._jax.passes.callbacks import (
-    DESCRIBE_CALLBACK,
-    TAPPED,
     by_lane,
+    callback_readers,
     has_callbacks,
+    inspections,
     python_loops,
     tapped_callback,
+    taps_of_callbacks,
     untapped,
 )
 from jax_debug_widgets._jax.passes.conditions import is_asked_twice, told_apart
@@ -50,11 +51,12 @@ from jax_debug_widgets._jax.passes.phantoms import nowhere
 from jax_debug_widgets._jax.passes.stop import debug_stop_p, describe_stop, with_recorder
 from jax_debug_widgets._jax.passes.tap import as_tap, debug_tap_p, in_order
 
-DESCRIBE = {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
-"""JAX's debugging primitives, and how each is read."""
 
-PURE = frozenset({jax_callback.pure_callback_p})
-"""What XLA may merge with its like."""
+@functools.cache
+def debugging_readers() -> Mapping[Any, Callable[..., Equation]]:
+    """JAX's debugging primitives, and how each is read."""
+    return {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
+
 
 _NEVER_RUN = {("custom_linear_solve", f"branch_{part}_fun") for part in (0, 1, 3)}
 """Programs that an equation has for its derivatives alone: `matvec`, `vecmat` and `transpose_solve` beside `solve`."""
@@ -93,7 +95,7 @@ def _calls_unrolled_lanes(jaxpr: core.Jaxpr) -> bool:
 
 def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
     """The same program without its debugging equations: those that were traced before anybody asked to leave them out."""
-    left_out = (*DESCRIBE, debug_tap_p, debugging.inspect_sharding_p)
+    left_out = (*debugging_readers(), debug_tap_p, *inspections())
     return program.replace(jaxpr=without(program.jaxpr, left_out))
 
 
@@ -131,9 +133,14 @@ def scope_of_module(name: str) -> str:
 def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> core.Jaxpr:
     equations: list[core.JaxprEqn] = []
     for equation in itertools.chain.from_iterable(_by_lane(one, place) for one in jaxpr.eqns):
-        if equation.primitive in TAPPED.values():
+        if equation.primitive in taps_of_callbacks().values():
             equations += _tapped(untapped(equation), _in_python(equation, place), make_recorder)
-        elif equation.primitive in (*DESCRIBE, *DESCRIBE_CALLBACK, debug_tap_p, debug_stop_p):
+        elif equation.primitive in (
+            *debugging_readers(),
+            *callback_readers(),
+            debug_tap_p,
+            debug_stop_p,
+        ):
             equations += _tapped(equation, place, make_recorder)
         elif any(map(_has_taps, core.jaxprs_in_params(equation.params))):
             equations.append(_entered(equation, place, make_recorder))
@@ -191,7 +198,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     coordinates += numbering
     if inner is debug_stop_p:
         return [*coordinates, with_recorder(original, operands, record)]
-    if inner in DESCRIBE_CALLBACK:
+    if inner in callback_readers():
         return [*coordinates, tapped_callback(original, operands, record)]
     tapped = equation.replace(invars=operands, params={**equation.params, "record": record})
     if every is not None and every > 1:
@@ -208,7 +215,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
     loops = by_lane(dict(params), place.loops)
     by_itself = [loop for loop in loops if loop.lanes and loop.unrolled]
     return replace(
-        {**DESCRIBE, **DESCRIBE_CALLBACK, debug_stop_p: describe_stop}[inner](
+        {**debugging_readers(), **callback_readers(), debug_stop_p: describe_stop}[inner](
             dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes
         ),
         callers=callers_of(traceback_of(equation.source_info), place.callers),
@@ -216,8 +223,11 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,
         steady=steady,
-        # A counter among the operands of what XLA may hoist would keep it from doing so, and merging pure callbacks.
-        countable=not steady and bool(place.loops) and len(place.counters) == len(place.loops) and inner not in PURE,
+        # A counter among the operands of what XLA may hoist would keep it from doing so, and from merging pure callbacks.
+        countable=not steady
+        and bool(place.loops)
+        and len(place.counters) == len(place.loops)
+        and inner.name != "pure_callback",
         numbered=bool(by_itself) and all(loop.apart for loop in by_itself) and len(place.counters) == len(loops),
         in_python=place.in_python,
         guard=guard,

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import numpy as np
-from jax._src import core, debugging, sharding_impls
-from jax._src import util as jax_util
-from jax._src.interpreters import partial_eval as pe
 
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import core, debugging, pe, sharding_impls
 from jax_debug_widgets._jax.origins.equation import Equation
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
 from jax_debug_widgets._jax.origins.place import Place
@@ -109,7 +108,7 @@ class Told:
             yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
 
 
-@jax_util.weakref_lru_cache
+@cached
 def is_quick(program: ClosedJaxpr) -> bool:
     """Whether a program has no loop that takes long and does nothing else than compute and print."""
     jaxpr = program.jaxpr
@@ -117,7 +116,7 @@ def is_quick(program: ClosedJaxpr) -> bool:
     return not says_more and _iterations(jaxpr) <= MOST_ITERATIONS
 
 
-@jax_util.weakref_lru_cache
+@cached
 def is_straight(program: ClosedJaxpr) -> bool:
     """Whether what a quick program says is unordered prints or watched values, small ones, in no loop or branch."""
     if not program.jaxpr.effects or not is_quick(program):

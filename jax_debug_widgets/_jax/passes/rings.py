@@ -17,13 +17,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
-from jax._src import core, ffi, sharding_impls
-from jax._src.interpreters import mlir
-from jax._src.lib.mlir import ir
-from jax._src.lib.mlir.dialects import hlo
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.native import importable
+from jax_debug_widgets._jax.compat.private import core, ffi, hlo, ir, mlir, sharding_impls
 from jax_debug_widgets._jax.origins.equation import parts_of
 
 _FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 20
@@ -37,9 +34,6 @@ MOST_WAITING = 1 << 26
 
 _IN_PARTS_OF_BYTES = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
 """Types of which an element is less than a byte to XLA, and one to NumPy."""
-
-_ADDRESS = core.ShapedArray((2,), np.dtype(np.uint32))
-_TRUTH = core.ShapedArray((), np.dtype(bool))
 
 
 @functools.cache
@@ -232,7 +226,8 @@ def emit_write(ctx: Any, ring: Ring, operands: Sequence[Any], emit_call: Callabl
     """Lower the equation: write into the ring, or where that cannot be do what `emit_call` emits."""
     address = mlir.ir_constant(ring.address)
     write = ffi.build_ffi_lowering_function(_native().TARGET, has_side_effect=True)
-    asks = write(ctx.replace(avals_in=[_ADDRESS, *ctx.avals_in], avals_out=[_TRUTH]), address, *operands).result
+    address_type, truth = core.ShapedArray((2,), np.dtype(np.uint32)), core.ShapedArray((), np.dtype(bool))
+    asks = write(ctx.replace(avals_in=[address_type, *ctx.avals_in], avals_out=[truth]), address, *operands).result
     branch = hlo.IfOp([], asks)
     for region, emit in ((branch.true_branch, emit_call), (branch.false_branch, lambda: None)):
         with ir.InsertionPoint(region.blocks.append()):

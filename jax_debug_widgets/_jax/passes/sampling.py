@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax._src import core, debugging
-from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import core, debugging, mlir
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.passes.emit import emit_answer_call
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def _ask_abstract_eval(answer: Any) -> tuple[Any, set[Any]]:
     return core.ShapedArray((), np.dtype(bool)), {debugging.debug_effect}
 
 
-mlir.register_lowering(ask_p, emit_answer_call, cacheable=False)
+@registers(features.CAPTURE)
+def _register() -> None:
+    mlir.register_lowering(ask_p, emit_answer_call, cacheable=False)
 
 
 def is_long(equation: Any, every: int) -> bool:

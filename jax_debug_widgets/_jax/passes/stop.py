@@ -14,13 +14,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import callback as jax_callback
-from jax._src import core, debugging
-from jax._src.interpreters import ad, batching, mlir
-from jax._src.state import discharge
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import ad, batching, core, debugging, discharge, mlir
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
+from jax_debug_widgets._jax.compat.registrations import register_all, registers
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, OperandType, StopPoint, restore_types, type_of
 from jax_debug_widgets._jax.origins.frames import Frame, called_from_here
 from jax_debug_widgets._jax.origins.stack import Stack, StackFrame, calling_stack, jax_prompt
@@ -68,6 +67,7 @@ def stop_here(value: Any, when: Any, name: str, num_frames: int) -> Any:
     Raises:
       TypeError: `when` is not one boolean.
     """
+    register_all()
     leaves, tree = jax.tree.flatten(value)
     leaves = [jnp.asarray(leaf) if not _is_key(leaf) else leaf for leaf in leaves]
     condition = [] if when is None else [_boolean(when)]
@@ -219,8 +219,10 @@ def _discharge(_avals_in: Any, _avals_out: Any, *operands: Any, **params: Any) -
     return (None,) * len(operands), debug_stop_p.bind(*operands, **params)
 
 
-batching.primitive_batchers[debug_stop_p] = _batch
-ad.primitive_jvps[debug_stop_p] = _jvp
-discharge.register_discharge_rule(debug_stop_p)(_discharge)  # pyright: ignore[reportArgumentType]
-mlir.register_lowering(debug_stop_p, _lower, cacheable=False)
-mlir.register_lowering(_stop_call_p, _lower_call, cacheable=False)
+@registers(features.CAPTURE)
+def _register() -> None:
+    batching.primitive_batchers[debug_stop_p] = _batch
+    ad.primitive_jvps[debug_stop_p] = _jvp
+    discharge.register_discharge_rule(debug_stop_p)(_discharge)  # pyright: ignore[reportArgumentType]
+    mlir.register_lowering(debug_stop_p, _lower, cacheable=False)
+    mlir.register_lowering(_stop_call_p, _lower_call, cacheable=False)

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax._src import core, debugging
-from jax._src.interpreters import ad, batching, mlir
-from jax._src.interpreters import partial_eval as pe
-from jax._src.state import discharge
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import ad, batching, core, debugging, discharge, mlir, pe
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.origins.equation import Lanes
 from jax_debug_widgets._jax.passes.emit import emit_recorder_call
 
@@ -33,8 +32,10 @@ any, its last operand tells, lane by lane, whether it is really there (see `phan
 around it when one of them was differentiated, outermost first (see `hoisting`)."""
 debug_tap_p.multiple_results = True
 
-DEBUGGING = (debugging.debug_print_p, debugging.debug_callback_p)
-"""JAX's debugging primitives."""
+
+def debugging_primitives() -> tuple[Any, ...]:
+    """JAX's and ours."""
+    return debugging.debug_print_p, debugging.debug_callback_p, debug_tap_p
 
 
 def bind_batched(
@@ -124,9 +125,13 @@ def _discharge(_avals_in: Any, _avals_out: Any, *operands: Any, **params: Any) -
     return operands, debug_tap_p.bind(*operands, **params)
 
 
-batching.primitive_batchers[debug_tap_p] = _batch
-ad.primitive_jvps[debug_tap_p] = lambda primals, _tangents, **params: (debug_tap_p.bind(*primals, **params), [])
-ad.primitive_transposes[debug_tap_p] = lambda _cotangents, *operands, **_params: [None] * len(operands)
-pe.partial_eval_jaxpr_custom_rules[debug_tap_p] = partial(debugging._debug_partial_eval_custom, primitive=debug_tap_p)
-discharge.register_discharge_rule(debug_tap_p)(_discharge)  # pyright: ignore[reportArgumentType]
-mlir.register_lowering(debug_tap_p, _lower, cacheable=False)
+@registers(features.CAPTURE)
+def _register() -> None:
+    batching.primitive_batchers[debug_tap_p] = _batch
+    ad.primitive_jvps[debug_tap_p] = lambda primals, _tangents, **params: (debug_tap_p.bind(*primals, **params), [])
+    ad.primitive_transposes[debug_tap_p] = lambda _cotangents, *operands, **_params: [None] * len(operands)
+    pe.partial_eval_jaxpr_custom_rules[debug_tap_p] = partial(
+        debugging._debug_partial_eval_custom, primitive=debug_tap_p
+    )
+    discharge.register_discharge_rule(debug_tap_p)(_discharge)  # pyright: ignore[reportArgumentType]
+    mlir.register_lowering(debug_tap_p, _lower, cacheable=False)

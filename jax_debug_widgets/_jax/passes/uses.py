@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from jax._src import core
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import (
     Level,
     is_pushed_by_rule,

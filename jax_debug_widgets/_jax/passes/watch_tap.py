@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 from jax import lax
-from jax._src import config, core, debugging, source_info_util
-from jax._src import mesh as mesh_lib
-from jax._src.interpreters import mlir
 from jax.extend import core as jax_core
 
-from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import config, core, debugging, mlir, source_info_util
+from jax_debug_widgets._jax.compat.private import mesh as mesh_lib
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.origins.equation import Loop, Recorder
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.emit import emit_recorder_call
@@ -162,4 +162,6 @@ def _lower_tap(ctx: Any, *operands: Any, record: Recorder) -> Any:
     return emit_recorder_call(ctx, record, operands, ordered=False, partitioned=False)
 
 
-mlir.register_lowering(watch_tap_p, _lower_tap, cacheable=False)
+@registers(features.WATCH)
+def _register() -> None:
+    mlir.register_lowering(watch_tap_p, _lower_tap, cacheable=False)

@@ -18,11 +18,10 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import jax
-from jax._src import core, debugging
-from jax._src.interpreters import pxla
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import core, debugging, pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.filtered_jit_args import given

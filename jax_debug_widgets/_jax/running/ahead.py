@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 import jax
-from jax._src import debugging
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
 from jax_debug_widgets._jax.origins.context import captured_settings
+from jax_debug_widgets._jax.passes.callbacks import inspections
 from jax_debug_widgets._jax.passes.program import without
 from jax_debug_widgets._jax.running.dispatch import recorders_of
 
@@ -41,7 +41,7 @@ def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
 
 def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
     """Lower it for what was the default device then; who asked for shardings has been told them."""
-    program = without(traced.jaxpr.jaxpr, (debugging.inspect_sharding_p,))
+    program = without(traced.jaxpr.jaxpr, inspections())
     if program is not traced.jaxpr.jaxpr:
         traced = copy(traced)
         traced._params = {**traced._params, "jaxpr": traced.jaxpr.replace(jaxpr=program)}

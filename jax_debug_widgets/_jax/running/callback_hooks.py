@@ -14,24 +14,32 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from jax._src import callback as jax_callback
-from jax._src import core, debugging, dispatch, source_info_util
-from jax._src.interpreters import ad, mlir, pxla
-from jax._src.lax.control_flow import conditionals, loops
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import (
+    ad,
+    conditionals,
+    core,
+    debugging,
+    dispatch,
+    loops,
+    mlir,
+    pxla,
+    source_info_util,
+)
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.origins.frames import Frame, called_from_here, frame_of, frames_of
 from jax_debug_widgets._jax.origins.python_loops import loops_now
 from jax_debug_widgets._jax.passes.callbacks import (
-    TAPPED,
     At,
     describe_sharding,
     has_callbacks,
     lanewise,
+    taps_of_callbacks,
     without_lanes,
 )
 from jax_debug_widgets._jax.passes.inventory import equations_in
@@ -112,7 +120,7 @@ class CallbackHooks(Replacing):
             return
         derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
         batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
-        for primitive in TAPPED:
+        for primitive in taps_of_callbacks():
             replace.attribute(primitive, "impl", partial(self._run, primitive))
             replace.attribute(primitive, "bind", self._bind)
             replace.batcher(primitive, partial(self._batch, primitive))
@@ -136,7 +144,9 @@ class CallbackHooks(Replacing):
         found, iterations = loops_now()
         around = len(found) - axes
         at = At((frames_of(current.traceback), str(current.name_stack)), found[:around])
-        return dispatch.apply_primitive(TAPPED[primitive], *operands, *iterations[:around], at=at, **params)
+        return dispatch.apply_primitive(
+            taps_of_callbacks()[primitive], *operands, *iterations[:around], at=at, **params
+        )
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
         caller = sys._getframe(1).f_code

@@ -15,12 +15,10 @@ from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol
 
 import jax
-from jax._src import dispatch
-from jax._src.api_util import InternalFloatingPointError
-from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.names import function_of
+from jax_debug_widgets._jax.compat.private import api_util, dispatch, pxla
 from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.running.backlog import Handed
 
@@ -28,10 +26,11 @@ Stage = Literal["trace", "lower", "compile"]
 """What JAX does to a function before it runs."""
 
 _STAGE_EVENTS: dict[str, Stage] = {
-    dispatch.JAXPR_TRACE_EVENT: "trace",
-    dispatch.JAXPR_TO_MLIR_MODULE_EVENT: "lower",
-    dispatch.BACKEND_COMPILE_EVENT: "compile",
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
 }
+"""What `jax.monitoring` calls them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +122,7 @@ class Watch:
         before = pending_tokens()
         try:
             outputs = execute()
-        except InternalFloatingPointError as error:
+        except api_util.InternalFloatingPointError as error:
             # Its caller sees another, when JAX has found where it came from.
             told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
             executed(Execution(finished=True, error=FloatingPointError(told)))

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any, Protocol
 
 import jax
-from jax._src import config, dispatch, pjit, sharding_impls, tree_util
-from jax._src.interpreters import pxla
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import config, dispatch, pjit, pxla, sharding_impls, tree_util
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
@@ -33,9 +33,6 @@ from jax_debug_widgets._jax.passes.result_passing import (
 )
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.backlog import Backlog, Handed
-
-_LOWERED: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
-"""JAX's cache of what it has lowered, whatever is put in its place later."""
 
 
 class HandingSettings(Protocol):
@@ -102,6 +99,8 @@ class HandoverHooks(Replacing):
         """Whether it may know of some that have effects of their own, which JAX has Python dispatch."""
         self._are_given_away = False
         """Whether a program was seen to which arguments are given away."""
+        self._cache: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
+        """JAX's cache of what it has lowered, whatever is put in its place later."""
         self._lowered = 0
         """How many programs JAX had lowered when these were looked at: a capture may begin with each call of a function."""
         self.backlog = Backlog()
@@ -112,8 +111,8 @@ class HandoverHooks(Replacing):
             replace.attribute(pjit, "_pjit_call_impl_python", self._call)
             replace.attribute(pxla, "lower_sharding_computation", self._lower)
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
-            lowered = _LOWERED.cache_info().misses
-            if lowered != self._lowered and _are_given_away_already():
+            lowered = self._cache.cache_info().misses
+            if lowered != self._lowered and _are_given_away_already(self._cache):
                 self.gives_away()
             self._lowered = lowered
 
@@ -299,15 +298,16 @@ class _Outputs:
         return results
 
 
-if features.available(features.HANDOVER):
+@registers(features.HANDOVER)
+def _register() -> None:
     tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
     tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
 
 
-def _are_given_away_already() -> bool:
+def _are_given_away_already(lowered: Any) -> bool:
     """Whether JAX has lowered a program to which arguments are given away, for whoever it was."""
     # The keys have the program's arguments among the rest, and no other tuples of truth values.
-    parts = (part for key in _LOWERED.cache_keys() for part in key[2])
+    parts = (part for key in lowered.cache_keys() for part in key[2])
     return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)
 
 

@@ -16,11 +16,21 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax._src import ad_checkpoint, core, debugging, pjit, shard_map, source_info_util
-from jax._src.interpreters import ad, batching, mlir
-from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import (
+    ad,
+    ad_checkpoint,
+    batching,
+    core,
+    debugging,
+    mlir,
+    pe,
+    pjit,
+    shard_map,
+    source_info_util,
+)
+from jax_debug_widgets._jax.compat.registrations import register_all
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins import rules
@@ -32,7 +42,7 @@ from jax_debug_widgets._jax.origins.inlining import evaluate_checkpointed, trace
 from jax_debug_widgets._jax.origins.python_loops import count_iterations, loops_now
 from jax_debug_widgets._jax.passes.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.passes.phantoms import batch_cond, batch_while
-from jax_debug_widgets._jax.passes.program import DESCRIBE, with_recorders, without_debugging
+from jax_debug_widgets._jax.passes.program import debugging_readers, with_recorders, without_debugging
 from jax_debug_widgets._jax.passes.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.passes.tap import bind_batched, debug_tap_p
 from jax_debug_widgets._jax.passes.watch_tap import recorders_in
@@ -54,11 +64,12 @@ class Hooks(Replacing):
         self.failed = failed
 
     def _put_in(self, replace: Replacements) -> None:
+        register_all()
         replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
         count_iterations(replace)
         replace.attribute(debug_tap_p, "impl", self._run_tap)
         replace.attribute(debug_stop_p, "impl", self._run_stop)
-        for primitive in DESCRIBE:
+        for primitive in debugging_readers():
             replace.attribute(primitive, "impl", partial(self._run, primitive))
             replace.attribute(primitive, "bind", self._bind)
             replace.batcher(primitive, partial(self._batch, primitive))
@@ -176,7 +187,9 @@ class Hooks(Replacing):
     ) -> Any:
         current = source_info_util.current()
         arrays, types = on_host(operands)
-        equation = DESCRIBE[primitive](params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
+        equation = debugging_readers()[primitive](
+            params, frame_of(current.traceback), str(current.name_stack), arrays, lanes
+        )
         # JAX's own way to the user's function: what it raises goes up through these frames, and none are missing.
         if own_way is None:
             own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(

@@ -12,9 +12,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from jax._src import core, dispatch, pjit
-
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import core, dispatch, pjit
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing, is_capturing
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels

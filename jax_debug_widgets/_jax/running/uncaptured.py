@@ -16,10 +16,9 @@ from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
-from jax._src import debugging
-from jax._src.debugger import core as jax_debugger
-from jax._src.interpreters import pxla
 
+from jax_debug_widgets._jax.compat.private import debugger as jax_debugger
+from jax_debug_widgets._jax.compat.private import debugging, pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.describe import describe_callback, stop_point_in
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, StopPoint, on_host

@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from jax._src import dispatch
-from jax._src.array import ArrayImpl
-from jax._src.lib import xla_client
-
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import array, dispatch, xla_client
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_capturing
 
@@ -39,7 +36,7 @@ class Waits(Replacing):
         # What the public functions call: a program may have imported those by name before the capture.
         for owner, name, what in (
             (dispatch.RuntimeTokenSet, "block_until_ready", "effects_barrier"),
-            (ArrayImpl, "block_until_ready", "block_until_ready"),
+            (array.ArrayImpl, "block_until_ready", "block_until_ready"),
             (xla_client, "batched_block_until_ready", "block_until_ready"),
         ):
             replace.attribute(owner, name, self._timed, wrap=lambda timed, theirs, what=what: timed(theirs, what))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import time
 from collections import Counter
@@ -14,16 +15,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax._src import callback as jax_callback
-from jax._src import core, debugging
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
+from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.origins.describe import describe_callback
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame
-from jax_debug_widgets._jax.passes.callbacks import DESCRIBE_CALLBACK, untapped
+from jax_debug_widgets._jax.passes.callbacks import callback_readers, untapped
 from jax_debug_widgets._jax.passes.inventory import (
     equations_in,
     host_calls,
@@ -31,19 +32,20 @@ from jax_debug_widgets._jax.passes.inventory import (
     lowering_seen,
     parts_handed_over,
 )
-from jax_debug_widgets._jax.passes.program import DESCRIBE
+from jax_debug_widgets._jax.passes.program import debugging_readers
 from jax_debug_widgets._jax.passes.tap import debug_tap_p
 from jax_debug_widgets._jax.studies.kernels import Kernels, kernels_of
 
-_HOST_EFFECTS = tuple(
-    type(effect)
-    for effect in (
+
+@functools.cache
+def _host_effects() -> tuple[type, ...]:
+    effects = (
         debugging.debug_effect,
         debugging.ordered_debug_effect,
         jax_callback._IOEffect,
         jax_callback._OrderedIOEffect,
     )
-)
+    return tuple(map(type, effects))
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _without(jaxpr: core.Jaxpr, dropped: AbstractSet[int], numbers: Iterator[int
     kept: list[core.JaxprEqn] = []
     for equation in jaxpr.eqns:
         primitive = untapped(equation).primitive
-        is_call = primitive in DESCRIBE or primitive in DESCRIBE_CALLBACK or primitive is debug_tap_p
+        is_call = primitive in debugging_readers() or primitive in callback_readers() or primitive is debug_tap_p
         if is_call and next(numbers) in dropped:
             continue
         params = {key: _entered(value, dropped, numbers) for key, value in equation.params.items()}
@@ -141,7 +143,7 @@ def _entered(value: Any, dropped: AbstractSet[int], numbers: Iterator[int]) -> A
 
 def _left(effects: AbstractSet[Any], remaining: Sequence[AbstractSet[Any]]) -> frozenset[Any]:
     """Of these effects those on the host that something still has, and all others."""
-    return frozenset(one for one in effects if not isinstance(one, _HOST_EFFECTS) or any(one in s for s in remaining))
+    return frozenset(one for one in effects if not isinstance(one, _host_effects()) or any(one in s for s in remaining))
 
 
 def _copied(tree: Any) -> Any:

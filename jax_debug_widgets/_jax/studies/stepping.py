@@ -10,9 +10,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import api_util, core
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import api_util, core
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 from jax_debug_widgets._jax.origins.place import Place
@@ -170,13 +170,15 @@ def _read(atom: Any, values: Mapping[Any, Any]) -> Any:
     return atom.val if isinstance(atom, core.Literal) else values[atom]
 
 
-_NO_NAMES = api_util.debug_info("step", lambda: None, (), {}).with_unknown_names()
+@functools.cache
+def _no_names() -> Any:
+    return api_util.debug_info("step", lambda: None, (), {}).with_unknown_names()
 
 
 def _bind(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
     """What the equation computes, as JAX runs a program of this equation alone."""
     values = {atom: x for atom, x in zip(equation.invars, inputs, strict=True) if not isinstance(atom, core.Literal)}
-    program = core.Jaxpr((), list(values), list(equation.outvars), [equation], equation.effects, _NO_NAMES)
+    program = core.Jaxpr((), list(values), list(equation.outvars), [equation], equation.effects, _no_names())
     return list(core.eval_jaxpr(program, (), *values.values()))
 
 
@@ -272,9 +274,11 @@ def _standing(
     )
 
 
-_CONTEXT = core.JaxprPpContext()
-"""Gives variables their letters; one for all programs, so that none has two."""
+@functools.cache
+def _letters() -> Any:
+    """Gives variables their letters; one for all programs, so that none has two."""
+    return core.JaxprPpContext()
 
 
 def _letter(variable: Any) -> str:
-    return "_" if isinstance(variable, core.DropVar) else str(core.pp_var(variable, _CONTEXT))
+    return "_" if isinstance(variable, core.DropVar) else str(core.pp_var(variable, _letters()))

@@ -20,11 +20,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax._src import core, source_info_util
-from jax._src.interpreters import ad
-from jax._src.interpreters import partial_eval as pe
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import ad, core, pe, source_info_util
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings

@@ -16,11 +16,19 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import api, core, linear_util, source_info_util, traceback_util, tree_util
-from jax._src.interpreters import ad, batching
-from jax._src.interpreters import partial_eval as pe
-from jax._src.lax import lax
 
+from jax_debug_widgets._jax.compat.private import (
+    ad,
+    api,
+    batching,
+    core,
+    lax,
+    linear_util,
+    pe,
+    source_info_util,
+    traceback_util,
+    tree_util,
+)
 from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import is_ours
@@ -119,10 +127,12 @@ def _copies_for(caller: FrameType | None) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _hands_on(code: CodeType) -> bool:
     """Whether it is JAX's, and only calls what it is given: a `jax.tree_util.Partial`, or `jax.vmap`."""
-    return code.co_filename in _HANDING_ON or (code.co_filename == api.__file__ and code.co_name == "vmap_f")
+    return code.co_filename in _handing_on() or (code.co_filename == api.__file__ and code.co_name == "vmap_f")
 
 
-_HANDING_ON = {module.__file__ for module in (tree_util, batching, linear_util, traceback_util)}
+@functools.cache
+def _handing_on() -> set[str | None]:
+    return {module.__file__ for module in (tree_util, batching, linear_util, traceback_util)}
 
 
 def _copied(given: Any) -> Any:

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from jax._src import core, source_info_util
-from jax._src.interpreters import ad, batching, mlir
-from jax._src.interpreters import partial_eval as pe
-from jax._src.lax import lax
+from jax.extend.core import Primitive
 
-from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import ad, batching, core, lax, mlir, pe, source_info_util
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
 from jax_debug_widgets._jax.origins.name_registry import Noted, Place, book, is_of_arguments
 from jax_debug_widgets._jax.origins.origins import Operation, operation_of
@@ -51,11 +50,9 @@ class Mark:
         return next(name for place in self.places or self.noted.names for name in self.noted.names[place])
 
 
-named_p = core.Primitive("named")
+named_p = Primitive("named")
 named_p.def_impl(lambda x, **_: x)
 named_p.def_abstract_eval(lambda x, **_: x)
-mlir.register_lowering(named_p, lambda _, x, **__: [x])
-batching.defvectorized(named_p)
 
 
 def _transpose(cotangent: Any, _: Any, of: Mark) -> list[Any]:
@@ -68,8 +65,12 @@ def _derive(primals: Any, tangents: Any, of: Mark) -> Any:
     return named_p.bind(*primals, of=of), *tangents
 
 
-ad.primitive_jvps[named_p] = _derive
-ad.primitive_transposes[named_p] = _transpose
+@registers(features.BINDINGS)
+def _register() -> None:
+    mlir.register_lowering(named_p, lambda _, x, **__: [x])
+    batching.defvectorized(named_p)
+    ad.primitive_jvps[named_p] = _derive
+    ad.primitive_transposes[named_p] = _transpose
 
 
 def is_named(equation: Any) -> bool:
@@ -185,14 +186,16 @@ def add(equation: Any) -> None:
 
 
 def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operation | None, primitive: str) -> Any:
-    given = {id(one.tangent): one.primal for one in operands if isinstance(one, _DERIVED)}
+    given = {id(one.tangent): one.primal for one in operands if isinstance(one, (ad.LinearizeTracer, ad.JVPTracer))}
     for position, one in enumerate(operands):
         noted = book.of_operand(operation, position, len(operands)) if operation is not None else None
         if noted is not None:
-            book.add_given(staged(one), one.tangent if isinstance(one, _DERIVED) else None, noted)
+            book.add_given(
+                staged(one), one.tangent if isinstance(one, (ad.LinearizeTracer, ad.JVPTracer)) else None, noted
+            )
     several = results if isinstance(results, list | tuple) else [results]
     for position, one in enumerate(several):
-        is_derived = isinstance(one, _DERIVED) and one._trace.tag is trace.tag
+        is_derived = isinstance(one, (ad.LinearizeTracer, ad.JVPTracer)) and one._trace.tag is trace.tag
         primal = staged(one.primal if is_derived else one)
         if primal is None:  # Un-jitted a copy would be one.
             continue
@@ -206,9 +209,6 @@ def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operatio
         if noted is not None and is_derived and isinstance(one.tangent, pe.DynamicJaxprTracer):
             book.add_tangent(one.tangent, noted)
     return results
-
-
-_DERIVED = (ad.LinearizeTracer, ad.JVPTracer)
 
 
 def _copied(trace: Any, tangent: Any) -> Any:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jax._src import core
-from jax._src.util import weakref_lru_cache
-
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Level, asked_outside, pushes_in
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.tracing.copies import is_given_back, is_pushed
@@ -118,7 +117,7 @@ def _is_in(atom: Any, variables: set[Any]) -> bool:
     return not isinstance(atom, core.Literal) and atom in variables
 
 
-@weakref_lru_cache
+@cached
 def tangents_given(program: core.Jaxpr) -> frozenset[int]:
     """Which inputs are tangents of a whole program that something un-jitted pushes them through; JAX says nowhere how many.
 

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
-from jax._src import pjit
-
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import pjit
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import cache_key
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from jax._src import core
-from jax._src.interpreters import partial_eval as pe
-
 from jax_debug_widgets._jax.compat.names import unwrapped
+from jax_debug_widgets._jax.compat.private import core, pe
 
 _UNJITTED = {"BatchTrace": "vmap", "JVPTrace": "jvp", "LinearizeTrace": "grad"}
 """The trace of an un-jitted transformation -> what the user called."""

@@ -1,0 +1,26 @@
+"""Remember what is computed of JAX's programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from jax_debug_widgets._jax.compat.private import util
+
+R = TypeVar("R")
+
+
+def cached(function: Callable[..., R]) -> Callable[..., R]:
+    """Remember the results of a function of a program, and of further arguments, as long as the program is there."""
+
+    @functools.cache
+    def remembering() -> Any:
+        # JAX's lets go of a program that nobody else has.
+        return getattr(util, "weakref_lru_cache", functools.lru_cache(maxsize=256))(function)
+
+    @functools.wraps(function)
+    def call(*args: Any) -> R:
+        return remembering()(*args)
+
+    return call

@@ -1,0 +1,186 @@
+"""Look up the names that we need of JAX's modules: at their first use, and by their public spelling where there is one.
+
+No other module imports `jax._src` or `jaxlib`: they import these modules. A name that the installed JAX does not have raises
+`MissingNameError` where it is used, not where we are imported. `features` says which feature needs which names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import jax
+from jax.extend.core import Primitive
+
+
+class MissingNameError(AttributeError):
+    """The installed JAX does not have a name that we need of it."""
+
+
+class Module:
+    """A module of JAX. Its names are looked up when they are first used."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        found = lookup(self._path, name)
+        if isinstance(found, _LASTING):
+            setattr(self, name, found)
+        return found
+
+
+_LASTING = (type, Primitive)
+"""What a module always has under one name. A function may be replaced, so it is looked up each time."""
+
+
+def module(path: str) -> Any:
+    """The module itself.
+
+    Raises:
+      MissingNameError: there is none.
+    """
+    package, _, name = path.rpartition(".")
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:  # `jax._src.lib` has modules of jaxlib as its names.
+        found = getattr(importlib.import_module(package), name, None)
+    if found is None:
+        raise MissingNameError(f"jax {jax.__version__} has no {path}")
+    return found
+
+
+def itself(owner: Any) -> Any:
+    """What JAX calls `owner`, to replace an attribute of it: the module itself where it is one of these here."""
+    return module(owner._path) if isinstance(owner, Module) else owner
+
+
+def lookup(path: str, name: str) -> Any:
+    """What the module has under this name; in its public spelling where there is one.
+
+    Raises:
+      MissingNameError: nothing.
+    """
+    for public, names in PUBLIC.get(path, {}).items():
+        # Not by `getattr`: what is deprecated there warns.
+        if name in names.split() and (found := vars(importlib.import_module(public)).get(name)) is not None:
+            return found
+    try:
+        return getattr(module(path), name)
+    except AttributeError as error:
+        raise MissingNameError(f"jax {jax.__version__} has no {path}.{name}") from error
+
+
+PUBLIC = {
+    "jax._src.core": {
+        "jax": "typeof",
+        "jax.core": "DebugInfo DropVar Jaxpr JaxprEqn ShapedArray Tracer eval_context eval_jaxpr jaxprs_in_params "
+        "mapped_aval new_jaxpr_eqn no_effects set_current_trace",
+        "jax.extend.core": "DebugInfo DropVar Jaxpr JaxprEqn Literal Primitive Var jaxpr_as_fun jaxprs_in_params "
+        "mapped_aval new_jaxpr_eqn no_effects set_current_trace",
+    },
+    "jax._src.api_util": {"jax.api_util": "debug_info"},
+    "jax._src.config": {
+        "jax": "debug_infs debug_nans default_device transfer_guard_device_to_host transfer_guard_host_to_device"
+    },
+    "jax._src.debugging": {"jax.debug": "DebugEffect"},
+    "jax._src.ffi": {"jax.ffi": "build_ffi_lowering_function"},
+    "jax._src.interpreters.ad": {"jax.interpreters.ad": "JVPTrace JVPTracer Zero primitive_jvps primitive_transposes"},
+    "jax._src.interpreters.batching": {
+        "jax.interpreters.batching": "defvectorized fancy_primitive_batchers primitive_batchers"
+    },
+    "jax._src.interpreters.mlir": {
+        "jax.interpreters.mlir": "ModuleContext TokenSet ir_constant lower_fun lower_jaxpr_to_module register_lowering"
+    },
+    "jax._src.interpreters.partial_eval": {
+        "jax.interpreters.partial_eval": "DynamicJaxprTracer custom_partial_eval_rules dce_jaxpr "
+        "partial_eval_jaxpr_custom_rules trace_to_jaxpr_dynamic"
+    },
+    "jax._src.lax.control_flow.conditionals": {"jax.lax": "cond_p"},
+    "jax._src.lax.control_flow.loops": {"jax.lax": "while_p"},
+    "jax._src.lax.lax": {"jax.lax": "copy_p"},
+    "jax._src.lib.mlir": {"jax.interpreters.mlir": "ir"},
+    "jax._src.mesh": {"jax.sharding": "use_abstract_mesh"},
+    "jax._src.source_info_util": {
+        "jax.extend.source_info_util": "NameStack SourceInfo current new_name_stack set_name_stack"
+    },
+    "jax._src.tree_util": {"jax.tree_util": "default_registry"},
+}
+"""Module -> public modules -> the names that these have, too, in all supported versions: some in 0.8 in `jax.core` only."""
+
+
+if TYPE_CHECKING:
+    from jax._src import (
+        ad_checkpoint,
+        api,
+        api_util,
+        array,
+        callback,
+        config,
+        core,
+        custom_batching,
+        debugging,
+        dispatch,
+        effects,
+        ffi,
+        linear_util,
+        mesh,
+        monitoring,
+        pjit,
+        shard_map,
+        sharding_impls,
+        source_info_util,
+        stages,
+        traceback_util,
+        tree_util,
+        util,
+    )
+    from jax._src.debugger import core as debugger
+    from jax._src.interpreters import ad, batching, mlir, pxla
+    from jax._src.interpreters import partial_eval as pe
+    from jax._src.lax import lax
+    from jax._src.lax.control_flow import conditionals, loops
+    from jax._src.lib import xla_client
+    from jax._src.lib.mlir import ir
+    from jax._src.lib.mlir.dialects import hlo
+    from jax._src.state import discharge
+
+    flattree: Any
+else:
+    ad_checkpoint = Module("jax._src.ad_checkpoint")
+    api = Module("jax._src.api")
+    api_util = Module("jax._src.api_util")
+    array = Module("jax._src.array")
+    callback = Module("jax._src.callback")
+    config = Module("jax._src.config")
+    core = Module("jax._src.core")
+    custom_batching = Module("jax._src.custom_batching")
+    debugging = Module("jax._src.debugging")
+    dispatch = Module("jax._src.dispatch")
+    effects = Module("jax._src.effects")
+    ffi = Module("jax._src.ffi")
+    flattree = Module("jax._src.flattree")
+    linear_util = Module("jax._src.linear_util")
+    mesh = Module("jax._src.mesh")
+    monitoring = Module("jax._src.monitoring")
+    pjit = Module("jax._src.pjit")
+    shard_map = Module("jax._src.shard_map")
+    sharding_impls = Module("jax._src.sharding_impls")
+    source_info_util = Module("jax._src.source_info_util")
+    stages = Module("jax._src.stages")
+    traceback_util = Module("jax._src.traceback_util")
+    tree_util = Module("jax._src.tree_util")
+    util = Module("jax._src.util")
+    debugger = Module("jax._src.debugger.core")
+    ad = Module("jax._src.interpreters.ad")
+    batching = Module("jax._src.interpreters.batching")
+    mlir = Module("jax._src.interpreters.mlir")
+    pxla = Module("jax._src.interpreters.pxla")
+    pe = Module("jax._src.interpreters.partial_eval")
+    lax = Module("jax._src.lax.lax")
+    conditionals = Module("jax._src.lax.control_flow.conditionals")
+    loops = Module("jax._src.lax.control_flow.loops")
+    xla_client = Module("jax._src.lib.xla_client")
+    ir = Module("jax._src.lib.mlir.ir")
+    hlo = Module("jax._src.lib.mlir.dialects.hlo")
+    discharge = Module("jax._src.state.discharge")
