@@ -18,9 +18,11 @@ export class Follower {
   private readonly links = signal<ReadonlyMap<string, KernelLink>>(new Map());
   private readonly changing = signal<Followed | undefined>(undefined);
 
+  /** `onOpen` is told when a notebook is there with its cells. */
   constructor(
     private readonly tracker: INotebookTracker,
     private readonly open: (kernel: Kernel.IKernelConnection) => KernelLink,
+    private readonly onOpen: () => void = () => {},
   ) {
     tracker.forEach((notebook) => {
       this.watch(notebook);
@@ -42,13 +44,21 @@ export class Follower {
 
   private watch(notebook: NotebookPanel): void {
     const { sessionContext } = notebook;
+    void notebook.context.ready.then(() => this.onReady());
     this.link(sessionContext.session?.kernel);
-    sessionContext.kernelChanged.connect((_, { newValue }) => {
+    sessionContext.kernelChanged.connect((_, { oldValue, newValue }) => {
+      if (oldValue && oldValue.id !== newValue?.id) this.links.peek().get(oldValue.id)?.end();
       this.link(newValue);
       this.update();
     });
     notebook.context.pathChanged.connect(() => this.update());
     this.update();
+  }
+
+  /** What it has stored of runs is compared with what their kernels know. */
+  private onReady(): void {
+    this.onOpen();
+    for (const link of this.links.peek().values()) link.compare();
   }
 
   private link(kernel: Kernel.IKernelConnection | null | undefined): KernelLink | undefined {

@@ -2,6 +2,7 @@
 import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from "@jupyterlab/application";
 import { ICommandPalette } from "@jupyterlab/apputils";
 import { INotebookTracker } from "@jupyterlab/notebook";
+import type { Kernel } from "@jupyterlab/services";
 import { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { IStatusBar } from "@jupyterlab/statusbar";
 import { effect } from "@preact/signals";
@@ -13,6 +14,7 @@ import { Follower } from "./follow";
 import { KernelLink } from "./link";
 import { SidePanel } from "./SidePanel";
 import { StatusItem } from "./StatusItem";
+import { Saved } from "./saved";
 import { load } from "./settings";
 import css from "./style.raw.css";
 import { SidePanelWidget, ViewWidget } from "./widgets";
@@ -33,7 +35,9 @@ async function activate(
   const onBegin = (link: KernelLink) => {
     if (settings.value.showWhenRunBegins && link === follower.current.value?.link) showSidePanel();
   };
-  const follower = new Follower(notebooks, (kernel) => new KernelLink(kernel, onBegin, askControl));
+  const saved = new Saved(notebooks);
+  const open = (kernel: Kernel.IKernelConnection) => new KernelLink(kernel, onBegin, askControl, saved);
+  const follower = new Follower(notebooks, open, () => saved.opened());
   const followed = follower.current;
   const beside = labShell ? new Beside(shell, notebooks, settings, (run) => follower.linkOf(run)) : undefined;
   const openBeside = beside && (({ key, title }: { key: string; title: string }) => beside.open(key, title));

@@ -4,8 +4,9 @@ import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import { signal } from "@preact/signals";
 import { sendControl } from "../../src/entry/control";
 import { Runs } from "./runs";
+import type { Saved } from "./saved";
 import { StandIn } from "./standin";
-import { decode, type PanelMessage, type Request, type RunsMessage, TARGET } from "./wire";
+import { decode, type PanelMessage, type Request, TARGET } from "./wire";
 
 /** A kernel that is running a cell answers on its control channel; one that is idle has answered by then. */
 const BUSY_AFTER_MS = 2000;
@@ -34,11 +35,12 @@ export class KernelLink {
   private wasBusy = false;
   private standIn: StandIn | undefined;
 
-  /** `onBegin` is told when a run begins while we listen. */
+  /** `onBegin` is told when a run begins while we listen; `saved` keeps what notebooks have stored of the runs. */
   constructor(
     readonly kernel: Kernel.IKernelConnection,
     private readonly onBegin: (link: KernelLink) => void,
     private readonly askControl: AskControl,
+    private readonly saved?: Pick<Saved, "compare" | "write" | "end">,
   ) {
     kernel.registerCommTarget(TARGET, (comm) => this.attach(comm));
     kernel.statusChanged.connect(this.onStatus, this);
@@ -110,13 +112,14 @@ export class KernelLink {
   }
 
   private receive(data: unknown): void {
-    let message: RunsMessage | PanelMessage | undefined;
+    let message: ReturnType<typeof decode>;
     try {
       message = decode(data);
     } catch (error) {
       this.problem.value = error instanceof Error ? error.message : String(error);
     }
     if (message?.type === "panel") this.restore(message);
+    if (message?.type === "saved") this.saved?.write(message);
     if (message?.type !== "runs") return;
     this.heard = true;
     this.lost.value = false;
@@ -126,6 +129,17 @@ export class KernelLink {
       this.request({ type: "panel" });
     }
     if (this.runs.apply(message) && message.runs.length === 1) this.onBegin(this);
+    this.compare(message.runs);
+  }
+
+  /** Asks for the runs of which a notebook has an older picture than the kernel. */
+  compare(rows = this.runs.newestFirst.peek()): void {
+    this.saved?.compare(rows, (run) => this.request({ type: "saved", run }));
+  }
+
+  /** The kernel is dead, or another has its place: what its runs have left is the notebook's alone. */
+  end(): void {
+    this.saved?.end(this.runs.newestFirst.peek());
   }
 
   /** The page's widgets wait for the end of the cell: a stop can be seen and left only if the panel does not. */
@@ -134,6 +148,7 @@ export class KernelLink {
   }
 
   private onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {
+    if (status === "restarting" || status === "autorestarting" || status === "dead") this.end();
     if (status === "restarting" || status === "autorestarting") {
       this.comm = undefined;
       this.standIn?.end();

@@ -22,6 +22,8 @@ export interface RunRow {
   pending: string[];
   /** Seconds. */
   waited: number;
+  /** How often it was written down, see `saved.ts`; not told by older kernels. */
+  saved?: number;
 }
 
 export interface RunsMessage {
@@ -44,18 +46,29 @@ export interface PanelMessage {
   text: string;
 }
 
+/** A run as a notebook keeps it: a MIME bundle. */
+export interface SavedMessage {
+  type: "saved";
+  version: number;
+  run: string;
+  data: Readonly<Record<string, string>>;
+}
+
+type Message = RunsMessage | PanelMessage | SavedMessage;
+
 export type Request =
   | { type: "list" }
   | { type: "panel" }
   | { type: "open"; run: string }
+  | { type: "saved"; run: string }
   | { type: "barrier"; run: string };
 
 /** The message in the data of a comm message; undefined for what is not for us, or not yet known to us. */
-export function decode(data: unknown): RunsMessage | PanelMessage | undefined {
-  const content = (data as { content?: Partial<RunsMessage | PanelMessage> } | null)?.content;
+export function decode(data: unknown): Message | undefined {
+  const content = (data as { content?: Partial<Message> } | null)?.content;
   const isRuns = content?.type === "runs" && Array.isArray(content.keys) && Array.isArray(content.runs);
-  if (!isRuns && content?.type !== "panel") return undefined;
+  if (!isRuns && content?.type !== "panel" && content?.type !== "saved") return undefined;
   if (content.version !== VERSION)
     throw new Error("The kernel's jax_debug_widgets is not this page's: reload the page.");
-  return content as RunsMessage | PanelMessage;
+  return content as Message;
 }

@@ -109,10 +109,15 @@ export class FakeKernel {
 
 export class FakeNotebook {
   isDisposed = false;
-  readonly context = { path: "", pathChanged: new Signal<object, string>({}) };
+  readonly context = {
+    path: "",
+    pathChanged: new Signal<object, string>({}),
+    ready: Promise.resolve(),
+    model: { readOnly: false, cells: [] as { type: string; outputs: FakeOutputs }[] },
+  };
   readonly sessionContext = {
     session: null as { kernel: FakeKernel | null } | null,
-    kernelChanged: new Signal<object, { newValue: FakeKernel | null }>({}),
+    kernelChanged: new Signal<object, { oldValue: FakeKernel | null; newValue: FakeKernel | null }>({}),
   };
 
   constructor(path: string, kernel: FakeKernel | null = null) {
@@ -121,8 +126,27 @@ export class FakeNotebook {
   }
 
   changeKernel(kernel: FakeKernel | null): void {
+    const oldValue = this.sessionContext.session?.kernel ?? null;
     this.sessionContext.session = { kernel };
-    this.sessionContext.kernelChanged.emit({ newValue: kernel });
+    this.sessionContext.kernelChanged.emit({ oldValue, newValue: kernel });
+  }
+}
+
+/** The outputs of a code cell. */
+export class FakeOutputs {
+  constructor(readonly all: { data: Record<string, string> }[]) {}
+
+  get length(): number {
+    return this.all.length;
+  }
+
+  get(index: number) {
+    const output = this.all[index] as { data: Record<string, string> };
+    return { data: output.data, toJSON: () => ({ output_type: "display_data", metadata: {}, ...output }) };
+  }
+
+  set(index: number, output: { data: Record<string, string> }): void {
+    this.all[index] = output;
   }
 }
 

@@ -41,6 +41,10 @@ export class Client implements RunSource {
     return run?.status && run;
   }
 
+  known(key: string): RunStore | undefined {
+    return this.runs.get(key);
+  }
+
   forget(key: string): void {
     const run = this.runs.get(key);
     if (!run?.status || run.gone || run.active) return;

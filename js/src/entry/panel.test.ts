@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeModel } from "../../test/fakes";
 import { EventLog } from "../store/events";
 import panel from "./panel";
-import { RUN_ATTRIBUTE } from "./registry";
+import { type Registry, RUN_ATTRIBUTE } from "./registry";
 
 let cleanups: (() => void)[] = [];
 
@@ -17,6 +17,11 @@ function addOutput(run: string): HTMLElement {
   output.innerHTML = "<p>snapshot</p><p hidden>already hidden</p>";
   document.body.append(output);
   return output;
+}
+
+/** What the script in an output does. */
+function pageAttach(output: HTMLElement): void {
+  (window.__jaxDebug as Registry).attach(output);
 }
 
 function live(output: HTMLElement): HTMLElement | null {
@@ -92,6 +97,45 @@ describe("an output", () => {
     await settled();
     expect(live(after)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
     expect(live(before)).toBeNull();
+  });
+
+  it("is moved as it stands, before anything is drawn, to the output that the kernel writes in its place", async () => {
+    const cell = document.createElement("div");
+    document.body.append(cell);
+    cell.append(addOutput("run-1"));
+    const model = start();
+    model.receive("small");
+    await settled();
+    const view = live(cell.firstElementChild as HTMLElement);
+    const filter = view?.querySelector<HTMLInputElement>("[data-testid=filter]");
+    const list = view?.querySelector<HTMLElement>(".viewport");
+    expect(list).toBeTruthy();
+    filter?.focus();
+    if (list) list.scrollTop = 40;
+    list?.dispatchEvent(new Event("scroll"));
+
+    cell.replaceChildren();
+    if (list) list.scrollTop = 0;
+    const after = addOutput("run-1");
+    cell.append(after);
+    pageAttach(after);
+    expect(live(after)).toBe(view);
+    expect(list?.scrollTop).toBe(40);
+    expect((after.lastElementChild as HTMLElement).shadowRoot?.activeElement).toBe(filter);
+    expect((after.firstElementChild as HTMLElement).hidden).toBe(true);
+    await settled();
+    expect(live(after)).toBe(view);
+  });
+
+  it("can say what was seen of its run when the kernel is gone", () => {
+    addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    model.listeners.get("comm:close")?.();
+    const seen = (window.__jaxDebug as Registry).lastOf("run-1");
+    expect(seen?.events).toBe(5);
+    expect(seen?.streams.flatMap(({ lines }) => lines).length).toBeGreaterThan(0);
+    expect((window.__jaxDebug as Registry).lastOf("nobody")).toBeUndefined();
   });
 
   it("is let go of when it left the page and is large, and asked for again when it returns", async () => {

@@ -13,12 +13,15 @@
  *
  * The output shows the snapshot until the first batch of its run is here; then its children are hidden and a live
  * view stands beside them in a shadow root of its own. Outputs come and go as the notebook is scrolled and redrawn:
- * whenever the page changes, what has gone loses its view (and has its snapshot back) and what has come gets one.
+ * whenever the page changes, what has gone loses its view (and has its snapshot back) and what has come gets one. An output
+ * that the kernel writes anew, every some seconds while a run goes on, takes over the view of its predecessor as it stands.
  *
  * The registry on `window` is the only state outside of the models.
  */
 import type { RunStore } from "../store/run";
 import { createUi, type UiState } from "../store/ui";
+import { type LastSeen, lastSeen } from "./last";
+import { Place } from "./place";
 
 export const RUN_ATTRIBUTE = "data-jaxdebug-run";
 
@@ -26,6 +29,8 @@ export const RUN_ATTRIBUTE = "data-jaxdebug-run";
 export interface RunSource {
   /** The run, if anything of it has arrived; asks the kernel for it otherwise. */
   find(key: string): RunStore | undefined;
+  /** The run, as far as it is here; asks for nothing. */
+  known(key: string): RunStore | undefined;
   /** Lets go of a run that can be had from the kernel again. */
   forget(key: string): void;
 }
@@ -36,9 +41,13 @@ const MOST_HIDDEN_EVENTS = 200_000;
 export type Mount = (host: HTMLElement, run: RunStore, ui: UiState) => () => void;
 
 interface View {
-  run: RunStore;
-  ui: UiState;
-  remove(): void;
+  readonly run: RunStore;
+  readonly ui: UiState;
+  readonly host: HTMLElement;
+  readonly place: Place;
+  /** The children of its output, and whether they were hidden before. */
+  snapshot: [child: HTMLElement, hidden: HTMLElement["hidden"]][];
+  unmount(): void;
 }
 
 export class Registry {
@@ -91,10 +100,19 @@ export class Registry {
     if (this.sources.size === 0 && this.views.size === 0) this.observer.disconnect();
   }
 
+  /** What is here of a run whose kernel may be gone. */
+  lastOf(key: string): LastSeen | undefined {
+    const shown = [...this.views.values()].find(({ run }) => run.key === key)?.run;
+    const run = shown ?? this.hidden.get(key) ?? [...this.sources].map((source) => source.known(key)).find(Boolean);
+    return run && lastSeen(run);
+  }
+
   private removeDisconnected(): void {
     for (const [output, view] of this.views) {
       if (output.isConnected) continue;
-      view.remove();
+      view.unmount();
+      view.host.remove();
+      showAgain(view);
       this.views.delete(output);
       this.lastUi.set(view.run.key, view.ui);
       this.hidden.delete(view.run.key);
@@ -125,30 +143,43 @@ export class Registry {
   }
 
   private show(output: HTMLElement, run: RunStore): void {
+    const view = this.takeOver(run) ?? this.open(output, run);
+    const children = [...output.children].filter((child): child is HTMLElement => child instanceof HTMLElement);
+    view.snapshot = children.map((child) => [child, child.hidden]);
+    for (const child of children) child.hidden = true;
+    output.append(view.host);
+    this.views.set(output, view);
+    this.uiOf.set(output, view.ui);
+    view.place.restore();
     this.removeDisconnected();
-    const ui = this.uiFor(output, run.key);
-    const snapshot = [...output.children].filter((child): child is HTMLElement => child instanceof HTMLElement);
-    const hiddenBefore = snapshot.map((child) => child.hidden);
-    for (const child of snapshot) child.hidden = true;
-    const host = document.createElement("div");
-    output.append(host);
+  }
+
+  /** The view of an output that has just left the page: it goes on in the one that is written in its place. */
+  private takeOver(run: RunStore): View | undefined {
+    for (const [output, view] of this.views) {
+      if (output.isConnected || view.run !== run) continue;
+      this.views.delete(output);
+      showAgain(view);
+      return view;
+    }
+    return undefined;
+  }
+
+  private open(output: HTMLElement, run: RunStore): View {
+    const [host, ui] = [document.createElement("div"), this.uiFor(output, run.key)];
     const unmount = this.mount(host, run, ui);
-    const remove = () => {
-      unmount();
-      host.remove();
-      snapshot.forEach((child, i) => {
-        child.hidden = hiddenBefore[i] ?? false;
-      });
-    };
-    this.views.set(output, { run, ui, remove });
+    return { run, ui, host, place: new Place(host.shadowRoot ?? host), snapshot: [], unmount };
   }
 
   private uiFor(output: HTMLElement, key: string): UiState {
     const ui = this.uiOf.get(output) ?? this.lastUi.get(key) ?? createUi();
     this.lastUi.delete(key);
-    this.uiOf.set(output, ui);
     return ui;
   }
+}
+
+function showAgain({ snapshot }: View): void {
+  for (const [child, hidden] of snapshot) child.hidden = hidden;
 }
 
 declare global {

@@ -1,0 +1,116 @@
+/**
+ * What the notebooks of this page have stored of a kernel's runs: brought up to date where what the kernel writes into its output
+ * does not get here, because the page was loaded or away while the cell ran; and ended where the kernel is gone.
+ * The HTML is that of `jax_debug_widgets/widgets/static.py`.
+ */
+import type { ICodeCellModel } from "@jupyterlab/cells";
+import type { INotebookTracker } from "@jupyterlab/notebook";
+import type { LastSeen, SeenLines } from "../../src/entry/last";
+import type { RunRow, SavedMessage } from "./wire";
+
+const HTML = "text/html";
+const PLAIN = "text/plain";
+const GONE = "Kernel gone";
+const BEFORE = "the kernel had last written it";
+
+interface Stored {
+  html: string;
+  text: string;
+  write(html: string, text: string): void;
+}
+
+/** The outputs that show a run, in all notebooks of the page. */
+function* outputsOf(notebooks: INotebookTracker, key: string): Generator<Stored> {
+  const models: ICodeCellModel[] = [];
+  notebooks.forEach(({ isDisposed, context }) => {
+    if (isDisposed || context.model.readOnly) return;
+    for (const cell of context.model.cells) if (cell.type === "code") models.push(cell as ICodeCellModel);
+  });
+  for (const { outputs } of models) {
+    for (let i = 0; i < outputs.length; i++) {
+      const { data } = outputs.get(i);
+      const html = String(data[HTML] ?? "");
+      if (!html.includes(`data-jaxdebug-run="${key}"`)) continue;
+      const write = (html: string, text: string) => {
+        const output = outputs.get(i).toJSON();
+        outputs.set(i, { ...output, data: { ...(output.data as object), [HTML]: html, [PLAIN]: text } });
+      };
+      yield { html, text: String(data[PLAIN] ?? ""), write };
+    }
+  }
+}
+
+/** The how manieth picture of its run it is. */
+function numberOf(html: string): number {
+  return Number(/data-jaxdebug-saved="(\d+)"/.exec(html)?.[1] ?? 0);
+}
+
+export class Saved {
+  /** By run, the picture that was looked for in the notebooks last. */
+  private readonly compared = new Map<string, number>();
+
+  constructor(private readonly notebooks: INotebookTracker) {}
+
+  /** A notebook was opened: what it has stored was not looked at. */
+  opened(): void {
+    this.compared.clear();
+  }
+
+  /** Asks for the runs of which an output here is older than what the kernel has written. */
+  compare(rows: readonly RunRow[], ask: (key: string) => void): void {
+    for (const { key, saved = 0 } of rows) {
+      if (this.compared.get(key) === saved) continue;
+      this.compared.set(key, saved);
+      const isBehind = [...outputsOf(this.notebooks, key)].some(({ html }) => numberOf(html) < saved);
+      if (isBehind) ask(key);
+    }
+  }
+
+  write({ run, data }: SavedMessage): void {
+    const html = data[HTML] ?? "";
+    for (const stored of outputsOf(this.notebooks, run)) {
+      if (numberOf(stored.html) < numberOf(html)) stored.write(html, data[PLAIN] ?? "");
+    }
+  }
+
+  /** The kernel is gone: what it had not ended has ended with it. */
+  end(rows: readonly RunRow[]): void {
+    for (const row of rows) {
+      if (!["running", "waiting", "paused"].includes(row.state)) continue;
+      const page = window.__jaxDebug;
+      const seen = page && "lastOf" in page ? page.lastOf(row.key) : undefined;
+      for (const { html, text, write } of outputsOf(this.notebooks, row.key)) {
+        write(...ended(html, text, seen ?? { events: row.events, elapsed: row.elapsed, streams: [] }));
+      }
+    }
+  }
+}
+
+/** The picture of a run that ended with its kernel, with what the page has seen of it: HTML and plain text. */
+export function ended(html: string, text: string, { events, elapsed, streams }: LastSeen): [string, string] {
+  const numbers = `${events} ${events === 1 ? "event" : "events"}`;
+  const { body } = new DOMParser().parseFromString(html, "text/html");
+  const part = (name: string) => body.querySelector(`[data-jaxdebug-part="${name}"]`);
+  part("state")?.replaceChildren(GONE);
+  const seconds = `${elapsed.toFixed(2)} s`;
+  part("numbers")?.replaceChildren(`${numbers} · ${seconds} · as this page had received them; the rest as ${BEFORE}`);
+  if (streams.length > 0) part("lines")?.replaceWith(linesOf(streams));
+  const [first = "", ...rest] = text.split("\n");
+  const headline = first.replace(/ — \w+ after .*/, ` — kernel gone after ${seconds}, ${numbers}`);
+  const before = rest.length > 0 ? [`  the rest is as ${BEFORE}:`, ...rest] : [];
+  return [body.innerHTML, [headline, ...before].join("\n")];
+}
+
+function linesOf(streams: readonly SeenLines[]): HTMLElement {
+  const all = document.createElement("div");
+  all.dataset.jaxdebugPart = "lines";
+  for (const { name, received, lines } of streams) {
+    const [head, list] = [document.createElement("div"), document.createElement("pre")];
+    head.textContent = `${name} ${received} · last ${lines.length}`;
+    head.style.cssText = "padding:3px 10px;font-weight:600;font-size:11px";
+    list.textContent = lines.join("\n");
+    list.style.cssText = "max-height:220px;overflow:auto;margin:0;padding:0 10px 6px;font-size:12px";
+    all.append(head, list);
+  }
+  return all;
+}

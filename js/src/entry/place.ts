@@ -1,0 +1,38 @@
+/** What is lost of a view that moves to another place of the page: where its parts were scrolled to, and which had the focus. */
+export class Place {
+  private readonly scrolled = new Map<Element, [top: number, left: number]>();
+  private focused: HTMLElement | undefined;
+
+  constructor(private readonly root: ShadowRoot | HTMLElement) {
+    const options = { capture: true, passive: true };
+    root.addEventListener("scroll", ({ target }) => target instanceof Element && this.noteScroll(target), options);
+    root.addEventListener("focusin", ({ target }) => {
+      this.focused = target instanceof HTMLElement ? target : undefined;
+    });
+    root.addEventListener("focusout", ({ target }) => {
+      // It goes with the view, too, which is moved, and gets the focus back, before this.
+      setTimeout(() => {
+        if (this.focused === target && !this.has(target as HTMLElement)) this.focused = undefined;
+      });
+    });
+  }
+
+  /** The view was moved. */
+  restore(): void {
+    for (const [part, [top, left]] of this.scrolled) {
+      if (part.isConnected) [part.scrollTop, part.scrollLeft] = [top, left];
+      else this.scrolled.delete(part);
+    }
+    const nobodyElse = document.activeElement === null || document.activeElement === document.body;
+    if (nobodyElse && this.focused?.isConnected) this.focused.focus({ preventScroll: true });
+  }
+
+  private noteScroll(part: Element): void {
+    this.scrolled.set(part, [part.scrollTop, part.scrollLeft]);
+  }
+
+  private has(element: HTMLElement): boolean {
+    const { root } = this;
+    return (root instanceof ShadowRoot ? root.activeElement : document.activeElement) === element;
+  }
+}

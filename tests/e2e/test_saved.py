@@ -1,0 +1,74 @@
+"""What is in the file when a notebook is saved: during a run, after a reload of the page, after the kernel has gone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.e2e.panel import PanelOnScreen
+
+SETUP = "%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp\nfrom jax import lax"
+RUN, EVENTS = 1, 31
+
+
+@pytest.fixture
+def notebook(lab, lab_page, hold):
+    """A notebook with a cell that has printed 30 times and waits."""
+    notebook = lab_page.open_notebook(lab.write_notebook("saved.ipynb", SETUP, hold.blocked_cell(EVENTS - 1)))
+    notebook.run_cell(0)
+    notebook.start_cell(RUN)
+    notebook.output(RUN)
+    PanelOnScreen(lab_page).wait(state="running", events=EVENTS)
+    yield notebook
+    assert lab_page.errors == []
+
+
+def wait_until_stored(lab_page, notebook, *words: str):
+    """Wait until the output that a save would write has these words."""
+    lab_page.wait_for_js(
+        "([path, cell, words]) => { const [output] = window.notebookDriver.outputs(path, cell);"
+        " const html = [output?.data['text/html']].flat().join(''); return words.every((word) => html.includes(word)); }",
+        [notebook.path, RUN, words],
+    )
+
+
+def saved(lab, notebook):
+    """The text of the panel in the file, and its plain text."""
+    notebook.save()
+    (output,) = lab.read_notebook(notebook.path).cells[RUN].outputs
+    html = re.sub(r"<script>.*?</script>", "", output.data["text/html"], flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", " ", html), output.data["text/plain"]
+
+
+def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, lab_page, notebook, hold):
+    panel = PanelOnScreen(lab_page)
+    panel.root.evaluate("(panel) => { window.panelBefore = panel; }")
+    find = panel.root.get_by_test_id("filter")
+    find.fill("step")
+    wait_until_stored(lab_page, notebook, f"{EVENTS} events")
+    # The output was written anew under the panel, which has gone on as it was.
+    assert panel.root.evaluate("(panel) => panel === window.panelBefore")
+    assert find.evaluate("(input) => input.getRootNode().activeElement === input")
+    page, text = saved(lab, notebook)
+    assert "Running" in page and f"{EVENTS} events" in page and "as of 20" in page and "step 29" in page
+    assert "running after" in text and "step 29" in text
+
+    lab_page.reload()
+    notebook.wait_until_open()
+    notebook.output(RUN)
+    hold.go_on()
+    panel.wait(state="done", events=EVENTS)
+    wait_until_stored(lab_page, notebook, ">Done<")
+    page, text = saved(lab, notebook)
+    assert "Done" in page and "Running" not in page and f"{EVENTS} events" in page
+    assert "done after" in text
+
+
+def test_the_file_says_that_the_kernel_went_and_has_what_the_page_had_seen(lab, lab_page, notebook, hold):
+    notebook.restart_kernel()
+    wait_until_stored(lab_page, notebook, "Kernel gone")
+    page, text = saved(lab, notebook)
+    assert f"{EVENTS} events" in page and "step 29" in page and "Running" not in page
+    assert re.search(rf"— kernel gone after [\d.]+ s, {EVENTS} events", text)
+    hold.go_on()
