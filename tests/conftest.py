@@ -17,6 +17,7 @@ from jax.sharding import PartitionSpec as P
 
 from jax_debug_widgets._jax.running import backlog
 from jax_debug_widgets.session import recording
+from tests import cases
 
 DEVICES = 4
 
@@ -28,6 +29,20 @@ jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--cases all | pairs | each`."""
+    cases.add_option(parser)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that `--cases` does not ask for."""
+    kept = cases.chosen(items, config.getoption("cases"))
+    left_out = set(items) - set(kept)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def since(*version: int) -> pytest.MarkDecorator:

@@ -1,0 +1,66 @@
+"""Choose which cases of a parametrized test run: all, pairs, or each value once.
+
+A test with several parameters has the product of their values as cases, and each case compiles programs. Faults nearly
+always need one value, or two together (Kuhn, Wallace, Gallo, IEEE TSE 30(6), 2004). So `--cases pairs`, the default, runs
+cases in which each pair of values of two parameters occurs; `--cases each` runs cases in which each value occurs;
+`--cases all` runs the product.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pytest
+
+STRENGTHS = {"each": 1, "pairs": 2}
+
+
+def covering(cases: Sequence[Mapping[str, int]], strength: int) -> list[int]:
+    """The positions of some cases that have every combination of `strength` values that any case has.
+
+    Args:
+      cases: parameter -> number that tells its value from others, for each case. All have the same parameters.
+      strength: how many parameters a combination has.
+
+    Returns:
+      Positions in `cases`, ascending; greedily few.
+    """
+    parts = [set(combinations(sorted(case.items()), min(strength, len(case)))) for case in cases]
+    missing = set().union(*parts)
+    chosen = []
+    while missing:
+        best = max(range(len(cases)), key=lambda place: len(parts[place] & missing))
+        missing -= parts[best]
+        chosen.append(best)
+    return sorted(chosen)
+
+
+def chosen(items: Iterable[Any], cases: str) -> list[Any]:
+    """The test items that run: of each parametrized test those that `cases` asks for."""
+    strength = STRENGTHS.get(cases)
+    if strength is None:
+        return list(items)
+    tests: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for item in items:
+        tests[item.path, item.cls, getattr(item, "originalname", item.name)].append(item)
+    kept = []
+    for group in tests.values():
+        calls = [getattr(item, "callspec", None) for item in group]
+        if len(group) == 1 or any(call is None for call in calls):
+            kept += group
+        else:
+            values = [{name: id(value) for name, value in call.params.items()} for call in calls]
+            kept += [group[place] for place in covering(values, strength)]
+    return kept
+
+
+def add_option(parser: pytest.Parser) -> None:
+    """`--cases`."""
+    parser.addoption(
+        "--cases", choices=["all", *STRENGTHS], default="pairs", help="which cases of parametrized tests run"
+    )
