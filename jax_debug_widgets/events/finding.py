@@ -11,26 +11,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """A call site that tells less, or fired less often, than one would think.
+    """Something that was seen in a run and that its user should know.
 
     Attributes:
-      kind: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (moved out of its loop by XLA), `lost`
-        (dropped by XLA), `missing` (fewer, for a reason not known), `phantom` (some fired only because of a `vmap`) or
-        `nonfinite` (NaN or infinite values: `seen` counts them).
-      site: the call site.
+      kind: of a call site: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (XLA moved it out of its
+        loop), `lost` (XLA dropped it), `missing` (it fired less often, for a reason that is not known), `phantom` (some
+        firings exist only because of a `vmap`) or `nonfinite` (NaN or infinite values: `seen` counts them). Of an exception
+        the word of its `checks.Kind`, such as `in-place`.
+      site: the call site; None where it is about a line without one.
       expected: firings that the program says, over the calls concerned; at least so many for `lost`; events that are no
         phantoms; 0 where it is not about their number.
       seen: firings, or events, that came.
       calls: how many calls it concerns.
       message: a sentence: what happened, why, and what to write instead.
+      where: the place as people call it, `train.py:41`.
+      fix: the lines to write instead; empty where no rewrite is certain.
     """
 
     kind: str
-    site: CallSite
+    site: CallSite | None
     expected: int
     seen: int
     calls: int
     message: str
+    where: str = ""
+    fix: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.message}>"

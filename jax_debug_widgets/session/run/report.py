@@ -16,20 +16,33 @@ from jax_debug_widgets.watch import price
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.events import CallSite, Event
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.taps.sites import NameFile
 
 
 def findings(run: Run) -> list[Finding]:
-    """Sites that fired less often than their program says, or show a tracer; phantoms."""
+    """Exceptions explained; sites that fired less often than their program says, or show a tracer; phantoms."""
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
+        *(explained(one, run.name_file) for one in run.explained),
         # A line that is traced for several types shows several tracers, and is to be corrected once.
         *{finding.message: finding for finding in formatted if finding}.values(),
         *run.expectations.findings(),
         *phantoms_in(run.store),
     ]
+
+
+def explained(explanation: Explanation, name_file: NameFile) -> Finding:
+    """The finding that tells of an exception."""
+    where = f"{name_file(explanation.file)}:{explanation.line}"
+    sentences = [f"{where}: {explanation.headline}.", explanation.why, explanation.advice]
+    if explanation.fix:
+        sentences.insert(2, f"Write: {'; '.join(line.strip() for line in explanation.fix)}")
+    message = " ".join(filter(None, sentences))
+    return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix)
 
 
 def nonfinite_findings(run: Run) -> list[Finding]:

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
+from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.events import CallSite, Event, Finding, Status, Tap, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
@@ -55,6 +56,7 @@ class Run:
     Attributes:
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
+      explained: the exceptions that ended it, explained at the user's line.
       noted: what others have noted while it went on, as sentences; `notes` are all.
       key: names the run to the browser.
       is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
@@ -81,6 +83,7 @@ class Run:
         self.box = box
         self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)
         self.noted: list[str] = []
+        self.explained: list[Explanation] = []
         self.watched: set[CallSite] = set()
         self.dispatched: dict[int, CallSite] = {}
         self._programs: set[Recorders] = set()
@@ -322,8 +325,17 @@ class Run:
             self.policy.told = False  # Nobody has handled it: what is still running ends.
             if self.policy.ended is None:  # It came where no program was running.
                 self.policy.halted = self.policy.ended = "interrupted"
+        elif error is not None:
+            self._explain(error)
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
         self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
+
+    def _explain(self, error: BaseException) -> None:
+        """Keep what is known of an exception, and show it below its traceback."""
+        explanation = explain(error)
+        if explanation is not None:
+            self.explained.append(explanation)
+            error.add_note(excerpt(explanation, self.name_file))
 
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
         """The automatic barrier has timed out, or was interrupted."""

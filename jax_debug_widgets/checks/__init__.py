@@ -1,0 +1,16 @@
+"""Find JAX's sharp bits in a program, and say at the user's line what happened, why, and what to write.
+
+In:   exceptions that JAX raises, with the frames of the user's code.
+Out:  explanations: a headline, why, and the code to write instead.
+May know: watch.syntax, events.   Must not know: session, widgets, Jupyter.
+
+`errors` matches an exception, `rewrite` makes the new code from the syntax tree, `words` has all texts, `excerpt` shows
+one finding as text.
+"""
+
+from jax_debug_widgets.checks.errors import explain
+from jax_debug_widgets.checks.excerpt import excerpt
+from jax_debug_widgets.checks.explanation import Explanation
+from jax_debug_widgets.checks.kinds import Kind
+
+__all__ = ["Explanation", "Kind", "excerpt", "explain"]

@@ -1,0 +1,286 @@
+"""Explain an exception of JAX's at the user's line, and rewrite that line.
+
+JAX's public error types are in `jax.errors`; other errors are known by their text.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import jax
+
+from jax_debug_widgets.checks.explanation import Explanation
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.namespace import MISSING, is_traced, leaves_of, value_of
+from jax_debug_widgets.checks.rewrite.branches import branch
+from jax_debug_widgets.checks.rewrite.expressions import expression, list_argument, numpy_call
+from jax_debug_widgets.checks.rewrite.in_place import in_place
+from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
+from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
+from jax_debug_widgets.checks.statement import Place, place_at
+from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, WORDS
+from jax_debug_widgets.watch import is_library
+
+_OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+_LONGEST_CODE = 48
+"""Of the code in a headline, in characters."""
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """An exception, with the innermost frame of the user's code that it came through."""
+
+    text: str
+    place: Place
+    names: Mapping[str, Any]
+
+    @property
+    def statement(self) -> ast.stmt:
+        return self.place.statement
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What fills in the words of a kind."""
+
+    kind: Kind
+    fix: list[str] | None = None
+    names: str = ""
+    advice: str = ""
+
+
+def explain(error: BaseException) -> Explanation | None:
+    """Explain an exception, which has its traceback.
+
+    Returns:
+      None if JAX does not raise it for a sharp bit, or if no line of the user's is in its traceback.
+    """
+    matched = _kind_of(error)
+    frame = _user_frame(error) if matched else None
+    if matched is None or frame is None:
+        return None
+    frame_object, position = frame
+    line, column = position.lineno or 0, -1 if position.colno is None else position.colno
+    place = place_at(position.filename, line, column)
+    if place is None:
+        return None
+    raised = _Raised(str(error), place, {**frame_object.f_globals, **frame_object.f_locals})
+    return _explanation(matched(raised), raised, position)
+
+
+def _explanation(said: _Said, raised: _Raised, position: traceback.FrameSummary) -> Explanation:
+    words = WORDS[said.kind]
+    head = _head(raised.statement)
+    names = {"code": _short(_written(position.filename, head)), "names": said.names or "an argument"}
+    fix = _parsed(said.fix)
+    advice = said.advice or ("" if fix else words.advice.format(**names))
+    known = head if said.fix else None
+    return Explanation(
+        said.kind,
+        position.filename,
+        known.lineno if known else position.lineno or 0,
+        known.col_offset if known else _or_unknown(position.colno),
+        (known.end_lineno if known else position.end_lineno) or position.lineno or 0,
+        _or_unknown(known.end_col_offset if known else position.end_colno),
+        words.headline.format(**names),
+        words.why,
+        fix,
+        advice,
+    )
+
+
+def _or_unknown(column: int | None) -> int:
+    return -1 if column is None else column
+
+
+def _head(statement: ast.stmt) -> ast.stmt | ast.expr:
+    """What of a statement is shown: of a compound one its head."""
+    if isinstance(statement, ast.If | ast.While):
+        return statement.test
+    return statement.iter if isinstance(statement, ast.For) else statement
+
+
+def _written(file: str, node: ast.stmt | ast.expr) -> str:
+    """The source of a node as its user has written it."""
+    return ast.get_source_segment("".join(linecache.getlines(file)), node) or ast.unparse(node)
+
+
+def _short(code: str) -> str:
+    line = " ".join(code.split())
+    return line if len(line) <= _LONGEST_CODE else f"{line[: _LONGEST_CODE - 1]}…"
+
+
+def _parsed(lines: list[str] | None) -> tuple[str, ...]:
+    """The lines, if Python takes them."""
+    if not lines:
+        return ()
+    try:
+        # In a function, where `return` may stand.
+        ast.parse("def f():\n" + "\n".join(f"    {line}" for line in lines))
+    except SyntaxError:
+        return ()
+    return tuple(lines)
+
+
+def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary] | None:
+    found = None
+    walked = list(traceback.walk_tb(error.__traceback__))
+    for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=False):
+        if not (is_library(summary.filename) or summary.filename.startswith(_OUR_FILES)):
+            found = frame, summary
+    return found
+
+
+# ---------------------------------------------------------------- which exceptions
+def _kind_of(error: BaseException) -> Callable[[_Raised], _Said] | None:
+    for types, text, matched in _ERRORS:
+        if isinstance(error, types) and re.search(text, str(error)):
+            return matched
+    return None
+
+
+def _in_place(raised: _Raised) -> _Said:
+    return _Said(Kind.IN_PLACE, in_place(raised.statement, raised.names))
+
+
+def _mask(raised: _Raised) -> _Said:
+    block = raised.place.after
+    return _Said(Kind.SHAPE, boolean_mask(raised.statement, block))
+
+
+def _concretized(raised: _Raised) -> _Said:
+    """A value was needed: for a branch or loop, for a size, or by NumPy."""
+    statement, names = raised.statement, raised.names
+    if re.search(r"\bsize\b.*argument|jnp\.nonzero|nonzero\(|unique\(", raised.text):
+        by_size = sized(statement)
+        if by_size:
+            return _Said(Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be.")
+    after = raised.place.after
+    if isinstance(statement, ast.If):
+        fix = branch(statement, after, names)
+        by_where = bool(fix) and "jnp.where" in fix[0]
+        return _Said(Kind.CONTROL_FLOW, fix, advice=BOTH_BRANCHES if by_where else "")
+    if isinstance(statement, ast.While):
+        return _Said(Kind.CONTROL_FLOW, while_loop(statement, after, names))
+    if isinstance(statement, ast.For):
+        return _Said(Kind.CONTROL_FLOW, for_loop(statement, after, names))
+    if isinstance(statement, ast.Assert):
+        return _Said(Kind.CONTROL_FLOW, advice="Check values in the program with jax.experimental.checkify.check.")
+    return _Said(Kind.CONTROL_FLOW, expression(statement, names), advice=_traced_argument(raised))
+
+
+def _by_numpy(raised: _Raised) -> _Said:
+    return _Said(Kind.NUMPY_CALL, numpy_call(raised.statement, raised.names))
+
+
+def _list(raised: _Raised) -> _Said:
+    def is_list(node: ast.expr) -> bool:
+        literal = isinstance(node, ast.List | ast.Tuple | ast.ListComp)
+        return literal or isinstance(value_of(node, raised.names), list | tuple)
+
+    return _Said(Kind.LIST, list_argument(raised.statement, is_list))
+
+
+def _shape(raised: _Raised) -> _Said:
+    return _Said(Kind.SHAPE, advice=_traced_argument(raised))
+
+
+def _leak(_raised: _Raised) -> _Said:
+    return _Said(Kind.LEAK)
+
+
+def _deleted(raised: _Raised) -> _Said:
+    gone = [name for name, leaf in _leaves(raised) if not is_traced(leaf) and leaf.is_deleted()]
+    return _Said(Kind.DONATED, names=", ".join(f"`{name}`" for name in dict.fromkeys(gone)) or "an array here")
+
+
+def _donated_twice(raised: _Raised) -> _Said:
+    by_identity: dict[int, list[str]] = {}
+    for name, leaf in _leaves(raised):
+        by_identity.setdefault(id(leaf), []).append(name)
+    same = next((list(dict.fromkeys(names)) for names in by_identity.values() if len(set(names)) > 1), [])
+    return _Said(Kind.DONATED_TWICE, names=" and ".join(f"`{name}`" for name in same) or "two arguments here")
+
+
+def _leaves(raised: _Raised) -> Iterator[tuple[str, Any]]:
+    """The arrays that the statement names, each once, by the longest expression that the source has for it."""
+    outermost = [node for node in _named(raised.statement) if value_of(node, raised.names) is not MISSING]
+    for node in outermost:
+        yield from leaves_of(node, raised.names)
+
+
+def _named(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        yield node
+        if isinstance(node, ast.Name):
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from _named(child)
+
+
+_CARRY = re.compile(
+    r"The input carry (?:component )?(\S+) has type (\S+) but the corresponding output carry component has type ([^\s,]+)"
+)
+
+
+def _carry(raised: _Raised) -> _Said:
+    changed = [f"`{name}` {before} → {after}" for name, before, after in _CARRY.findall(raised.text)]
+    return _Said(Kind.CARRY, names=", ".join(changed) or "see JAX's message")
+
+
+def _static(raised: _Raised) -> _Said:
+    kind = re.search(r"type <class '([\w.]+)'>", raised.text)
+    return _Said(Kind.STATIC, names=f"an argument of type {kind[1]}" if kind else "")
+
+
+def _traced_argument(raised: _Raised) -> str:
+    """Why a value of the statement is traced: the argument that it comes from, by way of earlier assignments."""
+    function = raised.place.function
+    if function is None:
+        return ""
+    arguments = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    defined = {
+        target.id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    todo: list[ast.AST] = [raised.statement]
+    seen: set[str] = set()
+    while todo:
+        for node in ast.walk(todo.pop()):
+            if isinstance(node, ast.Name) and node.id not in seen and is_traced(raised.names.get(node.id)):
+                seen.add(node.id)
+                if node.id in arguments:
+                    if getattr(raised.names[node.id], "ndim", 1) == 0:
+                        return ARGUMENT.format(name=node.id, function=function.name)
+                elif node.id in defined:
+                    todo.append(defined[node.id])
+    return ""
+
+
+_ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _Said]], ...] = (
+    ((TypeError,), r"do not support in-place item|object does not support item (?:assignment|deletion)", _in_place),
+    ((jax.errors.NonConcreteBooleanIndexError,), "", _mask),
+    ((jax.errors.TracerArrayConversionError,), "", _by_numpy),
+    ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", _concretized),
+    ((jax.errors.ConcretizationTypeError,), "", _concretized),
+    ((jax.errors.UnexpectedTracerError,), "", _leak),
+    ((TypeError,), r"Shapes must be 1D sequences of concrete values", _shape),
+    ((TypeError,), r"requires ndarray or scalar arguments", _list),
+    ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
+    ((ValueError,), r"Non-hashable static arguments", _static),
+    ((RuntimeError, ValueError), r"Array has been deleted|buffer has been deleted or donated", _deleted),
+    ((RuntimeError, ValueError), r"donate the same buffer twice", _donated_twice),
+)
+"""Types of an exception, what its text contains, and who explains it; the first that fits does."""

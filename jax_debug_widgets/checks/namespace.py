@@ -1,0 +1,66 @@
+"""Look up values in a frame without running any of the user's code."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.core
+
+MISSING = object()
+
+
+def value_of(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """The value of an expression, or `MISSING`.
+
+    Names, attributes that are in an instance's dictionary, and items of built-in containers are looked up. Properties, own
+    `__getitem__`s and calls are not run.
+    """
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return names.get(node.id, MISSING)
+    if isinstance(node, ast.Attribute):
+        owner = value_of(node.value, names)
+        return MISSING if owner is MISSING else inspect.getattr_static(owner, node.attr, MISSING)
+    if isinstance(node, ast.Subscript):
+        owner, key = value_of(node.value, names), value_of(node.slice, names)
+        if type(owner) in (dict, list, tuple) and key is not MISSING:
+            try:
+                return owner[key]
+            except (LookupError, TypeError):
+                return MISSING
+    return MISSING
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of JAX's, traced or not."""
+    return isinstance(value, jax.Array)
+
+
+def is_traced(value: Any) -> bool:
+    """Whether it has no value yet."""
+    return isinstance(value, jax.core.Tracer)
+
+
+def is_whole_number(value: Any) -> bool:
+    """Whether it is one integer, traced or not: as an index it takes an axis away."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return True
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind in "iu" and bool(kind) and getattr(value, "ndim", 1) == 0
+
+
+def leaves_of(node: ast.expr, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays in the value of an expression, each with the expression that gives it: `state['w']`."""
+    value = value_of(node, names)
+    if value is MISSING:
+        return
+    for path, leaf in jax.tree_util.tree_leaves_with_path(value):
+        if is_array(leaf):
+            yield ast.unparse(node) + jax.tree_util.keystr(path), leaf

@@ -1,0 +1,115 @@
+"""Rewrite expressions whose value Python needs while JAX traces: `and`, `not`, `a if c else b`, `max(x, y)`, `float(x)`."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+from jax_debug_widgets.checks.namespace import value_of
+
+_PAIR = 2
+
+
+def condition(node: ast.expr) -> str:
+    """A condition as an expression over arrays: `a and not b < c < d` -> `a & ~((b < c) & (c < d))`."""
+    if isinstance(node, ast.BoolOp):
+        sign = " & " if isinstance(node.op, ast.And) else " | "
+        return sign.join(f"({_truth(value)})" for value in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return f"~({_truth(node.operand)})"
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        operands = [node.left, *node.comparators]
+        pairs = zip(operands, node.ops, operands[1:], strict=False)
+        return " & ".join(f"({ast.unparse(ast.Compare(left, [op], [right]))})" for left, op, right in pairs)
+    return ast.unparse(node)
+
+
+def _truth(node: ast.expr) -> str:
+    """An operand of `and`, `or` or `not` as a boolean array: `&` of numbers would be that of their bits."""
+    is_boolean = isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert)
+    )
+    is_call = isinstance(node, ast.Call)  # `jnp.isnan(x)`, `x.any()`
+    return condition(node) if is_boolean or is_call else f"{ast.unparse(node)} != 0"
+
+
+def expression(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite the first part of a statement that needs a value, or None if there is none."""
+    for old, new in _rewritten(statement, names):
+        replaced = replace(statement, old, new)
+        return ast.unparse(ast.fix_missing_locations(replaced)).splitlines()
+    return None
+
+
+def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
+    parts = [node for node in ast.walk(statement) if isinstance(node, ast.expr)]
+    for node in parts:
+        if isinstance(node, ast.IfExp):
+            yield node, f"jnp.where({condition(node.test)}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
+    for node in parts:
+        is_chain = isinstance(node, ast.Compare) and len(node.ops) > 1
+        is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        if isinstance(node, ast.BoolOp) or is_chain or is_not:
+            yield node, condition(node)
+    for node in parts:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            rewritten = _builtin(node.func.id, node.args, names)
+            if rewritten:
+                yield node, rewritten
+
+
+def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> str:
+    if name in names and getattr(names[name], "__module__", "") != "builtins":
+        return ""  # A function of the user's of that name.
+    texts = list(map(ast.unparse, arguments))
+    if name in ("max", "min") and len(arguments) == _PAIR:
+        return f"jnp.{name}imum({', '.join(texts)})"
+    if name in ("max", "min", "sum", "any", "all") and len(arguments) == 1:
+        return f"jnp.{name}({texts[0]})"
+    if name in ("float", "int", "bool") and len(arguments) == 1:
+        return f"jnp.asarray({texts[0]}).astype({name})"
+    return ""
+
+
+def numpy_call(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite a call of NumPy on a traced array: `np.sin(x)` -> `jnp.sin(x)`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            module = value_of(node.func.value, names)
+            is_numpy = isinstance(module, types.ModuleType) and module.__name__.split(".")[0] == "numpy"
+            if is_numpy and hasattr(jnp, node.func.attr):
+                new = ast.unparse(ast.Call(ast.Attribute(ast.Name("jnp"), node.func.attr), node.args, node.keywords))
+                return ast.unparse(ast.fix_missing_locations(replace(statement, node, new))).splitlines()
+    return None
+
+
+def list_argument(statement: ast.stmt, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
+    """Rewrite a call that is given a list: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and node.args and is_list(node.args[0]):
+            new = f"jnp.array({ast.unparse(node.args[0])})"
+            return ast.unparse(ast.fix_missing_locations(replace(statement, node.args[0], new))).splitlines()
+    return None
+
+
+def replace(statement: ast.stmt, old: ast.expr, new: str) -> ast.stmt:
+    """The statement with the expression `old` written as `new`; the given one is not changed."""
+    expression = ast.parse(new, mode="eval").body
+
+    class Replacing(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            if node is old:
+                return expression
+            fields = {name: self._field(value) for name, value in ast.iter_fields(node)}
+            return ast.copy_location(type(node)(**fields), node) if hasattr(node, "lineno") else type(node)(**fields)
+
+        def _field(self, value: Any) -> Any:
+            if isinstance(value, list):
+                return [self._field(one) for one in value]
+            return self.visit(value) if isinstance(value, ast.AST) else value
+
+    return Replacing().visit(statement)

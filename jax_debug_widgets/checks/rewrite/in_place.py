@@ -1,0 +1,144 @@
+"""Rewrite an assignment to elements of an array: `x[i] = y` -> `x = x.at[i].set(y)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from jax_debug_widgets.checks.namespace import is_array, is_whole_number, value_of
+
+_METHODS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "add",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+}
+"""Augmented assignments that `.at[...]` has a method for; of a subtraction the negative is added."""
+
+
+class _UncertainError(Exception):
+    """No rewrite is certain to mean the same."""
+
+
+def in_place(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite a statement that changes an array in place.
+
+    Covers `x[i] = y`, `x[i] += y` and the like, `x[i][j] = y`, `a.b[i] = y`, `x[i], y = p`, `x[i] = z = y` and `del x[i]`.
+
+    Args:
+      names: the variables of its frame. They tell which part of `d["w"][0]` is the array.
+    """
+    try:
+        return _rewritten(statement, names)
+    except _UncertainError:
+        return None
+
+
+def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
+        return _augmented(statement, statement.target, names)
+    if isinstance(statement, ast.Assign):
+        return _assigned(statement, names)
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Subscript) and statement.value:
+        return [_set(statement.target, ast.unparse(statement.value), names)]
+    if isinstance(statement, ast.Delete):
+        deleted = [target for target in statement.targets if isinstance(target, ast.Subscript)]
+        if len(deleted) == len(statement.targets):
+            return [
+                f"{ast.unparse(one.value)} = jnp.delete({ast.unparse(one.value)}, {_index(one)}, axis=0)"
+                for one in deleted
+            ]
+    return None
+
+
+def _augmented(statement: ast.AugAssign, target: ast.Subscript, names: Mapping[str, Any]) -> list[str]:
+    method = _METHODS.get(type(statement.op))
+    if method is None:  # `x[i] //= 2`: there is no method for it.
+        return [_set(target, ast.unparse(ast.BinOp(target, statement.op, statement.value)), names)]
+    value = statement.value
+    if isinstance(statement.op, ast.Sub):
+        value = ast.UnaryOp(ast.USub(), value)
+    return [_set(target, ast.unparse(value), names, method)]
+
+
+def _assigned(statement: ast.Assign, names: Mapping[str, Any]) -> list[str] | None:
+    targets = statement.targets
+    if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
+        return _unpacked(targets[0], statement.value, names)
+    if not any(isinstance(target, ast.Subscript) for target in targets):
+        return None
+    value = ast.unparse(statement.value)
+    if len(targets) == 1:
+        return [_set(target, value, names) for target in targets if isinstance(target, ast.Subscript)]
+    # The value is computed once, as Python does.
+    plain = [ast.unparse(target) for target in targets if not isinstance(target, ast.Subscript)]
+    first, *others = plain or ["value"]
+    lines = [f"{first} = {value}", *(f"{other} = {first}" for other in others)]
+    return lines + [_set(target, first, names) for target in targets if isinstance(target, ast.Subscript)]
+
+
+def _unpacked(target: ast.Tuple | ast.List, value: ast.expr, names: Mapping[str, Any]) -> list[str] | None:
+    if any(isinstance(part, ast.Starred | ast.Tuple | ast.List) for part in target.elts):
+        return None
+    parts = [
+        f"new_{number}" if isinstance(part, ast.Subscript) else ast.unparse(part)
+        for number, part in enumerate(target.elts)
+    ]
+    lines = [f"{', '.join(parts)} = {ast.unparse(value)}"]
+    for name, part in zip(parts, target.elts, strict=True):
+        if isinstance(part, ast.Subscript):
+            lines.append(_set(part, name, names))
+    return lines
+
+
+def _set(target: ast.Subscript, value: str, names: Mapping[str, Any], method: str = "set") -> str:
+    """The line that replaces an assignment of `value` to `target`.
+
+    Raises:
+      _UncertainError: NumPy would assign to a copy, or it is not known whether it would.
+    """
+    array, indices = _array_of(target, names)
+    if not all(_is_view(one.slice, names) for one in indices[:-1]):
+        raise _UncertainError
+    base = ast.unparse(array)
+    if len(indices) > 1 and all(is_whole_number(value_of(one.slice, names)) for one in indices):
+        # `x[i][j]` is `x[i, j]` where both are numbers.
+        return f"{base} = {base}.at[{', '.join(map(_index, indices))}].{method}({value})"
+    return f"{base} = {_nested(base, indices, value, method)}"
+
+
+def _nested(base: str, indices: list[ast.Subscript], value: str, method: str) -> str:
+    first, *rest = map(_index, indices)
+    if not rest:
+        return f"{base}.at[{first}].{method}({value})"
+    return f"{base}.at[{first}].set({_nested(f'{base}[{first}]', indices[1:], value, method)})"
+
+
+def _is_view(index: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Whether an index by it gives a part of the array, and no copy: slices and whole numbers."""
+    if isinstance(index, ast.Tuple):
+        return all(_is_view(one, names) for one in index.elts)
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+        index = index.operand
+    return isinstance(index, ast.Slice) or value_of(index, names) is ... or is_whole_number(value_of(index, names))
+
+
+def _array_of(target: ast.Subscript, names: Mapping[str, Any]) -> tuple[ast.expr, list[ast.Subscript]]:
+    """The expression that is the array, and the subscripts after it, the outermost array's index first."""
+    chain: list[ast.Subscript] = []
+    node: ast.expr = target
+    while isinstance(node, ast.Subscript):
+        chain.insert(0, node)
+        node = node.value
+    for number, subscript in enumerate(chain):
+        if is_array(value_of(subscript.value, names)):
+            return subscript.value, chain[number:]
+    if len(chain) > 1:
+        raise _UncertainError
+    return target.value, [target]
+
+
+def _index(subscript: ast.Subscript) -> str:
+    return ast.unparse(subscript)[len(ast.unparse(subscript.value)) + 1 : -1]

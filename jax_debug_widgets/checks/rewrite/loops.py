@@ -1,0 +1,72 @@
+"""Rewrite a `while`, or a `for` over `range`, as a loop of `jax.lax`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jax_debug_widgets.checks.rewrite.expressions import condition
+from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, read_in, state_of
+
+_BOUNDS = 2
+
+
+def while_loop(statement: ast.While, after: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite a `while` whose condition is traced; the names that it changes become the loop's state.
+
+    Args:
+      after: the statements that follow the loop in its block.
+      names: the variables of its frame, which say which names exist before the loop.
+    """
+    state = _state(statement.body, (statement.test, *after), names)
+    if not state or statement.orelse or has_jump(statement.body):
+        return None
+    given = state_of(state)
+    return [
+        *_function("unfinished", state, [f"return {condition(statement.test)}"]),
+        *_function("body", state, [*_lines(statement.body), f"return {given}"]),
+        f"{', '.join(state)} = jax.lax.while_loop(unfinished, body, {given})",
+    ]
+
+
+def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite `for i in range(n)` where `n` is traced; arguments as for `while_loop`."""
+    call = statement.iter
+    if not (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "range"
+        and 1 <= len(call.args) <= _BOUNDS
+        and isinstance(statement.target, ast.Name)
+    ):
+        return None
+    counter = statement.target.id
+    state = [name for name in _state(statement.body, after, names) or () if name != counter]
+    if not state or statement.orelse or has_jump(statement.body) or counter in read_in(*after):
+        return None
+    low, high = ("0", *map(ast.unparse, call.args))[-2:]
+    given = state_of(state)
+    return [
+        *_function("body", state, [*_lines(statement.body), f"return {given}"], before=counter),
+        f"{', '.join(state)} = jax.lax.fori_loop({low}, {high}, body, {given})",
+    ]
+
+
+def _state(block: Sequence[ast.stmt], later: Sequence[ast.AST], names: Mapping[str, Any]) -> list[str] | None:
+    """The names that a loop carries, sorted; None where one that is needed later does not exist before the loop."""
+    changed = assigned_in(block)
+    carried = sorted(name for name in changed if name in names)
+    return None if (changed - set(carried)) & read_in(*later) else carried
+
+
+def _function(name: str, state: Sequence[str], lines: Sequence[str], before: str = "") -> list[str]:
+    """The lines of a function of the state, which is unpacked if it has several parts; `before` is its first argument."""
+    given = state[0] if len(state) == 1 else "state"
+    unpacking = [] if len(state) == 1 else [f"{', '.join(state)} = state"]
+    arguments = ", ".join(filter(None, (before, given)))
+    return [f"def {name}({arguments}):", *(f"    {line}" for line in (*unpacking, *lines))]
+
+
+def _lines(block: Sequence[ast.stmt]) -> list[str]:
+    return [line for statement in block for line in ast.unparse(statement).splitlines()]

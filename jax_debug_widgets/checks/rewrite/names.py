@@ -1,0 +1,49 @@
+"""Which names a block of statements assigns and reads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+
+def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield all nodes but those in functions, lambdas and classes, whose names are their own."""
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            todo += ast.iter_child_nodes(node)
+
+
+def assigned_in(block: Iterable[ast.stmt]) -> set[str]:
+    """The names that a block assigns."""
+    return {node.id for node in _walk(block) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def read_in(*nodes: ast.AST) -> set[str]:
+    """The names that are read, in inner functions too; `x += 1` reads `x`."""
+    read = set()
+    for node in nodes:
+        for one in ast.walk(node):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+                read.add(one.id)
+            elif isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
+                read.add(one.target.id)
+    return read
+
+
+def has_jump(block: Iterable[ast.stmt]) -> bool:
+    """Whether a block returns, raises, yields, leaves a loop, or changes what is outside (attributes, items, globals)."""
+    jumps = ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await
+    outside = ast.Global | ast.Nonlocal | ast.Delete
+    return any(
+        isinstance(node, jumps | outside)
+        or (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store))
+        for node in _walk(block)
+    )
+
+
+def state_of(names: Sequence[str]) -> str:
+    """The names as one value: `x`, `(x, y)`."""
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"

@@ -1,0 +1,77 @@
+"""Find the statement that an error points at."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Place:
+    """A statement in a file, with what is around it.
+
+    Attributes:
+      statement: the innermost statement at the position; of a compound one (`if`, `while`, `for`) its head is there.
+      function: the function around it.
+      after: the statements that follow in the same block.
+    """
+
+    statement: ast.stmt
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    after: tuple[ast.stmt, ...] = field(default=())
+
+
+def place_at(file: str, line: int, column: int = -1) -> Place | None:
+    """Find the statement at a position.
+
+    Args:
+      column: in UTF-8 bytes from 0; -1 takes the first statement of the line.
+
+    Returns:
+      None if the file cannot be read or parsed, or nothing is there.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+    found: Place | None = None
+    todo: list[tuple[ast.AST, ast.FunctionDef | ast.AsyncFunctionDef | None]] = [(tree, None)]
+    while todo:
+        node, function = todo.pop(0)
+        inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        for block in _blocks(node):
+            for number, statement in enumerate(block):
+                if any(_holds(part, line, column) for part in _heads(statement)):
+                    found = Place(statement, inner, tuple(block[number + 1 :]))
+                todo.append((statement, inner))
+    return found
+
+
+def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    blocks = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+    blocks += [handler.body for handler in getattr(node, "handlers", ())]
+    blocks += [case.body for case in getattr(node, "cases", ())]
+    return [block for block in blocks if isinstance(block, list)]
+
+
+def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt]:
+    """What of a statement is run by itself: of a compound statement its head."""
+    if isinstance(statement, ast.If | ast.While):
+        return [statement.test]
+    if isinstance(statement, ast.For | ast.AsyncFor):
+        return [statement.iter]
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return [item.context_expr for item in statement.items]
+    if isinstance(statement, ast.Match):
+        return [statement.subject]
+    if isinstance(statement, ast.Try | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return []
+    return [statement]
+
+
+def _holds(node: ast.expr | ast.stmt, line: int, column: int) -> bool:
+    end = node.end_lineno or node.lineno, node.end_col_offset or 0
+    if column < 0:
+        return node.lineno <= line <= end[0]
+    return (node.lineno, node.col_offset) <= (line, column) < end or node.lineno == line == end[0]

@@ -1,0 +1,101 @@
+"""Programs that raise in JAX, with the line that is at fault and what the explanation says to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program: the line marked `#!` is at fault; `says` are words of the explanation."""
+
+    name: str
+    row: str
+    source: str
+    says: tuple[str, ...]
+
+    @property
+    def line(self) -> int:
+        return next(number for number, line in enumerate(self.source.splitlines(), 1) if "#!" in line)
+
+
+RAISING = (
+    Program("assigned", "S5", "x = jnp.zeros((3, 3))\nx[1, :] = 1.0  #!", ("x = x.at[1, :].set(1.0)",)),
+    Program("added", "S5", "d = {'w': jnp.zeros(3)}\nd['w'][0] += 5.  #!", ("d['w'] = d['w'].at[0].add(5.0)",)),
+    Program(
+        "nested",
+        "S5",
+        "def f(x, i):\n    x[i][1:] *= 2.  #!\n    return x\njax.jit(f)(jnp.ones((3, 3)), 1)",
+        ("x = x.at[i].set(x[i].at[1:].multiply(2.0))",),
+    ),
+    Program("unpacked", "S5", "x = jnp.arange(3.)\nx[0], y = x[1], 2  #!", ("x = x.at[0].set(new_0)",)),
+    Program("of a list", "S7", "out = jnp.sum([1, 2, 3])  #!", ("jnp.sum(jnp.array([1, 2, 3]))",)),
+    Program(
+        "if",
+        "S9",
+        "@jax.jit\ndef f(x):\n    if x > 0:  #!\n        y = x\n    else:\n        y = -x\n    return y\nf(1.)",
+        ("y = jnp.where(x > 0, x, -x)", "NaN"),
+    ),
+    Program(
+        "while",
+        "S9",
+        "@jax.jit\ndef f(x):\n    while x < 10:  #!\n        x = x * 2\n    return x\nf(1.)",
+        ("lax.while_loop(unfinished, body, x)",),
+    ),
+    Program(
+        "for",
+        "S9",
+        "@jax.jit\ndef f(x, n):\n    for k in range(n):  #!\n        x = x + k\n    return x\nf(1., 3)",
+        ("fori_loop(0, n, body, x)",),
+    ),
+    Program("float", "S9", "f = jax.jit(lambda x: float(x))  #!\nf(1.)", ("Python needs the value",)),
+    Program("numpy", "S9", "@jax.jit\ndef f(x):\n    y = np.sin(x)  #!\n    return y\nf(1.)", ("y = jnp.sin(x)",)),
+    Program(
+        "mask, reduced later",
+        "S10",
+        "def nansum(x):\n    mask = ~jnp.isnan(x)\n    kept = x[mask]  #!\n    return kept.sum()\n"
+        "jax.jit(nansum)(jnp.array([1., jnp.nan]))",
+        ("kept = jnp.where(mask, x, 0)",),
+    ),
+    Program(
+        "mask, reduced there",
+        "S10",
+        "def f(x):\n    y = jnp.mean(x[x > 0])  #!\n    return y\njax.jit(f)(jnp.ones(3))",
+        ("jnp.mean(x, where=x > 0)",),
+    ),
+    Program(
+        "nonzero", "S10", "@jax.jit\ndef f(x):\n    i, = jnp.nonzero(x)  #!\n    return i\nf(jnp.ones(3))", ("size=N",)
+    ),
+    Program(
+        "shape",
+        "S10",
+        "@jax.jit\ndef pack(x, longest):\n    pad = longest - x.shape[0]\n    return jnp.zeros((pad, 2))  #!\n"
+        "pack(jnp.ones(3), 5)",
+        ("`longest`", "static_argnames='longest'"),
+    ),
+    Program(
+        "carry",
+        "S9",
+        "def f(rewards):\n    def body(c, r):\n        return {'adv': c['adv'] + r}, r\n"
+        "    return jax.lax.scan(body, {'adv': 0.0}, rewards)  #!\nf(jnp.ones((4, 3)))",
+        ("adv", "float32[]", "float32[3]"),
+    ),
+    Program(
+        "donated",
+        "S5",
+        "step = jax.jit(lambda s: s * 2, donate_argnums=0)\ns = {'w': jnp.ones(3)}\nstep(s['w'])\ny = s['w'] + 1  #!",
+        ("`s['w']`", "donate"),
+    ),
+    Program(
+        "static",
+        "S14",
+        "f = jax.jit(lambda x, n: x, static_argnums=1)\nf(1., [1, 2])  #!",
+        ("list", "tuple"),
+    ),
+    Program(
+        "leaked",
+        "S3",
+        "saved = []\n@jax.jit\ndef f(x):\n    saved.append(x)\n    return x\nf(1.)\ny = saved[0] + 1  #!",
+        ("saved[0]", "trace that is over"),
+    ),
+)

@@ -1,0 +1,70 @@
+"""Exceptions of JAX's are explained at the user's line, in a capture and below the traceback."""
+
+from __future__ import annotations
+
+import linecache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.checks import Kind, explain
+from jax_debug_widgets.checks.words import WORDS
+from tests.checks.programs import RAISING
+
+ERRORS = (TypeError, ValueError, RuntimeError, IndexError)
+
+
+@pytest.fixture
+def lenient():
+    """What people have: the tests' strict promotion would raise before the sharp bit does."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def run(program):
+    name = f"/home/me/{program.name.replace(' ', '_')}.py"
+    linecache.cache[name] = len(program.source), None, program.source.splitlines(keepends=True), name
+    exec(compile(program.source, name, "exec"), {"jax": jax, "jnp": jnp, "np": np})
+
+
+@pytest.mark.behaviour("S5", "S7", "S9", "S10", "S3")
+@pytest.mark.usefixtures("lenient")
+@pytest.mark.parametrize("program", RAISING, ids=lambda program: program.name)
+def test_an_exception_is_explained_at_its_line(program):
+    with pytest.raises(ERRORS) as plain:
+        run(program)
+    with pytest.raises(ERRORS) as raised, jdw.capture() as captured:
+        run(program)
+    assert raised.type is plain.type
+    assert str(raised.value).splitlines()[0] == str(plain.value).splitlines()[0]
+    (finding,) = captured.findings
+    assert finding.where.endswith(f":{program.line}")
+    note = raised.value.__notes__[-1]
+    assert all(word in note for word in program.says), note
+    assert Kind(next(kind for kind in Kind if kind.word == finding.kind)).row == program.row
+    assert finding.message in captured.notes
+
+
+@pytest.mark.usefixtures("lenient")
+@pytest.mark.parametrize("program", RAISING, ids=lambda program: program.name)
+def test_what_is_said_to_write_is_python_and_short(program):
+    with pytest.raises(ERRORS) as raised:
+        run(program)
+    explanation = explain(raised.value)
+    compile("def f():\n" + "\n".join(f"    {line}" for line in explanation.fix or ("pass",)), "fix", "exec")
+    assert len(explanation.headline) <= 90
+
+
+@pytest.mark.parametrize("error", [ValueError("of the user's"), TypeError("unsupported operand"), KeyError("x")])
+def test_other_exceptions_are_left_alone(error):
+    with pytest.raises(type(error)) as raised, jdw.capture() as run:
+        raise error
+    assert run.findings == []
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_every_kind_has_its_words():
+    assert WORDS.keys() == set(Kind)
