@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.compat.processes import ProcessShare
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,29 @@ class Nesting:
     @property
     def firings(self) -> int | None:
         """The same on all devices together."""
-        devices = self.groups or (self.replicas if self.in_parts or self.axes else 1)
-        if self.devices is not None:
-            devices = math.prod(np.shape(self.devices))
-        return None if self.expected is None else self.expected * devices
+        return self.firings_in(None)
+
+    def firings_in(self, share: ProcessShare | None) -> int | None:
+        """The same on the devices of this process; None where nobody knows which they are.
+
+        Args:
+          share: what this process runs of the program; None for all of it.
+        """
+        if self.expected is None:
+            return None
+        if share is None:
+            devices = self.groups or (self.replicas if self.in_parts or self.axes else 1)
+            if self.devices is not None:
+                devices = math.prod(np.shape(self.devices))
+            return self.expected * devices
+        if self.groups or (self.fires_once and share.teller is None):
+            return None
+        return self.expected * (share.is_teller if self.fires_once else share.devices)
+
+    @property
+    def fires_once(self) -> bool:
+        """Whether one device fires for all: the first of the program's."""
+        return not (self.axes or self.in_parts)
 
     @property
     def on_each_device(self) -> bool:

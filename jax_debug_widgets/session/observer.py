@@ -53,7 +53,9 @@ class Observer:
             self._session.tell_threads(run)
         alone = not (recorders.are_counted or recorders.are_results)
         in_turn = recorders.fire_elsewhere or alone
-        executed = run.call_log.executing(name, ordered, recorders.taps, in_turn=in_turn, alone=alone)
+        executed = run.call_log.executing(
+            name, ordered, recorders.taps, in_turn=in_turn, alone=alone, share=recorders.share
+        )
         many = recorders.on_many_devices
         self.in_many_devices += many
         run.is_on_many_devices |= many

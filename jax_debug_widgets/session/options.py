@@ -98,9 +98,9 @@ class Options:
                 msg = f"{name} must be greater than 0, got {value!r}"
                 raise ValueError(msg)
 
-    def settings(self, box: int) -> Settings:
-        """What is compiled into the programs, for a run that reads this box."""
-        return Settings(self.echo, self.watch, self.debug, self.every, box)
+    def settings(self, box: int, processes: int = 1) -> Settings:
+        """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
+        return Settings(self.echo, self.watch, self.debug, self.every, box, processes)
 
     def policy(self) -> Policy:
         """What a new run does at its breakpoints.

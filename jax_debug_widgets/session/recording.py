@@ -53,7 +53,7 @@ class Recording:
         self._is_finished = False
         self._is_in_context = captures and features.available(features.CAPTURE)
         if self._is_in_context:
-            session.contexts.enter(self, partial(session.capture.on, run.options.settings(run.box)))
+            session.contexts.enter(self, partial(session.capture.on, run.settings))
         self._outer_policy = session.debugger.begin(run.policy)
         self._taken_in = 0.0
         self._saving = Saving(run)

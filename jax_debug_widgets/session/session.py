@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.running.waits import Waits
 from jax_debug_widgets._jax.tracing.tracing import tracing_now
 from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
 from jax_debug_widgets.session.added import AddedNames
+from jax_debug_widgets.session.agreement import Agreements
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.interrupts import interrupts_of
 from jax_debug_widgets.session.observer import Observer
@@ -58,6 +59,7 @@ class Session:
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
+        self._agreements = Agreements()
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
         self.interrupts = interrupts_of(self)
@@ -122,12 +124,15 @@ class Session:
         if previous is not None and previous.call_log.pending():
             # Its late events must not land in the new run.
             previous.barrier(previous.options.timeout)
+        agreement = self._agreements.of(title, self.added.beside(options), goes_on=goes_on)
         self.collect()
         with self._runs.lock:
             if not (self._runs.going_on or goes_on):
                 self.capture.sites.restart()
-            run = Run(self, title, self.added.beside(options), self._runs.box_of_this_thread())
+            run = Run(self, title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
             run.noted += features.missing().values()
+            if agreement.why:
+                run.note(agreement.why)
             if (tracing := tracing_now()) and tracing.signature is not None:
                 run.note(
                     f"It began while JAX traced `{tracing.function}`: what is called in it then runs later, with what calls "
@@ -174,7 +179,7 @@ class Session:
         if run is None:
             return  # Its cell has just ended.
         try:
-            self.capture.fire(equation, arrays, run.options.settings(run.box))
+            self.capture.fire(equation, arrays, run.settings)
         except Stopped:
             raise
         except KeyboardInterrupt:
@@ -261,7 +266,7 @@ class Session:
             with self._runs.joined(run):
                 self._see()
                 self.tell_threads(run)
-                with self.capture.on(run.options.settings(run.box)):
+                with self.capture.on(run.settings):
                     yield
         finally:
             self._see_no_more()

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat.names import function_of
-from jax_debug_widgets._jax.origins.context import captured_settings, capturing, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.origins.context import (
+    captured_settings,
+    capturing,
+    is_captured_alone,
+    is_capturing,
+    leaves_out_debugging,
+)
 from jax_debug_widgets._jax.origins.lanes import LaneHooks
 from jax_debug_widgets._jax.passes.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
@@ -49,6 +55,7 @@ class Settings:
       debug: False to compile programs without what they say through `jax.debug`.
       every: of how many firings of a site one is recorded.
       box: which box is filled; captures in several threads at once have one each.
+      processes: how many processes of the job have agreed to compile the same; 1 for this one only.
       hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
     """
 
@@ -57,6 +64,7 @@ class Settings:
     debug: bool = True
     every: int = 1
     box: int = 0
+    processes: int = 1
     hands_over: bool = False
 
     @cached_property
@@ -92,7 +100,7 @@ class Capture:
         self.gate = Gate()
         self.boxes: dict[int, Box] = {0: Box(self.gate)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
-        self._hooks = Hooks(self._make_recorder, self._untapped)
+        self._hooks = Hooks(self._make_recorder, self._untapped, self._left_out)
         listener = CallbackListener(
             self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
         )
@@ -176,6 +184,12 @@ class Capture:
             "went where JAX sends it. This is a fault of ours, or a JAX that we do not know: please report it."
         )
 
+    def _left_out(self, what: str) -> None:
+        self._outcomes_here().notes.append(
+            f"Left out: {what}. Where a process of a job captures alone its programs stay as JAX makes them: the other "
+            "processes run the same ones, and all hang where the collectives differ."
+        )
+
     def _outcomes_here(self) -> OutcomeBook:
         """Those of the current thread's capture."""
         return self._box_here().outcomes
@@ -204,6 +218,9 @@ class Capture:
     def _watcher_of(self, name: str, settings: Settings) -> Watcher | None:
         if settings.watch is None or self.make_watcher is None:
             return None
+        if is_captured_alone():
+            self._left_out("what is watched (the processes were joined after the capture began)")
+            return None
         return self.make_watcher(name, settings.watch)
 
     def fire(self, equation: Equation, arrays: tuple[np.ndarray, ...], settings: Settings) -> None:
@@ -216,7 +233,7 @@ class Capture:
         silent = equation.kind == "print" and not (settings.echo or unformattable)
         # In a loop that counts, the program itself leaves out what nobody records; what calls the user's code fires as ever.
         counted = equation.countable and settings.every > 1
-        on_device = settings.every if counted and silent else 1
+        on_device = settings.every if counted and silent and not is_captured_alone() else 1
         tap = self._tap_of(equation, counted=counted, on_device=on_device, every=settings.every)
         if unformattable:
             self.box(settings.box).outcomes.notes.append(

@@ -167,6 +167,12 @@ _NEEDED = {
         "jax._src.pjit._resolve_and_lower",
         "jax._src.dispatch.xla_primitive_callable",
     ),
+    "agreeing with the other processes of a job": (
+        "jax._src.distributed.global_state.client",
+        "jax._src.distributed.global_state.num_processes",
+        "jax._src.distributed.global_state.process_id",
+        "jax._src.xla_bridge.backends_are_initialized",
+    ),
     "what loops say without a call of Python": (
         "jax._src.sharding_impls.ShardingContext",
         "jax._src.interpreters.mlir.ir_constant",
@@ -257,4 +263,5 @@ COST = "saying what debugging calls cost"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
+PROCESSES = "agreeing with the other processes of a job"
 RINGS = "what loops say without a call of Python"

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
         custom_batching,
         debugging,
         dispatch,
+        distributed,
         effects,
         ffi,
         linear_util,
@@ -134,6 +135,7 @@ if TYPE_CHECKING:
         traceback_util,
         tree_util,
         util,
+        xla_bridge,
     )
     from jax._src.debugger import core as debugger
     from jax._src.interpreters import ad, batching, mlir, pxla
@@ -157,6 +159,7 @@ else:
     custom_batching = Module("jax._src.custom_batching")
     debugging = Module("jax._src.debugging")
     dispatch = Module("jax._src.dispatch")
+    distributed = Module("jax._src.distributed")
     effects = Module("jax._src.effects")
     ffi = Module("jax._src.ffi")
     flattree = Module("jax._src.flattree")
@@ -171,6 +174,7 @@ else:
     traceback_util = Module("jax._src.traceback_util")
     tree_util = Module("jax._src.tree_util")
     util = Module("jax._src.util")
+    xla_bridge = Module("jax._src.xla_bridge")
     debugger = Module("jax._src.debugger.core")
     ad = Module("jax._src.interpreters.ad")
     batching = Module("jax._src.interpreters.batching")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from jax_debug_widgets._jax.compat.processes import joined
+
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Settings
 
@@ -53,4 +55,10 @@ def is_capturing() -> bool:
 def leaves_out_debugging() -> bool:
     """Whether the current thread's programs are compiled without what they say through `jax.debug`."""
     settings: Settings | None = _settings.value
-    return settings is not None and not settings.debug
+    return settings is not None and not settings.debug and not is_captured_alone()
+
+
+def is_captured_alone() -> bool:
+    """Whether other processes may run what this thread compiles, without a capture: then it has to stay JAX's program."""
+    settings: Settings | None = _settings.value
+    return settings is not None and settings.processes < joined()

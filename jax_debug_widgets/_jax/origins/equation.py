@@ -15,6 +15,7 @@ from jax_debug_widgets._jax.compat.private import array
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jax_debug_widgets._jax.compat.processes import ProcessShare
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.events import Kind
 
@@ -244,6 +245,7 @@ class Recorders:
       are_counted: whether it is known of all how often a call of the program calls them.
       fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
       are_results: whether what they record is among the results of the program: of which call it is then is known.
+      share: what this process runs of the program in the execution that begins; None for all of it.
     """
 
     def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
@@ -251,6 +253,7 @@ class Recorders:
         self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
         self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
         self.fire_elsewhere, self.are_results = fire_elsewhere, are_results
+        self.share: ProcessShare | None = None
 
 
 class Settings(Hashable, Protocol):
@@ -259,6 +262,11 @@ class Settings(Hashable, Protocol):
     @property
     def debug(self) -> bool:
         """Whether programs contain what they say through `jax.debug`."""
+        ...
+
+    @property
+    def processes(self) -> int:
+        """How many processes of the job have agreed to compile the same."""
         ...
 
 

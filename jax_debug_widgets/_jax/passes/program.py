@@ -19,6 +19,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import core, debugging, source_info_util
+from jax_debug_widgets._jax.origins.context import is_captured_alone
 from jax_debug_widgets._jax.origins.describe import describe_callback, describe_print
 from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, record_every
 from jax_debug_widgets._jax.origins.frames import callers_of, frame_of
@@ -101,17 +102,18 @@ def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
 
 def without(jaxpr: core.Jaxpr, left_out: Collection[Any]) -> core.Jaxpr:
     """The same program without the equations of these primitives, which give nothing; itself where it has none."""
-    if not _has(jaxpr, left_out):
+    if not has(jaxpr, left_out):
         return jaxpr
     kept = [equation for equation in jaxpr.eqns if equation.primitive not in left_out]
     inside = [with_programs(equation, lambda _key, program: without(program, left_out)) for equation in kept]
     return jaxpr.replace(eqns=inside)
 
 
-def _has(jaxpr: core.Jaxpr, primitives: Collection[Any]) -> bool:
+def has(jaxpr: core.Jaxpr, primitives: Collection[Any]) -> bool:
+    """Whether an equation of one of these primitives is in it, however deep."""
     return any(
         equation.primitive in primitives
-        or any(_has(program, primitives) for program in core.jaxprs_in_params(equation.params))
+        or any(has(program, primitives) for program in core.jaxprs_in_params(equation.params))
         for equation in jaxpr.eqns
     )
 
@@ -133,7 +135,9 @@ def scope_of_module(name: str) -> str:
 def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> core.Jaxpr:
     equations: list[core.JaxprEqn] = []
     for equation in itertools.chain.from_iterable(_by_lane(one, place) for one in jaxpr.eqns):
-        if equation.primitive in taps_of_callbacks().values():
+        if equation.primitive is debug_stop_p and is_captured_alone():  # Without a recorder it compiles to nothing.
+            equations.append(equation)
+        elif equation.primitive in taps_of_callbacks().values():
             equations += _tapped(untapped(equation), _in_python(equation, place), make_recorder)
         elif equation.primitive in (
             *debugging_readers(),
@@ -169,7 +173,7 @@ def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder)
         return _rewrite(program, inside, make_recorder)
 
     rewritten = with_programs(equation, rewrite)
-    if features.available(features.PHANTOMS) and is_asked_twice(equation):
+    if features.available(features.PHANTOMS) and is_asked_twice(equation) and not is_captured_alone():
         again = nowhere(equation.params["cond_jaxpr"].jaxpr)
         rewritten = told_apart(rewritten, rewrite("cond_jaxpr", again, conditional=True))
     if counter is not None and used_in(rewritten, [counter]):

@@ -19,6 +19,7 @@ import jax
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.compat.private import api_util, dispatch, pxla
+from jax_debug_widgets._jax.compat.processes import ProcessShare
 from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.running.backlog import Handed
 
@@ -107,6 +108,8 @@ class Watch:
             ordered, recorders = bool(program.ordered_effects), recorders_of(program)
             if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
                 return run()
+            if recorders is not None and jax.process_count() > 1:
+                recorders.share = share_of(program)
             return self.observe(program.name, ordered, recorders, run)
 
         self._replacement = execute
@@ -184,6 +187,17 @@ def _is_ready(output: Any) -> bool:
 def recorders_of(program: Any) -> Recorders | None:
     """Those of a compiled program, an `ExecuteReplicated`; None where it has none of ours."""
     return next((kept for kept in getattr(program, "keepalive", None) or () if isinstance(kept, Recorders)), None)
+
+
+def share_of(program: Any) -> ProcessShare | None:
+    """What this process runs of a compiled program, an `ExecuteReplicated`; None for all of it."""
+    here = program._local_devices
+    shardings = (*program.in_handler.in_shardings, *program.out_handler.out_shardings)
+    devices = next((one._device_assignment for one in shardings if hasattr(one, "_device_assignment")), None)
+    if devices is None:  # It has neither arguments nor results.
+        return ProcessShare(len(here), teller=None, is_teller=False)
+    teller = devices[0].process_index
+    return None if len(devices) == len(here) else ProcessShare(len(here), teller, teller == jax.process_index())
 
 
 def pending_tokens() -> tuple[Any, ...]:

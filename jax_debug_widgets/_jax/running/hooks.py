@@ -35,14 +35,20 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins import rules
 from jax_debug_widgets._jax.origins.blocks import NO_BLOCK, Block, as_jax_would, blocks_of
-from jax_debug_widgets._jax.origins.context import captured_settings, is_capturing, leaves_out_debugging
+from jax_debug_widgets._jax.origins.context import (
+    captured_settings,
+    is_captured_alone,
+    is_capturing,
+    leaves_out_debugging,
+)
 from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
 from jax_debug_widgets._jax.origins.frames import called_from_here, callers_now, frame_of
 from jax_debug_widgets._jax.origins.inlining import evaluate_checkpointed, traceback_of
+from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
 from jax_debug_widgets._jax.origins.python_loops import count_iterations, loops_now
 from jax_debug_widgets._jax.passes.hoisting import differentiate_scan, recompute_scan
 from jax_debug_widgets._jax.passes.phantoms import batch_cond, batch_while
-from jax_debug_widgets._jax.passes.program import debugging_readers, with_recorders, without_debugging
+from jax_debug_widgets._jax.passes.program import debugging_readers, has, with_recorders, without_debugging
 from jax_debug_widgets._jax.passes.stop import debug_stop_p, describe_stop
 from jax_debug_widgets._jax.passes.tap import bind_batched, debug_tap_p
 from jax_debug_widgets._jax.passes.watch_tap import recorders_in
@@ -56,12 +62,16 @@ class Hooks(Replacing):
 
     Attributes:
       failed: told the name of a program that runs without taps, and why: JAX is not as we know it.
+      left_out: told what a program has not because other processes may run it without a capture.
     """
 
-    def __init__(self, tapper: Tapper, failed: Callable[[str, Exception], None]) -> None:
+    def __init__(
+        self, tapper: Tapper, failed: Callable[[str, Exception], None], left_out: Callable[[str], None]
+    ) -> None:
         super().__init__()
         self._tapper = tapper
         self.failed = failed
+        self.left_out = left_out
 
     def _put_in(self, replace: Replacements) -> None:
         register_all()
@@ -88,7 +98,14 @@ class Hooks(Replacing):
             rules.put_in(replace)
         if features.available(features.PHANTOMS):
             for primitive, ours in ((lax.cond_p, batch_cond), (lax.while_p, batch_while)):
-                replace.item(batching.fancy_primitive_batchers, primitive, partial(_while_capturing, ours))
+                replace.item(batching.fancy_primitive_batchers, primitive, partial(self._guard, ours))
+
+    def _guard(self, ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:
+        if not is_captured_alone():
+            return _while_capturing(ours, theirs, *args, **params)
+        if any(map(has_debugging, core.jaxprs_in_params(params))):
+            self.left_out("marks of the phantoms that `vmap` makes fire")
+        return theirs(*args, **params)
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if not is_capturing():
@@ -104,6 +121,8 @@ class Hooks(Replacing):
         with uninterrupted():
             try:
                 program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
+                if is_captured_alone() and has(program.jaxpr, (debug_stop_p,)):
+                    self.left_out("stops at `jax_debug_widgets.breakpoint`")
                 program = with_recorders(program, module_name, devices, make_recorder)
             except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
                 program = jaxpr
@@ -129,6 +148,9 @@ class Hooks(Replacing):
 
     def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
         if not is_capturing() or all(dim is None for dim in dims):
+            return theirs(operands, dims, **params)
+        if is_captured_alone():
+            self.left_out("lanes of `vmap`")
             return theirs(operands, dims, **params)
         return bind_batched(primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
 

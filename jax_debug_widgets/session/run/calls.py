@@ -24,6 +24,7 @@ from jax_debug_widgets.session.run.spans import WAIT_SITES, SpanLog
 if TYPE_CHECKING:
     import numpy as np
 
+    from jax_debug_widgets._jax.compat.processes import ProcessShare
     from jax_debug_widgets._jax.running.backlog import Backlog, Handed
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets._jax.running.waits import Wait
@@ -130,7 +131,13 @@ class CallLog:
             self.abandon(record, error)
 
     def executing(
-        self, name: str, ordered: bool, taps: Sequence[Tap], in_turn: bool = False, alone: bool = False
+        self,
+        name: str,
+        ordered: bool,
+        taps: Sequence[Tap],
+        in_turn: bool = False,
+        alone: bool = False,
+        share: ProcessShare | None = None,
     ) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library.
 
@@ -138,6 +145,7 @@ class CallLog:
           name: of the program.
           ordered: whether it has ordered effects.
           taps: what it says, the same sequence for each call of it.
+          share: what this process runs of it; None for all of it.
           in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
             this one, see `Turns`.
         """
@@ -152,7 +160,7 @@ class CallLog:
             # What a call calls on the host may call the program again: that one is over first.
             self._turns.take(id(taps), alone=alone and own not in self._dispatching)
             record.at_end = partial(self._turns.give_back, id(taps))
-        record.launched_ns = self._now()
+        record.share, record.launched_ns = share, self._now()
         self._dispatching.append(own)
         self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
 

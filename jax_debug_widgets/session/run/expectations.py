@@ -11,6 +11,7 @@ from jax_debug_widgets.events import Finding, Tap
 from jax_debug_widgets.store import Store
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.compat.processes import ProcessShare
     from jax_debug_widgets.session.run.record import Record
 
 
@@ -27,27 +28,31 @@ class Expectations:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._short: dict[Tap, _Tally] = {}
-        self._told: dict[tuple[Tap, ...], dict[Tap, int | None]] = {}
+        self._told: dict[tuple[tuple[Tap, ...], ProcessShare | None], dict[Tap, int | None]] = {}
         self._ahead: Counter[Tap] = Counter()
         """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
 
     def compare(self, records: Iterable[Record]) -> None:
         """Take in calls that have drained."""
         for record in records:
-            if self._short or any(self._ahead.values()) or record.fired != self._told_by(tuple(record.taps)):
+            if (
+                self._short
+                or any(self._ahead.values())
+                or record.fired != self._told_by(tuple(record.taps), record.share)
+            ):
                 self._compare(record)
             record.fired.clear()
 
-    def _told_by(self, program: tuple[Tap, ...]) -> dict[Tap, int | None]:
+    def _told_by(self, program: tuple[Tap, ...], share: ProcessShare | None) -> dict[Tap, int | None]:
         """How often each tap of a program fires in a call by its text; None where it does not say."""
-        if program not in self._told:
-            self._told[program] = {tap: tap.nesting.firings for tap in program}
-        return self._told[program]
+        if (program, share) not in self._told:
+            self._told[program, share] = {tap: tap.nesting.firings_in(share) for tap in program}
+        return self._told[program, share]
 
     def _compare(self, record: Record) -> None:
         for tap in (one for one in record.taps if one.site.watch is None):
-            expected, seen = _expected(tap), record.fired[tap]
-            if tap.nesting.expected is not None:
+            expected, seen = _expected(tap, record.share), record.fired[tap]
+            if tap.nesting.firings_in(record.share) is not None:
                 seen += self._from_others(tap, seen - expected)
             if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
                 tally = self._short.setdefault(tap, _Tally())
@@ -99,12 +104,14 @@ def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
     return Finding("phantom", site, seen - count, seen, 0, message)
 
 
-def _expected(tap: Tap) -> int:
-    """Firings of one call, on all devices; of the condition of a `while` one at least."""
+def _expected(tap: Tap, share: ProcessShare | None) -> int:
+    """Firings of one call, on all devices of this process; of the condition of a `while` one at least."""
     nesting = tap.nesting
+    if share is not None and nesting.fires_once and not share.is_teller:
+        return 0
     if nesting.in_condition and not nesting.conditional and all(nesting.loops[:-1]):
         return 1 if nesting.one_of == 1 else 0
-    return nesting.firings or 0
+    return nesting.firings_in(share) or 0
 
 
 def _finding(tap: Tap, tally: _Tally) -> Finding:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.compat.processes import ProcessShare
     from jax_debug_widgets.events import Lot, Tap
     from jax_debug_widgets.session.run.record import Record
 
@@ -62,7 +63,7 @@ class InFlight:
     def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
         """The same of one tap, among the calls of programs that have it."""
         records = [record for record in records if tap in record.taps]
-        spans, quota, position = _Spans(records), tap.nesting.firings, 0
+        spans, position = _Spans(records), 0
         calls = spans.ids_of(spans.oldest_at(times))
         _note_meetings(records)
         if any(record.has_met for record in records):
@@ -71,9 +72,10 @@ class InFlight:
             if unknown.any():
                 self.mixed[tap.site.id] = max(record.id for record in records)
             records = [record for record in records if not record.has_met]
-        if quota is None:
+        quotas = [quota for record in records if (quota := tap.nesting.firings_in(record.share)) is not None]
+        if len(quotas) < len(records):
             return calls
-        for record in records:
+        for record, quota in zip(records, quotas, strict=True):
             first = max(position, int(np.searchsorted(times, record.launched_ns)))
             last = int(np.searchsorted(times, record.over_ns or _NEVER, side="right"))
             last = min(last, first + max(quota - record.fired.get(tap, 0), 0))
@@ -134,14 +136,14 @@ def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[T
 
 def _quotas_of(records: Sequence[Record], taps: Sequence[Tap]) -> np.ndarray:
     """How often each of these taps fires in each of these calls, int64[calls, taps], at most."""
-    programs = {id(record.taps): _quotas(record.taps, taps) for record in records}
-    return np.stack([programs[id(record.taps)] for record in records])
+    programs = {(id(record.taps), record.share): _quotas(record.taps, record.share, taps) for record in records}
+    return np.stack([programs[id(record.taps), record.share] for record in records])
 
 
-def _quotas(program: Sequence[Tap], taps: Sequence[Tap]) -> np.ndarray:
+def _quotas(program: Sequence[Tap], share: ProcessShare | None, taps: Sequence[Tap]) -> np.ndarray:
     """How often each of these taps fires in a call of a program, int64, at most."""
     own = set(program)
-    firings = (tap.nesting.firings if tap in own else 0 for tap in taps)
+    firings = (tap.nesting.firings_in(share) if tap in own else 0 for tap in taps)
     return np.array([_NEVER if count is None else count for count in firings], np.int64)
 
 

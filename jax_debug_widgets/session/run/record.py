@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events import Call, CallState, Origin, Tap
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.compat.processes import ProcessShare
     from jax_debug_widgets._jax.running.backlog import Handed
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets.session.run.trace_prints import Traced
@@ -44,6 +45,8 @@ class Record:
         """What became of it where there is an error."""
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
+        self.share: ProcessShare | None = None
+        """What this process runs of its program; None for all of it."""
         self.fired: defaultdict[Tap, int] = defaultdict(int)
         """How often each has fired, until it is compared with what the program says."""
 

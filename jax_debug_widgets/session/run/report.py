@@ -16,11 +16,31 @@ from jax_debug_widgets.watch import price
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.events import CallSite, Event
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.session import Session
     from jax_debug_widgets.taps.sites import NameFile
+
+
+_MOST_PLACES = 5
+"""Lines that a sentence names."""
+
+
+def told_elsewhere(program: Recorders) -> str:
+    """What a program over several processes says in another one only, and in which; empty for nothing."""
+    share = program.share
+    if share is None or share.is_teller or share.teller is None:
+        return ""
+    places = list(dict.fromkeys(tap.site.where for tap in program.taps if tap.nesting.fires_once))
+    if not places:
+        return ""
+    named = ", ".join(places[:_MOST_PLACES]) + (", ..." if len(places) > _MOST_PLACES else "")
+    return (
+        f"Told by process {share.teller}, not here: {named}. Outside of `shard_map` a program over several processes says "
+        "what it says on the first of its devices."
+    )
 
 
 def findings(run: Run) -> list[Finding]:

@@ -54,6 +54,7 @@ class Run:
     """What one `%%jaxdebug` cell or one `capture()` observed.
 
     Attributes:
+      settings: what is compiled into its programs.
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       explained: the exceptions that ended it, explained at the user's line.
@@ -65,11 +66,12 @@ class Run:
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
 
-    def __init__(self, session: Session, title: str, options: Options, box: int = 0) -> None:
+    def __init__(self, session: Session, title: str, options: Options, box: int = 0, processes: int = 1) -> None:
         self.key = uuid.uuid4().hex[:12]
         self._title = title
         self.is_called_by_its_call = False
         self.options = options
+        self.settings = options.settings(box, processes)
         self.policy = options.policy()
         self.is_on_many_devices = False
         self.is_measured = False
@@ -305,6 +307,8 @@ class Run:
             self._programs.add(program)
             self.watched.update(tap.site for tap in program.taps if tap.site.watch)
             self.dispatched.update((tap.site.id, tap.site) for tap in program.taps)
+            if told := report.told_elsewhere(program):
+                self.note(told)
             watch = self.options.watch
             if watch is not None and watch.every == 1 and not watch.when:
                 self.policy.printing_watched |= _printing_what_is_watched(program.taps)

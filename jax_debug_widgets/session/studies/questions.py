@@ -59,7 +59,7 @@ def verification_of(session: Session, function: Callable[..., Any], /, *args: An
 
     @contextmanager
     def unwatched() -> Iterator[None]:
-        settings = replace(run.options, watch=None).settings(_UNREAD)
+        settings = replace(run.settings, watch=None, box=_UNREAD)
         try:
             with capture.explaining(), capture.on(settings):
                 yield

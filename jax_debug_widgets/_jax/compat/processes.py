@@ -1,0 +1,79 @@
+"""The processes of a job that `jax.distributed` has joined, and the store that they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import distributed, xla_bridge
+
+_EXISTS = "ALREADY_EXISTS"
+"""What the store says, in an error, of a key that is there."""
+
+
+def joined() -> int:
+    """How many processes run this job's programs, as far as JAX knows; asks for no backend, which the user may still choose."""
+    if not features.available(features.PROCESSES):
+        return jax.process_count()
+    state = distributed.global_state
+    told = state.num_processes or 1 if state.client is not None else 1
+    return max(told, jax.process_count()) if xla_bridge.backends_are_initialized() else told
+
+
+def own_number() -> int:
+    """The number of this process in its job."""
+    return distributed.global_state.process_id
+
+
+@dataclass(frozen=True)
+class ProcessShare:
+    """What this process runs of a program that several run together.
+
+    Attributes:
+      devices: how many of its devices are here.
+      teller: the number of the process with the first device, which fires where one does for all; None where it is not known.
+      is_teller: whether that is this process.
+    """
+
+    devices: int
+    teller: int | None
+    is_teller: bool
+
+
+class SharedStore:
+    """JAX's coordination store: texts under keys, each set once, which all processes of the job read."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def put(self, key: str, text: str) -> None:
+        """Set a key; one that is there stays as it is."""
+        try:
+            self._client.key_value_set(key, text)
+        except jax.errors.JaxRuntimeError as error:
+            if _EXISTS not in str(error):
+                raise
+
+    def get(self, key: str) -> str | None:
+        """What a key is set to; None if it is not."""
+        try:
+            return self._client.key_value_try_get(key)
+        except jax.errors.JaxRuntimeError:
+            return None
+
+    def wait_for(self, key: str, seconds: float) -> str | None:
+        """What a key is set to, within so many seconds; None if it is not."""
+        try:
+            return self._client.blocking_key_value_get(key, max(int(seconds * 1000), 1))
+        except jax.errors.JaxRuntimeError:
+            return None
+
+
+def shared_store() -> SharedStore | None:
+    """That of this job; None where there is none, as on a cluster whose processes JAX found without `jax.distributed`."""
+    is_known = features.available(features.PROCESSES)
+    client = distributed.global_state.client if is_known else None
+    return None if client is None else SharedStore(client)

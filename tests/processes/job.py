@@ -1,0 +1,105 @@
+"""One of two processes of a job, each with two CPU devices: `python job.py NUMBER PORT` writes what its captures saw as JSON.
+
+They capture differently wherever that made a job hang, or ended it; the last of them capture alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import agreement
+
+OWN = int(sys.argv[1])
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(f"127.0.0.1:{sys.argv[2]}", 2, OWN)
+
+MESH = jax.make_mesh((4,), ("d",), axis_types=(AxisType.Auto,))
+X = jax.make_array_from_callback(
+    (8, 4), NamedSharding(MESH, P("d")), lambda index: np.arange(32.0, dtype=np.float32).reshape(8, 4)[index]
+)
+
+
+@jax.jit
+def watched(x):
+    h = x * 2
+    k = h + 1
+    return (k @ jnp.ones((4, 4))).sum()
+
+
+@jax.jit
+def looped(x):
+    def body(carry, i):
+        jax.debug.print("carry {}", carry * i)
+        return carry + x, None
+
+    return jax.lax.scan(body, x, jnp.arange(4.0))[0].sum()
+
+
+@jax.jit
+def chosen(x):
+    def one(row):
+        row = jdw.breakpoint(row, when=row.sum() > 1e9)
+        return jax.lax.cond(row.sum() > 50, lambda r: (jax.debug.print("row {}", r.sum()), r)[1], lambda r: -r, row)
+
+    return jax.vmap(one)(x).sum()
+
+
+def shard(block):
+    jax.debug.print("block {}", block.sum())
+    return jax.lax.psum(block.sum(), "d")
+
+
+@jax.jit
+def sharded(x):
+    jax.debug.print("first {}", x[0, 0])
+    return jax.shard_map(shard, mesh=MESH, in_specs=P("d"), out_specs=P())(x)
+
+
+def captured(function, first: dict | None, second: dict | None, *, calls: int = 2):
+    """Call a function in the capture that this process makes, if any; the calls are at work together."""
+    options = (first, second)[OWN]
+    with contextlib.nullcontext() if options is None else jdw.capture(**options) as run:
+        results = [function(X) for _ in range(calls)]
+    return [float(one) for one in results], run
+
+
+def told(results, run) -> dict:
+    """What a run saw, for JSON."""
+    if run is None:
+        return {"results": results}
+    return {
+        "results": results,
+        "notes": run.notes,
+        "findings": [str(finding) for finding in run.findings],
+        "calls": [event.call for event in run.events],
+        "lanes": sorted(event.lane for event in run.events),
+        "phantoms": sum(event.phantom for event in run.events),
+        "watched": [site.watch.name for site in run.watched],
+    }
+
+
+agreement._PATIENCE_S = 1.0
+seen = {
+    "one watches": told(*captured(watched, {"watch": "h"}, None)),
+    "other names": told(*captured(watched, {"watch": "h"}, {"watch": "k"})),
+    "one samples": told(*captured(looped, {"every": 2}, {})),
+    "one captures": told(*captured(chosen, {}, None)),
+}
+agreement._PATIENCE_S = 20.0
+for name, function in (("lanes", chosen), ("shards", sharded), ("silent", watched)):
+    seen[name] = told(*captured(function, {}, {}, calls=3))
+results, run = captured(watched, {"watch": "h,grad/h", "values": True}, {"watch": "h,grad/h", "values": True})
+seen["both watch"] = told(results, run) | {"h": [] if OWN else np.sum(run["h"]["value"], axis=(1, 2)).tolist()}
+print(json.dumps(seen))

@@ -1,0 +1,128 @@
+"""Two processes run one program: a capture in one of them changes nothing for the other, and each tells its own part."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.origins import context
+from jax_debug_widgets.session import Options, current_session
+from tests.conftest import mesh
+
+_TIMEOUT_S = 120
+
+
+@pytest.fixture(scope="module")
+def told():
+    """What the two processes of `job.py` saw."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    command = ["timeout", "-k", "5", str(_TIMEOUT_S), sys.executable, str(Path(__file__).with_name("job.py"))]
+    jobs = [
+        subprocess.Popen([*command, str(own), port], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for own in range(2)
+    ]
+    written = [job.communicate() for job in jobs]
+    assert [job.returncode for job in jobs] == [0, 0], [err[-2000:] for _, err in written]
+    return [json.loads(out.splitlines()[-1]) for out, _ in written]
+
+
+@pytest.mark.parametrize(
+    ("case", "result"), [("one watches", 4096), ("other names", 4096), ("one samples", 2480), ("one captures", 364)]
+)
+def test_processes_that_capture_differently_go_on_with_plain_results(told, case, result):
+    assert [process[case]["results"] for process in told] == [[result] * 2] * 2
+
+
+def test_a_process_that_watches_alone_says_that_it_does_not(told):
+    absent, differ = told[0]["one watches"], [process["other names"] for process in told]
+    assert not absent["watched"]
+    assert "Left out: watch. Process 1 did not come to this capture" in absent["notes"][0]
+    assert all(not one["watched"] and "capture with different options" in one["notes"][0] for one in differ)
+
+
+def test_a_print_is_told_by_one_process_and_captured_alone_it_has_neither_lanes_nor_phantoms(told):
+    sampled, alone = told[0]["one samples"], told[0]["one captures"]
+    assert sampled["calls"] == [0] * 4 + [1] * 4
+    assert any("Told by process 0, not here" in note for note in told[1]["one samples"]["notes"])
+    assert alone["lanes"] == [[]] * 16
+    assert alone["phantoms"] == 0
+    assert [note.partition(":")[0] for note in alone["notes"]].count("Left out") == 3
+
+
+def test_processes_that_capture_alike_have_lanes_phantoms_and_what_they_watch(told):
+    lanes, watched = told[0]["lanes"], told[0]["both watch"]
+    assert lanes["lanes"] == sorted([[lane] for lane in range(8)] * 3)
+    assert lanes["phantoms"] == 9
+    assert watched["h"] == [992, 992]
+    assert not any("Left out" in note for process in told for note in process["both watch"]["notes"])
+
+
+def test_each_process_counts_the_firings_of_its_own_devices(told):
+    first, second = (process["shards"] for process in told)
+    assert first["calls"] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert second["calls"] == [0, 0, 1, 1, 2, 2]
+    assert not [*first["findings"], *second["findings"], *first["notes"]]
+    assert any(note.startswith("Told by process 0, not here: job.py") for note in second["notes"])
+
+
+def stopping(x):
+    return jdw.breakpoint(x * 2, when=x.sum() > 1e9)
+
+
+def lane(row):
+    jax.debug.print("row {} {}", row, row.sum())
+    return row * 2
+
+
+def chosen(row):
+    return lax.cond(row.sum() > 5, lane, lambda row: row, row)
+
+
+def repeated(row):
+    return lax.while_loop(lambda c: c[0] < row.sum(), lambda c: (c[0] + 1, lane(c[1])), (jnp.float32(0), row))[1]
+
+
+_COLLECTIVE = re.compile(r"= (\S+) ((?:all|reduce|collective)-[\w-]+)\(")
+
+
+def collectives(name):
+    """The collectives of the program of a function, in order."""
+    texts = [one.hlo_modules()[0].to_string() for one in jax.devices()[0].client.live_executables()]
+    (text,) = (text for text in texts if text.startswith(f"HloModule jit_{name},"))
+    return _COLLECTIVE.findall(text)
+
+
+@pytest.mark.parametrize("body", [stopping, jax.vmap(lane), jax.vmap(chosen), jax.vmap(repeated)])
+def test_a_process_that_captures_alone_compiles_the_collectives_that_jax_compiles(body, monkeypatch, capsys):
+    x = jax.device_put(np.arange(32, dtype=np.float32).reshape(8, 4) / 32, NamedSharding(mesh(), P("d")))
+
+    def plain(x):
+        return body(x) @ jnp.ones((4, 4))
+
+    def captured(x):
+        return body(x) @ jnp.ones((4, 4))
+
+    programs = jax.jit(plain), jax.jit(captured)
+    expected = programs[0](x)
+    jax.effects_barrier()
+    monkeypatch.setattr(context, "joined", lambda: 2)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with current_session().run("alone", Options()):
+        np.testing.assert_array_equal(programs[1](x), expected)
+    assert collectives("captured") == collectives("plain")
+    capsys.readouterr()
