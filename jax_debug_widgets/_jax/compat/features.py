@@ -1,267 +1,243 @@
-"""Which of JAX's private names are there: asked once, answered with a sentence where one is missing."""
+"""Which features work with the installed JAX, and for each that is off a sentence that says why.
+
+`NEEDED` says which names each feature needs. A feature of which JAX has renamed something, or calls something in another way,
+is off, and the others work. Without `CAPTURE` nothing is captured at all.
+"""
 
 from __future__ import annotations
 
 import functools
-import importlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 
-_NEEDED = {
-    "capturing jax.debug.print and jax.debug.callback": (
-        "jax._src.debugging.debug_print_p",
-        "jax._src.debugging.debug_callback_p",
-        "jax._src.debugging._debug_partial_eval_custom",
-        "jax._src.interpreters.mlir.lower_jaxpr_to_module",
-        "jax._src.interpreters.batching.fancy_primitive_batchers",
-        "jax._src.callback._get_sdy_array_list_for_callbacks",
-        "jax._src.array.ArrayImpl",
-        "jax._src.shard_map.eager_rules",
-        "jax._src.config.disable_jit",
-        "jax._src.config.explicit_device_put_scope",
-        "jax._src.config.transfer_guard_host_to_device",
-        "jax._src.config.transfer_guard_device_to_host",
-        "jax._src.ffi.build_ffi_lowering_function",
-        "jax._src.source_info_util.user_frames",
-        "jax._src.source_info_util._source_info_context",
-    ),
-    "capturing callbacks with results": (
-        "jax._src.callback.pure_callback_p",
-        "jax._src.callback.io_callback_p",
-        "jax._src.callback.pure_callback_impl",
-        "jax._src.callback.io_callback_impl",
-        "jax._src.callback.emit_python_callback",
-        "jax._src.callback._callback_op_sharding",
-        "jax._src.callback._OrderedIOEffect",
-        "jax._src.debugging.inspect_sharding_p",
-        "jax._src.dispatch.prim_requires_devices_during_lowering",
-        "jax._src.interpreters.ad.primitive_transposes",
-    ),
-    "saying which callbacks the compiler removed": (
-        "jax._src.interpreters.pxla._dce_jaxpr",
-        "jax._src.interpreters.pxla._cached_lowering_to_hlo",
-    ),
-    "marking phantoms": (
-        "jax._src.interpreters.batching.batch_jaxpr",
-        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
-        "jax._src.core.mapped_aval",
-        "jax._src.core.pvary",
-        "jax._src.util.weakref_lru_cache",
-    ),
-    "saying what JAX moves out of a loop it differentiates": (
-        "jax._src.interpreters.ad.primitive_linearizations",
-        "jax._src.interpreters.partial_eval.custom_partial_eval_rules",
-        "jax._src.interpreters.partial_eval.partial_eval_jaxpr_custom_rules",
-        "jax._src.util.weakref_lru_cache",
-    ),
-    "saying who called what jax.checkpoint runs": (
-        "jax._src.ad_checkpoint.remat_p",
-        "jax._src.interpreters.partial_eval.custom_partial_eval_rules",
-        "jax._src.source_info_util._source_info_context",
-        "jax._src.source_info_util.NameStack",
-    ),
-    "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute": (
-        "jax._src.custom_batching.custom_vmap_p",
-        "jax._src.interpreters.ad.JVPTrace.process_custom_jvp_call",
-        "jax._src.interpreters.ad.JVPTrace.process_custom_vjp_call",
-        "jax._src.interpreters.ad.LinearizeTrace.process_custom_jvp_call",
-        "jax._src.interpreters.ad.LinearizeTrace.process_custom_vjp_call",
-        "jax._src.linear_util.WrappedFun.wrap",
-        "jax._src.source_info_util.NameStack",
-    ),
-    "telling Python's print while tracing": (
-        "jax._src.core.trace_ctx",
-        "jax._src.core.trace_state_clean",
-        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
-    ),
-    "watching values by name": (
-        "jax._src.interpreters.pxla._cached_lowering_to_hlo",
-        "jax._src.source_info_util.raw_frame_to_frame",
-        "jax._src.source_info_util.is_user_filename",
-        "jax._src.core.jaxprs_in_params",
-        "jax._src.core.new_jaxpr_eqn",
-        "jax._src.core.extend_axis_env_nd",
-        "jax._src.config._check_vma",
-    ),
-    "naming values as they are called while they are traced": (
-        "jax._src.core.Var",
-        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
-        "jax._src.interpreters.partial_eval.DynamicJaxprTracer.val",
-        "jax._src.interpreters.partial_eval.JaxprStackFrame.add_eqn",
-        "jax._src.interpreters.partial_eval.JaxprStackFrame.to_jaxpr",
-        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
-        "jax._src.interpreters.ad.JVPTrace.process_primitive",
-        "jax._src.interpreters.ad.LinearizeTrace.process_primitive",
-        "jax._src.interpreters.ad.linearize",
-        "jax._src.interpreters.ad.primitive_jvps",
-        "jax._src.interpreters.ad.primitive_transposes",
-        "jax._src.lax.lax.copy_p",
-        "jax._src.source_info_util._source_info_context",
-    ),
-    "telling what jax.vjp and jax.linearize give": (
-        "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
-        "jax._src.lax.lax.copy_p",
-        "jax._src.api.VJP.__call__",
-        "jax._src.api._lift_linearized",
-    ),
-    "naming what an un-jitted derivative of a jitted function gives beside its value": (
-        "jax._src.pjit._pjit_linearize:num_primals_out",
-        "jax._src.lax.control_flow.loops._scan_linearize:num_primals_out",
-        "jax._src.interpreters.partial_eval.trace_to_jaxpr_dynamic",
-    ),
-    "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given": ("jax._src.pjit.PjitParams",),
-    "telling watched values by lane": (
-        "jax._src.interpreters.batching.BatchTrace.process_primitive",
-        "jax._src.interpreters.batching.BatchTrace.process_custom_jvp_call",
-        "jax._src.interpreters.batching.BatchTrace.process_custom_vjp_call",
-        "jax._src.interpreters.batching.BatchTracer",
-    ),
-    "telling the iterations of a while_loop under jax.disable_jit": ("jax._src.lax.control_flow.loops.tree_map",),
-    "the debugger at jax.debug.breakpoint": (
-        "jax._src.debugger.core._debugger_registry",
-        "jax._src.debugger.core.DebuggerFrame",
-        "jax._src.debugger.core.debug_lock",
-        "jax._src.debugger.core.get_debugger",
-        "jax._src.traceback_util.include_frame",
-    ),
-    "the debugger at jax.debug.breakpoint outside a capture": (
-        "jax._src.debugging.debug_callback_p",
-        "jax._src.debugging.debug_callback_impl",
-        "jax._src.debugger.core.DebuggerFrame.from_frameinfo",
-        "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
-    ),
-    "running a program equation by equation": (
-        "jax._src.core.eval_jaxpr",
-        "jax._src.core.JaxprPpContext",
-        "jax._src.core.pp_var",
-        "jax._src.api_util.debug_info",
-    ),
-    "the life of calls and the effects barrier": (
-        "jax._src.interpreters.pxla.ExecuteReplicated.__call__",
-        "jax._src.api_util.InternalFloatingPointError",
-        "jax._src.dispatch.runtime_tokens.output_runtime_tokens",
-        "jax._src.pjit._get_fastpath_data",
-    ),
-    "captured prints without a call of the host": (
-        "jax._src.pjit._pjit_call_impl_python",
-        "jax._src.interpreters.pxla.lower_sharding_computation",
-        "jax._src.interpreters.pxla._cached_lowering_to_hlo.cache_keys",
-        "jax._src.interpreters.pxla.MeshExecutable.unsafe_call",
-        "jax._src.interpreters.pxla.MeshExecutable.build_unsafe_call",
-        "jax._src.pjit._get_fastpath_data",
-        "jax._src.pjit._cpp_pjit_cache_fun_only",
-        "jax._src.pjit._cpp_pjit_cache_explicit_attributes",
-        "jax._src.tree_util.dispatch_registry",
-        "jax._src.dispatch.RuntimeTokenSet.set_output_runtime_token",
-        "jax._src.sharding_impls.UnspecifiedValue",
-        "jax._src.util.weakref_lru_cache",
-    ),
-    "what a program says that was compiled ahead of time in a capture, where another or none calls it": (
-        "jax._src.stages.Traced.lower",
-        "jax._src.stages.Compiled.__call__:_call",
-    ),
-    "leaving what says nothing as it was compiled before": (
-        "jax._src.pjit._infer_params_cached",
-        "jax._src.pjit.PjitParams",
-        "jax._src.pjit._resolve_and_lower",
-        "jax._src.dispatch.xla_primitive_callable",
-    ),
-    "agreeing with the other processes of a job": (
-        "jax._src.distributed.global_state.client",
-        "jax._src.distributed.global_state.num_processes",
-        "jax._src.distributed.global_state.process_id",
-        "jax._src.xla_bridge.backends_are_initialized",
-    ),
-    "what loops say without a call of Python": (
-        "jax._src.sharding_impls.ShardingContext",
-        "jax._src.interpreters.mlir.ir_constant",
-        "jax._src.ffi.build_ffi_lowering_function",
-        "jax._src.lib.mlir.dialects.hlo.IfOp",
-    ),
-    "showing where the program waits": (
-        "jax._src.dispatch.RuntimeTokenSet.block_until_ready",
-        "jax._src.array.ArrayImpl.block_until_ready",
-        "jax._src.lib.xla_client.batched_block_until_ready",
-    ),
-    "saying what debugging calls cost": (
-        "jax._src.stages.Traced._params",
-        "jax._src.interpreters.mlir._uncacheable_primitives",
-        "jax._src.interpreters.mlir.ModuleContext.add_host_callback",
-        "jax._src.debugging.debug_effect",
-        "jax._src.debugging.ordered_debug_effect",
-        "jax._src.callback._IOEffect",
-        "jax._src.callback._OrderedIOEffect",
-    ),
-}
-"""Feature -> the private names without which it cannot work; `function:name` is a variable of it, or an attribute it takes."""
-
-
-def _exists(needed: str) -> bool:
-    dotted, _, variable = needed.partition(":")
-    parts = dotted.split(".")
-    for split in range(len(parts) - 1, 0, -1):
-        try:
-            target = importlib.import_module(".".join(parts[:split]))
-        except ImportError:
-            continue
-        for part in parts[split:]:
-            if not hasattr(target, part):
-                return False
-            target = getattr(target, part)
-        return not variable or _has_name(target, variable)
-    return False
-
-
-def _has_name(function: Any, name: str) -> bool:
-    code = getattr(function, "__code__", None)
-    return code is not None and name in (*code.co_varnames, *code.co_cellvars, *code.co_names)
-
-
-@functools.cache
-def missing() -> dict[str, str]:
-    """Feature -> why it is off in the installed JAX; empty when all work."""
-    reasons = {}
-    for feature, names in _NEEDED.items():
-        absent = [name for name in names if not _exists(name)]
-        if absent:
-            reasons[feature] = f"jax {jax.__version__} has no {', '.join(absent)}, so {feature} is off."
-    return reasons
-
-
-def available(feature: str) -> bool:
-    """Whether `feature`, a key of the table above, works with the installed JAX.
-
-    Raises:
-      KeyError: no such feature.
-    """
-    _ = _NEEDED[feature]
-    return feature not in missing()
-
+from jax_debug_widgets._jax.compat import private
+from jax_debug_widgets._jax.compat.parameters import parameters_of
+from jax_debug_widgets._jax.compat.private import MissingNameError
 
 CAPTURE = "capturing jax.debug.print and jax.debug.callback"
 CALLBACKS = "capturing callbacks with results"
-PHANTOMS = "marking phantoms"
-HOISTING = "saying what JAX moves out of a loop it differentiates"
-INLINING = "saying who called what jax.checkpoint runs"
-RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute"
-TRACING = "telling Python's print while tracing"
-WATCH = "watching values by name"
-BINDINGS = "naming values as they are called while they are traced"
-COPIES = "telling what jax.vjp and jax.linearize give"
-KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
-GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
-LANES = "telling watched values by lane"
 ELIMINATED = "saying which callbacks the compiler removed"
-PYTHON_LOOPS = "telling the iterations of a while_loop under jax.disable_jit"
+INVENTORY = "listing the callbacks of a function that does not run"
+STOPS = "stopping at jax_debug_widgets.breakpoint"
 BREAKPOINTS = "the debugger at jax.debug.breakpoint"
 UNCAPTURED = "the debugger at jax.debug.breakpoint outside a capture"
 STEPPING = "running a program equation by equation"
 CALLS = "the life of calls and the effects barrier"
 WAITS = "showing where the program waits"
 COST = "saying what debugging calls cost"
+TRACING = "telling Python's print while tracing"
+PHANTOMS = "marking phantoms"
+HOISTING = "saying what JAX moves out of a loop it differentiates"
+INLINING = "saying who called what jax.checkpoint runs"
+RULES = "naming what the rules of custom_jvp, custom_vjp and custom_vmap compute"
+PYTHON_LOOPS = "telling the iterations of a while_loop under jax.disable_jit"
+WATCH = "watching values by name"
+BINDINGS = "naming values as they are called while they are traced"
+COPIES = "telling what jax.vjp and jax.linearize give"
+KEPT = "naming what an un-jitted derivative of a jitted function gives beside its value"
+GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given"
+LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
 PROCESSES = "agreeing with the other processes of a job"
 RINGS = "what loops say without a call of Python"
+
+NEEDED: dict[str, dict[str, str]] = {
+    CAPTURE: {
+        "array": "ArrayImpl",
+        "callback": "_get_sdy_array_list_for_callbacks emit_python_callback",
+        "config": "explicit_device_put_scope use_shardy_partitioner",
+        "core": "abstract_token extend_axis_env_nd physical_aval",
+        "debugging": "OrderedDebugEffect _debug_partial_eval_custom debug_callback_lowering debug_callback_p debug_effect "
+        "debug_print_p ordered_debug_effect debug_callback_impl(*, callback, effect, partitioned) "
+        "debug_print_impl(*, fmt, ordered, partitioned, in_tree, static_args, np_printoptions, has_placeholders)",
+        "discharge": "register_discharge_rule",
+        "effects": "JaxprInputEffect ordered_effects",
+        "linear_util": "wrap_init",
+        "mesh": "empty_abstract_mesh empty_concrete_mesh",
+        "mlir": "lower_jaxpr_to_module(module_name, jaxpr, *, axis_context, platforms) set_sharding",
+        "shard_map": "eager_rules[debug_print](mesh) eager_rules[debug_callback](mesh)",
+        "sharding_impls": "SPMDAxisContext SdyArray SdyArrayList ShardingContext UNSPECIFIED",
+        "source_info_util": "_source_info_context is_user_filename raw_frame_to_frame user_frames",
+        "xla_client": "OpSharding Traceback batched_device_put",
+    },
+    CALLBACKS: {
+        "callback": "_IOEffect _OrderedIOEffect _callback_op_sharding emit_python_callback io_callback_p pure_callback_p "
+        "io_callback_impl(*, result_avals, callback, sharding, ordered) "
+        "pure_callback_impl(*, result_avals, callback, sharding)",
+        "debugging": "inspect_sharding_p",
+        "dispatch": "apply_primitive(prim) prim_requires_devices_during_lowering",
+    },
+    ELIMINATED: {"pxla": "_dce_jaxpr(closed_jaxpr) _cached_lowering_to_hlo(closed_jaxpr, module_name)"},
+    INVENTORY: {"core": "shaped_abstractify", "mlir": "_uncacheable_primitives ModuleContext.add_host_callback"},
+    STOPS: {"callback": "_callback_op_sharding", "traceback_util": "include_frame"},
+    BREAKPOINTS: {"debugger": "DebuggerFrame _debugger_registry debug_lock get_debugger"},
+    UNCAPTURED: {"debugger": "DebuggerFrame.from_frameinfo(frame_info)"},
+    STEPPING: {"core": "JaxprPpContext pp_var"},
+    CALLS: {
+        "api_util": "InternalFloatingPointError",
+        "dispatch": "runtime_tokens.current_tokens runtime_tokens.output_runtime_tokens",
+        "pjit": "_get_fastpath_data(executable)",
+        "pxla": "ExecuteReplicated.__call__ ExecuteReplicated.__init__:has_host_callbacks "
+        "ExecuteReplicated.__init__:has_unordered_effects ExecuteReplicated.__init__:keepalive "
+        "ExecuteReplicated.__init__:ordered_effects",
+    },
+    WAITS: {
+        "array": "ArrayImpl.block_until_ready",
+        "dispatch": "RuntimeTokenSet.block_until_ready()",
+        "xla_client": "batched_block_until_ready",
+    },
+    COST: {"callback": "_IOEffect _OrderedIOEffect", "stages": "Traced._params"},
+    TRACING: {"core": "trace_ctx.trace trace_state_clean", "pe": "DynamicJaxprTrace"},
+    PHANTOMS: {
+        "batching": "batch_jaxpr(closed_jaxpr, axis_data, in_batched, instantiate) "
+        "fancy_primitive_batchers[cond](axis_data, args, dims, branches) "
+        "fancy_primitive_batchers[while](axis_data, args, dims, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr)",
+        "core": "pvary",
+    },
+    HOISTING: {
+        "ad": "primitive_linearizations[scan](*, jaxpr, length)",
+        "pe": "custom_partial_eval_rules[scan](*, jaxpr, length) "
+        "partial_eval_jaxpr_custom_rules[scan](saveable, unks_in, inst_in, eqn)",
+    },
+    INLINING: {"ad_checkpoint": "remat_p", "pe": "custom_partial_eval_rules[remat2](trace)"},
+    RULES: {
+        "ad": "LinearizeTrace.process_custom_jvp_call(prim|primitive, fun, f_jvp|jvp) "
+        "LinearizeTrace.process_custom_vjp_call(prim|primitive, fun, fwd, bwd) "
+        "JVPTrace.process_custom_jvp_call(prim|primitive, fun, f_jvp|jvp) "
+        "JVPTrace.process_custom_vjp_call(prim|primitive, fun, fwd, bwd)",
+        "custom_batching": "custom_vmap_p",
+        "linear_util": "WrappedFun.wrap",
+    },
+    PYTHON_LOOPS: {"config": "disable_jit", "loops": "tree_map"},
+    WATCH: {
+        "config": "_check_vma",
+        "core": "closed_call_p pvary",
+        "pxla": "_cached_lowering_to_hlo(closed_jaxpr, module_name, *, num_devices)",
+    },
+    BINDINGS: {
+        "ad": "LinearizeTracer linearize(traceable, primals|primals_ft) "
+        "LinearizeTrace.process_primitive(primitive, args|tracers) "
+        "LinearizeTrace.process_custom_jvp_call(prim|primitive, fun, f_jvp|jvp, tracers) "
+        "LinearizeTrace.process_custom_vjp_call(prim|primitive, fun, fwd, bwd, tracers) "
+        "JVPTrace.process_primitive(primitive, tracers) "
+        "JVPTrace.process_custom_jvp_call(prim|primitive, fun, f_jvp|jvp, tracers) "
+        "JVPTrace.process_custom_vjp_call(prim|primitive, fun, fwd, bwd, tracers)",
+        "pe": "DynamicJaxprTrace DynamicJaxprTracer.val JaxprStackFrame.add_eqn(eqn) JaxprStackFrame.to_jaxpr",
+    },
+    COPIES: {
+        "ad": "linearize(traceable, primals|primals_ft)",
+        "api": "VJP.__call__ _jvp(fun, primals, tangents) _lift_linearized",
+        "core": "trace_ctx.trace",
+        "pe": "DynamicJaxprTrace",
+    },
+    KEPT: {"loops": "_scan_linearize:num_primals_out", "pjit": "_pjit_linearize:num_primals_out"},
+    GIVEN: {"pjit": "PjitParams"},
+    LANES: {
+        "batching": "BatchTracer BatchTrace.process_primitive BatchTrace.process_custom_jvp_call "
+        "BatchTrace.process_custom_vjp_call"
+    },
+    HANDOVER: {
+        "dispatch": "runtime_tokens.set_output_runtime_token",
+        "pjit": "_cpp_pjit_cache_explicit_attributes.clear _cpp_pjit_cache_fun_only.clear "
+        "_get_fastpath_data(executable, out_tree, args_flat, out_flat, effects) _pjit_call_impl_python(*, jaxpr)",
+        "pxla": "MeshExecutable.build_unsafe_call MeshExecutable.unsafe_call _cached_lowering_to_hlo.cache_keys "
+        "lower_sharding_computation(closed_jaxpr, api_name, fun_name, in_shardings, out_shardings, in_layouts, "
+        "out_layouts, donated_invars)",
+        "tree_util": "dispatch_registry.register_node",
+    },
+    AHEAD: {"stages": "Compiled.__call__:_call Traced.lower"},
+    UNTOUCHED: {
+        "core": "trace_state_clean",
+        "dispatch": "xla_primitive_callable(prim)",
+        "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
+    },
+    PROCESSES: {
+        "distributed": "global_state.client global_state.num_processes global_state.process_id",
+        "xla_bridge": "backends_are_initialized()",
+    },
+    RINGS: {"hlo": "IfOp return_", "ir": "InsertionPoint"},
+}
+"""Feature -> module (see `private`) -> the names of it that the feature needs.
+
+`A.b` is an attribute; `table[name]` the rule for the primitive of that name; `f:name` what is a variable or attribute in `f`.
+`f(a, b|c, *, d)` is a function that one of ours stands in for: its first parameters are these, and `d` is among the others.
+"""
+
+_NAME = re.compile(r"(?P<path>[\w.]+)(?:\[(?P<key>\w+)\])?(?::(?P<variable>\w+))?(?:\((?P<parameters>[^)]*)\))?")
+
+
+def available(feature: str) -> bool:
+    """Whether `feature`, a key of `NEEDED`, works with the installed JAX.
+
+    Raises:
+      KeyError: no such feature.
+    """
+    _ = NEEDED[feature]
+    return missing().keys().isdisjoint((feature, CAPTURE))
+
+
+def why_off(feature: str) -> str:
+    """The sentence that says why `feature` is off; empty where it is available."""
+    return missing().get(feature) or missing().get(CAPTURE, "")
+
+
+@functools.cache
+def missing() -> dict[str, str]:
+    """Feature -> why it is off in the installed JAX; empty when all work."""
+    reasons = {}
+    for feature, names in NEEDED.items():
+        absent = [one for module, text in names.items() for one in _absent(module, text)]
+        if absent:
+            reasons[feature] = f"jax {jax.__version__} has no {', '.join(absent)}, so {feature} is off."
+    return reasons
+
+
+def names_of(text: str) -> Iterator[Mapping[str, str | None]]:
+    """The names in a text of `NEEDED`: of each the `path`, and if it has one the `key`, the `variable`, the `parameters`."""
+    yield from (found.groupdict() for found in _NAME.finditer(text))
+
+
+def _absent(module: str, text: str) -> Iterator[str]:
+    owner: Any = getattr(private, module)
+    for found in _NAME.finditer(text):
+        if not _exists(owner, **found.groupdict()):
+            yield f"{private.path_of(owner)}.{found[0]}"
+
+
+def _exists(owner: Any, path: str, key: str | None, variable: str | None, parameters: str | None) -> bool:
+    target: Any = owner
+    try:
+        if parameters is not None and not key:  # One of ours takes its place where JAX looks for it.
+            target = private.itself(owner)
+        for part in path.split("."):
+            target = getattr(target, part)
+        if key:
+            target = next(rule for primitive, rule in target.items() if primitive.name == key)
+    except (MissingNameError, AttributeError, StopIteration):
+        return False
+    return (variable is None or variable in _names_in(target)) and (
+        parameters is None or _takes(parameters_of(target), re.split(r",\s*", parameters) if parameters else ())
+    )
+
+
+def _names_in(function: Any) -> tuple[str, ...]:
+    code = getattr(function, "__code__", None)
+    return () if code is None else (*code.co_varnames, *code.co_cellvars, *code.co_names)
+
+
+def _takes(parameters: Sequence[str], needed: Sequence[str]) -> bool:
+    """Whether a function takes what is needed; where nobody can say what it takes, it is taken to."""
+    own = [one for one in parameters if one != "self"]
+    if not own:
+        return True
+    first, _, others = " ".join(needed).partition("*")
+    leading = first.split()
+    is_leading = len(own) >= len(leading) and all(
+        name in one.split("|") for name, one in zip(own, leading, strict=False)
+    )
+    return is_leading and set(others.split()) <= set(own)

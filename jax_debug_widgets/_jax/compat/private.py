@@ -50,6 +50,11 @@ def module(path: str) -> Any:
     return found
 
 
+def path_of(owner: Module) -> str:
+    """What JAX calls one of the modules here."""
+    return owner._path
+
+
 def itself(owner: Any) -> Any:
     """What JAX calls `owner`, to replace an attribute of it: the module itself where it is one of these here."""
     return module(owner._path) if isinstance(owner, Module) else owner

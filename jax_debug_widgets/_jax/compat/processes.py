@@ -25,7 +25,7 @@ def joined() -> int:
 
 def own_number() -> int:
     """The number of this process in its job."""
-    return distributed.global_state.process_id
+    return distributed.global_state.process_id if features.available(features.PROCESSES) else jax.process_index()
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class Place:
 def device_names(mesh: Any, axes: Sequence[str]) -> Any:
     """The name of the device at each coordinate of these axes of a mesh, nested lists; None where they are not all known."""
     if isinstance(mesh, jax.sharding.AbstractMesh):  # That of `jax.set_mesh`, which has the devices.
-        current = mesh_lib.get_concrete_mesh()
+        current = getattr(mesh_lib, "get_concrete_mesh", lambda: None)()
         mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
     devices = getattr(mesh, "devices", None)
     if devices is None or len(axes) != devices.ndim:

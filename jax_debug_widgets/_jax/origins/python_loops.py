@@ -47,7 +47,7 @@ def loops_now() -> tuple[tuple[Loop, ...], tuple[np.ndarray, ...]]:
 
     Nothing at all if one of them does not know: a `while_loop` that began before the capture, or a JAX with other names.
     """
-    if not config.disable_jit.value:
+    if not features.available(features.PYTHON_LOOPS) or not config.disable_jit.value:
         return (), ()
     try:
         found = list(_loops_of(sys._getframe(1)))[::-1]

@@ -67,6 +67,8 @@ def stop_here(value: Any, when: Any, name: str, num_frames: int) -> Any:
     Raises:
       TypeError: `when` is not one boolean.
     """
+    if not features.available(features.STOPS):
+        return value
     register_all()
     leaves, tree = jax.tree.flatten(value)
     leaves = [jnp.asarray(leaf) if not _is_key(leaf) else leaf for leaf in leaves]
@@ -118,7 +120,8 @@ def describe_stop(
         return spec.stack.filled(restored[spec.tree.num_leaves :])
 
     def run(*operands: Any) -> Any:
-        jax_prompt(frames(operands))
+        if features.available(features.BREAKPOINTS):
+            jax_prompt(frames(operands))
         return tuple(operands[going_on])
 
     return Equation(
@@ -219,7 +222,7 @@ def _discharge(_avals_in: Any, _avals_out: Any, *operands: Any, **params: Any) -
     return (None,) * len(operands), debug_stop_p.bind(*operands, **params)
 
 
-@registers(features.CAPTURE)
+@registers(features.STOPS)
 def _register() -> None:
     batching.primitive_batchers[debug_stop_p] = _batch
     ad.primitive_jvps[debug_stop_p] = _jvp

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
@@ -16,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 import jax
 
-from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.compat.private import api_util, dispatch, pxla
 from jax_debug_widgets._jax.compat.processes import ProcessShare
@@ -201,13 +202,22 @@ def share_of(program: Any) -> ProcessShare | None:
 
 
 def pending_tokens() -> tuple[Any, ...]:
-    """What the current thread's effects barrier would wait for. JAX keeps these per thread; waiting works from any."""
+    """What the current thread's effects barrier would wait for. JAX keeps these per thread; waiting works from any.
+
+    Where that is not to be found out the barrier waits here.
+    """
+    if not features.available(features.CALLS):
+        with suppress(*_REFUSED):
+            jax.effects_barrier()
+        return ()
     tokens = dispatch.runtime_tokens
     return (*tokens.current_tokens.values(), *tokens.output_runtime_tokens.values())
 
 
 def forget_failed_tokens() -> None:
     """Wait for this thread's effects, and let go of those that failed: JAX's barrier would raise their error for ever."""
+    if not features.available(features.CALLS):
+        return
     tokens = dispatch.runtime_tokens
     for table in (tokens.current_tokens, tokens.output_runtime_tokens):
         for key, token in list(table.items()):

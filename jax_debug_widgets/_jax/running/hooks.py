@@ -74,6 +74,8 @@ class Hooks(Replacing):
         self.left_out = left_out
 
     def _put_in(self, replace: Replacements) -> None:
+        if not features.available(features.CAPTURE):
+            return
         register_all()
         replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
         count_iterations(replace)

@@ -26,7 +26,7 @@ _left_out = threading.Event()
 
 def leave_out_breakpoint() -> None:
     """A `jdw.breakpoint` is called outside any capture: of a program that is traced just now it leaves nothing to be seen."""
-    if not core.trace_state_clean():
+    if features.available(features.UNTOUCHED) and not core.trace_state_clean():
         _left_out.set()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.names import unwrapped
 from jax_debug_widgets._jax.compat.private import core, pe
 
@@ -35,8 +36,8 @@ class Tracing:
 
 
 def tracing_now() -> Tracing | None:
-    """What the current thread is tracing; None outside of tracing."""
-    if core.trace_state_clean():
+    """What the current thread is tracing; None outside of tracing, and where nobody can say."""
+    if not features.available(features.TRACING) or core.trace_state_clean():
         return None
     staged, other = [], None
     trace = core.trace_ctx.trace

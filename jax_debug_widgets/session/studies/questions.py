@@ -24,8 +24,14 @@ _UNREAD = -2
 """The box of what is captured for nobody."""
 
 
+def _need(feature: str) -> None:
+    if why := features.why_off(feature):
+        raise NotImplementedError(why)
+
+
 def inventory_of(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
     """The callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
+    _need(features.INVENTORY)
     with session.capture.explaining():
         return inventory(function, args, kwargs, session.capture.sites.name_file)
 
@@ -40,8 +46,8 @@ def cost_of(
     run: bool,
 ) -> CostReport:
     """What the calls in `function(*args, **kwargs)` cost it, see `jax_debug_widgets.cost`."""
-    if not features.available(features.COST):
-        raise NotImplementedError(features.missing()[features.COST])
+    _need(features.INVENTORY)
+    _need(features.COST)
     with session.capture.explaining():
         return cost(function, args, kwargs, session.capture.sites.name_file, timeout=timeout, run=run)
 
@@ -55,6 +61,7 @@ def verification_of(session: Session, function: Callable[..., Any], /, *args: An
     run, capture = session.active, session.capture
     if run is None:
         raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
+    _need(features.CAPTURE)
     run.is_measured = True
 
     @contextmanager
@@ -81,8 +88,7 @@ def result_by_steps(session: Session, function: Callable[..., Any], /, *args: An
       NotImplementedError: the installed JAX has not what it takes. Stopped: its user has ended it. Exception: what the
         function raises.
     """
-    if not features.available(features.STEPPING):
-        raise NotImplementedError(features.missing()[features.STEPPING])
+    _need(features.STEPPING)
     try:
         return run_stepwise(function, args, kwargs, Stepper(session.debugger), lines_of)
     except Stopped:

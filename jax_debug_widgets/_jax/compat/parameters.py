@@ -1,0 +1,34 @@
+"""The arguments of JAX's functions by name: where they stand differs from version to version."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+
+def parameters_of(function: Any) -> tuple[str, ...]:
+    """What a function calls its parameters, also one that JAX's C++ caches, which has no signature of its own."""
+    function = inspect.unwrap(function) if callable(function) else None
+    if type(function).__name__ == "WeakrefLRUCache":
+        function = next((one for one in gc.get_referents(function) if _is_defined(one)), None)
+    try:
+        return tuple(inspect.signature(function).parameters) if isinstance(function, Callable) else ()
+    except ValueError:
+        return ()
+
+
+def argument(name: str, parameters: Sequence[str], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """An argument of a call.
+
+    Raises:
+      ValueError: the function has no such parameter.
+      IndexError: there is none in this call.
+    """
+    return options[name] if name in options else args[parameters.index(name)]
+
+
+def _is_defined(one: Any) -> bool:
+    return isinstance(one, FunctionType) and one.__name__ != "<lambda>"

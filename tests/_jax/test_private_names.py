@@ -1,0 +1,135 @@
+"""Which private names of JAX are used: each is in the table of features, and none is used when a module is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import jax_debug_widgets
+from jax_debug_widgets._jax.compat import features, private
+
+PACKAGE = Path(jax_debug_widgets.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+OURS = "jax_debug_widgets._jax.compat.private"
+ALWAYS = {"__file__", "__name__"}
+"""What every module has."""
+
+
+def private_imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        yield from (one for one in names if one.startswith(("jax._src", "jaxlib")))
+
+
+def modules_of_jax(tree: ast.AST) -> dict[str, str]:
+    """What a file calls the modules that it imports from `private` -> what they are called there."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == OURS]
+    found = {one.asname or one.name: one.name for node in imports for one in node.names}
+    return {name: module for name, module in found.items() if isinstance(getattr(private, module), private.Module)}
+
+
+def names_used(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Module and name of what a file uses of JAX's modules, as an attribute or as what it replaces."""
+    modules = modules_of_jax(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in modules:
+                yield modules[module], name
+            case ast.Call(
+                func=ast.Attribute(attr="attribute"), args=[ast.Name(id=module), ast.Constant(value=name), *_]
+            ):
+                if module in modules:
+                    yield modules[module], name
+
+
+def names_used_by_the_body(tree: ast.Module) -> Iterator[str]:
+    """What of JAX's modules is used when the file is imported: not in functions, nor in annotations."""
+    modules = modules_of_jax(tree)
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            waiting += node.decorator_list if isinstance(node, ast.FunctionDef) else []
+            waiting += [one for one in (*node.args.defaults, *node.args.kw_defaults) if one is not None]
+            continue
+        if isinstance(node, ast.Name) and node.id in modules:
+            yield f"{node.id}, line {node.lineno}"
+        left_out = node.annotation if isinstance(node, ast.AnnAssign) else None
+        waiting += [one for one in ast.iter_child_nodes(node) if one is not left_out]
+
+
+def public_names(module: str) -> set[str]:
+    spellings = private.PUBLIC.get(private.path_of(getattr(private, module)), {})
+    return {name for names in spellings.values() for name in names.split()}
+
+
+def all_in_table() -> Iterator[Mapping[str, str]]:
+    for names in features.NEEDED.values():
+        for module, text in names.items():
+            yield from ({"module": module, "path": str(found["path"])} for found in features.names_of(text))
+
+
+def names_in_table() -> set[tuple[str, str]]:
+    """Module and name of all that some feature needs."""
+    return {(found["module"], found["path"].partition(".")[0]) for found in all_in_table()}
+
+
+USED = {(file, *used) for file in SOURCES for used in names_used(ast.parse(file.read_text(encoding="utf-8")))}
+
+
+def test_only_one_module_imports_private_modules_of_jax():
+    importing = {file for file in SOURCES if any(private_imports(ast.parse(file.read_text(encoding="utf-8"))))}
+    assert importing == {PACKAGE / "_jax" / "compat" / "private.py"}
+
+
+def test_no_module_uses_a_private_name_when_it_is_imported():
+    for file in SOURCES:
+        assert not list(names_used_by_the_body(ast.parse(file.read_text(encoding="utf-8")))), file
+
+
+def test_each_name_that_is_used_is_public_or_in_the_table_of_features():
+    table = names_in_table()
+    unknown = {
+        f"{file.relative_to(PACKAGE)}: {module}.{name}"
+        for file, module, name in USED
+        if (module, name) not in table and name not in public_names(module) | ALWAYS
+    }
+    optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}  # It looks whether it is there.
+    since_11 = {f"_jax/compat/versions.py: flattree.{name}" for name in ("nones", "pack")}
+    assert unknown == optional | since_11
+
+
+def test_the_table_has_no_name_that_nobody_uses():
+    code = "".join(file.read_text(encoding="utf-8") for file in SOURCES if file.name != "features.py")
+    names = {found["path"].rpartition(".")[2] for found in all_in_table()}
+    assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
+
+
+def test_the_checks_find_what_they_look_for():
+    text = (
+        f"import jaxlib\nfrom {OURS} import core, mlir as m\n_TYPE = core.Var\ndef f(x: core.Jaxpr): return m.gone\n"
+        "class A:\n  y: core.Jaxpr = m.late\n@core.f\ndef g(x=m.x): ...\ndef put(replace): replace.attribute(m, 'hook', g)\n"
+    )
+    tree = ast.parse(text)
+    assert list(private_imports(tree)) == ["jaxlib"]
+    assert {("core", "Var"), ("mlir", "gone"), ("mlir", "hook")} <= set(names_used(tree))
+    assert sorted(names_used_by_the_body(tree)) == ["core, line 3", "core, line 7", "m, line 6", "m, line 8"]
+
+
+@pytest.mark.parametrize("path", private.PUBLIC)
+def test_a_public_spelling_is_the_very_same(path):
+    for name in {name for names in private.PUBLIC[path].values() for name in names.split()}:
+        assert private.lookup(path, name) is getattr(private.module(path), name)
+
+
+def test_a_name_that_is_gone_says_so_where_it_is_used_and_not_before():
+    gone = private.Module("jax._src.core.gone")
+    for use in (lambda: gone.anything, lambda: private.core.no_such_name, lambda: private.itself(gone)):
+        with pytest.raises(private.MissingNameError, match=r"^jax [\d.]+ has no jax\._src\.core\.(gone|no_such_name)"):
+            use()
+    assert getattr(private.core, "no_such_name", None) is None
