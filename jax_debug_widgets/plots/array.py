@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.events.numbers import as_numbers
+from jax_debug_widgets.events.picture import is_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_IMAGE_CHANNELS = (3, 4)
 _VECTOR, _MATRIX, _IMAGE = 1, 2, 3
 """Numbers of axes."""
 
 
 def draw_array(name: str, value: np.ndarray, *, ax: Axes | None = None) -> Axes:
-    """Draw an array: a vector as a line, a matrix as a heat map, `[height, width, 3 or 4]` as an image.
+    """Draw an array: a vector as a line, a matrix as a heat map, colours (see `is_picture`) as an image.
 
     Of more axes the leading ones are folded into rows. Values of both signs get a diverging colour map around zero; NaN
     and infinities have a colour of their own.
@@ -43,8 +43,8 @@ def draw_array(name: str, value: np.ndarray, *, ax: Axes | None = None) -> Axes:
     ax.set_title(f"{name}  {value.dtype.name}{list(value.shape)}".replace("$", r"\$"))
     if numbers.ndim == _VECTOR:
         ax.plot(numbers, linewidth=1.2)
-    elif numbers.ndim == _IMAGE and numbers.shape[-1] in _IMAGE_CHANNELS:
-        ax.imshow(_as_image(numbers), aspect="auto")
+    elif numbers.ndim == _IMAGE and is_picture(value):
+        ax.imshow(value if value.dtype == np.uint8 else numbers, aspect="auto")
     else:
         _heat_map(ax, numbers.reshape(-1, numbers.shape[-1]))
     return ax
@@ -63,14 +63,3 @@ def _heat_map(ax: Axes, rows: np.ndarray) -> None:
     shown = np.ma.masked_invalid(rows)
     picture = ax.imshow(shown, aspect="auto", interpolation="nearest", cmap=colour_map, vmin=low, vmax=high)
     ax.figure.colorbar(picture, ax=ax)
-
-
-def _as_image(numbers: np.ndarray) -> np.ndarray:
-    """Colours from 0 to 1: as they are if they lie there, else out of 0 to 255, else stretched."""
-    finite = np.nan_to_num(numbers, nan=0, posinf=0, neginf=0)
-    low, high = finite.min(), finite.max()
-    if low >= 0 and high <= 1:
-        return finite
-    if low >= 0 and high <= np.iinfo(np.uint8).max:
-        return finite / np.iinfo(np.uint8).max
-    return (finite - low) / (high - low)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets.events.numbers import as_numbers, edges_of, mean_and_std
+from jax_debug_widgets.events.picture import is_picture
 from jax_debug_widgets.transport.columns import pack
 from jax_debug_widgets.transport.stops import ArrayStatistics
 
@@ -16,7 +17,6 @@ MAX_SIDE = 512
 
 _BINS = 64
 _PLANE_AXES, _PIXEL_AXES = 2, 3
-_CHANNELS = (3, 4)
 
 
 def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -26,7 +26,7 @@ def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any]
       IndexError: it has no such index.
     """
     numbers = as_numbers(value)
-    is_image = bool(asked.get("image")) and value.ndim >= _PIXEL_AXES and value.shape[-1] in _CHANNELS
+    is_image = bool(asked.get("image")) and is_picture(value)
     kept = _PIXEL_AXES if is_image else _PLANE_AXES
     leading = max(numbers.ndim - kept, 0)
     index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import jax
@@ -13,6 +14,7 @@ from matplotlib import pyplot as plt
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.plots import draw_array
+from jax_debug_widgets.transport.arrays import picture
 
 mpl.use("Agg")
 
@@ -57,11 +59,39 @@ def test_a_vector_is_a_line_and_leading_axes_are_folded():
     assert draw_array("t", np.zeros((2, 5, 6))).images[0].get_array().shape == (10, 6)
 
 
-@pytest.mark.parametrize("scale", [1, 255, 1000])
-def test_three_channels_are_an_image(scale):
-    image = draw_array("i", scale * np.linspace(0, 1, 24).reshape(2, 4, 3)).images[0].get_array()
-    assert image.shape == (2, 4, 3)
-    assert (image.min(), image.max()) == (0, 1)
+COLOURS = np.linspace(0, 1, 9 * 10 * 3).reshape(9, 10, 3)
+PICTURES = {
+    "floats from 0 to 1": COLOURS.astype(np.float32),
+    "half floats": COLOURS.astype(jnp.bfloat16),
+    "with transparency": np.ones((9, 9, 4)),
+    "small bytes": (255 * COLOURS[:2]).astype(np.uint8),
+}
+NO_PICTURES = {
+    "positions": 8 * COLOURS - 4,
+    "beyond 1": 1.5 * COLOURS,
+    "a small table": COLOURS[:8],
+    "a narrow table": COLOURS[:, :8],
+    "integers": np.zeros((9, 9, 3), np.int32),
+    "not a number": np.where(COLOURS < 0.5, COLOURS, np.nan),
+    "two channels": COLOURS[..., :2],
+    "a matrix": COLOURS[:, 0],
+}
+
+
+@pytest.mark.parametrize("value", PICTURES.values(), ids=PICTURES)
+def test_colours_are_a_picture(value):
+    image = draw_array("i", value).images[0].get_array()
+    assert np.array_equal(image, value.astype(image.dtype))
+    assert picture(value, {"image": True})[0]["channels"] == value.shape[-1]
+    batch = np.stack([value, value])
+    assert picture(batch, {"image": True, "index": [1]})[0]["channels"] == value.shape[-1]
+
+
+@pytest.mark.parametrize("value", NO_PICTURES.values(), ids=NO_PICTURES)
+def test_other_numbers_are_none_though_their_last_axis_has_three(value):
+    rows = draw_array("i", value).images[0].get_array()
+    assert rows.shape == (math.prod(value.shape[:-1]), value.shape[-1])
+    assert "channels" not in picture(value, {"image": True})[0]
 
 
 @pytest.mark.parametrize("value", [np.float32(1), np.zeros((0, 3))], ids=["scalar", "empty"])

@@ -18,7 +18,9 @@ def run():
     with jdw.capture() as run:
         take = jax.jit(lambda *xs: jax.debug.callback(lambda *_: None, *xs))
         stack = jnp.arange(24.0).reshape(2, 3, 4).at[1, 0, 0].set(jnp.nan).at[1, 0, 1].set(-jnp.inf).at[0, 0, 0].set(-5)
-        take(jnp.float32(2), stack, jnp.zeros((2, 1100)), jnp.array([3 + 4j]), jnp.full(3, 1e5, jnp.bfloat16))
+        pixels = jnp.arange(24, dtype=jnp.uint8).reshape(2, 3, 4)
+        others = jnp.array([3 + 4j]), jnp.full(3, 1e5, jnp.bfloat16)
+        take(jnp.float32(2), stack, jnp.zeros((2, 1100)), *others, pixels)
     return run
 
 
@@ -54,10 +56,10 @@ def test_an_index_that_is_short_is_filled_with_zeros(run):
 
 
 def test_an_image_has_its_channels(run):
-    content, data, _ = asked(run, value=1, image=True)
+    content, data, _ = asked(run, value=5, image=True)
     assert (content["channels"], content["rows"], content["columns"], content["index"]) == (4, 2, 3, [])
-    np.testing.assert_array_equal(data, run.events[0].values[1])
-    assert "channels" not in asked(run, value=2, image=True)[0]
+    np.testing.assert_array_equal(data, run.events[0].values[5])
+    assert "channels" not in asked(run, value=1, image=True)[0]
 
 
 def test_a_scalar_is_one_pixel_and_large_values_are_thinned(run):

@@ -22,8 +22,6 @@ export class ArraySlices<Wanted extends { image: boolean } = WantedSlice> {
   private readonly kept = new Map<string, SliceAnswer>();
   private wanted: Wanted | null = null;
   private asking = false;
-  /** A kernel may answer with a plain slice where a picture was asked for. */
-  sendsImages = true;
 
   constructor(
     private readonly ask: AskForSlice<Wanted>,
@@ -59,7 +57,6 @@ export class ArraySlices<Wanted extends { image: boolean } = WantedSlice> {
     this.wanted = null;
     this.ask(wanted, (answer) => {
       this.asking = false;
-      if (wanted.image && typeof answer === "object") this.sendsImages = answer.channels !== undefined;
       this.keep(JSON.stringify(wanted), answer);
       if (this.wanted && this.kept.has(JSON.stringify(this.wanted))) this.wanted = null;
       this.askNext();

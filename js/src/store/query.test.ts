@@ -73,4 +73,14 @@ describe("a query", () => {
     const query = new Query("-site:loss");
     expect([LOSS, X].map((site) => query.wantsSite(site))).toEqual([false, true]);
   });
+
+  it.each(["foo:3", "loss -steps:10-20", "Step:3"])("says of %s that there is no such term", (input) => {
+    const { hint, line } = new Query(input);
+    expect(hint).toMatch(/^There is no \w+: to filter by, .* There are site: phase: kind: step: /);
+    expect(line?.test(input)).toBe(true);
+  });
+
+  it.each(["loss", "step:3", "-lane:2", "/foo:3/", "loss: 3", "10:30", ""])("has no such hint for %s", (input) => {
+    expect(new Query(input).hint).toBe("");
+  });
 });

@@ -11,6 +11,8 @@ interface Term {
 }
 
 const TERM = new RegExp(`(?:^|\\s)(-?)(${FIELDS.join("|")}):(\\S*)`, "g");
+const LIKE_A_TERM = /(?:^|\s)-?([a-z_]\w*):\S/i;
+const FIELD_WORDS = FIELDS.map((field) => `${field}:`).join(" ");
 const REGEX = /^\/(.+)\/(i?)$/;
 
 export class Query {
@@ -18,6 +20,8 @@ export class Query {
   readonly line: RegExp | null;
   /** Why the query cannot be used. */
   readonly problem: string;
+  /** What may be meant where nothing is found. */
+  readonly hint: string;
   private readonly terms: Term[] = [];
 
   constructor(input: string) {
@@ -28,6 +32,10 @@ export class Query {
       })
       .trim();
     const pattern = REGEX.exec(rest);
+    const unknown = pattern ? undefined : LIKE_A_TERM.exec(rest)?.[1];
+    this.hint = unknown
+      ? `There is no ${unknown}: to filter by, so it is looked for as text. There are ${FIELD_WORDS}.`
+      : "";
     let line = null;
     let problem = "";
     try {

@@ -22,9 +22,9 @@ const EVENT = "event";
 /** What statistics are called that count what is not finite: `nan`, `posinf`, `neginf`. */
 const COUNTS_BAD = /(nan|inf)$/;
 /** The only statistic of a number. Of an array that was taken, the last: the array, which is no number. */
-const ITSELF = "value";
+export const ITSELF = "value";
 /** A table of each lane's statistics, which is asked for when somebody looks. */
-const LANES = "lanes";
+export const LANES = "lanes";
 
 export type WatchSite = SiteMessage & { watch: WatchMessage };
 

@@ -5,13 +5,14 @@ import { all, click, find, press, showTab, texts, type } from "../../../test/scr
 import type { ArraySlice, Batch } from "../../transport/wire";
 
 /** `x` is an array of two 4x6 matrices. */
-function batch(shape = [2, 4, 6]): Batch {
+function batch(shape = [2, 4, 6], dtype = "float32"): Batch {
   const small = goldenBatch("small");
-  return { ...small, sites: small.sites.map((site) => (site.id === 2 ? { ...site, shapes: [shape] } : site)) };
+  const changes = { shapes: [shape], dtypes: [dtype] };
+  return { ...small, sites: small.sites.map((site) => (site.id === 2 ? { ...site, ...changes } : site)) };
 }
 
-function showSlice(answer: ArraySlice | string, shape?: number[]) {
-  const shown = showTab("arrays", batch(shape));
+function showSlice(answer: ArraySlice | string, shape?: number[], dtype?: string) {
+  const shown = showTab("arrays", batch(shape, dtype));
   act(() => {
     shown.run.answerSlice(answer);
     shown.run.draw();
@@ -55,18 +56,46 @@ describe("the arrays", () => {
     expect(find("[data-testid=slice-line]").textContent).toBe("[1, 0, 2] = 0.5");
   });
 
-  it("are pictures where the last axis is a colour", () => {
-    showSlice(goldenArray("image", { event: 3 }), [2, 3, 3]);
+  it.each([
+    ["bytes", [2, 3, 3], "uint8"],
+    ["floats that the kernel says are colours", [9, 12, 3], "bfloat16"],
+  ] as const)("are pictures where their last axis is one of colours: %s", (_, shape, dtype) => {
+    showSlice(goldenArray("image", { event: 3 }), [...shape], dtype);
     expect(find(".toggle[aria-pressed=true]").textContent).toBe("image");
     press("[data-testid=heat-map]", "ArrowRight");
     expect(find("[data-testid=slice-line]").textContent).toBe("[0, 0] = 0 0.058824 0.11765");
     expect(all(".colour-bar")).toHaveLength(0);
   });
 
-  it("are slices where the kernel sends no pictures", () => {
-    showSlice(goldenArray("array", { event: 3 }), [2, 3, 3]);
+  it.each([
+    ["positions are numbers", [6, 5, 3], "float32"],
+    ["integers are no colours", [9, 12, 3], "int32"],
+    ["the kernel says that they are no colours", [9, 12, 3], "float32"],
+  ] as const)("are slices where %s", (_, shape, dtype) => {
+    showSlice(goldenArray("array", { event: 3 }), [...shape], dtype);
     expect(texts(".toolbar .toggle")).toEqual(["histograms"]);
     expect(all(".toolbar .slider")).toHaveLength(2);
+    expect(find(".slice-line").textContent).toContain("float32[2,4,6]");
+  });
+
+  it("are called by their names where they are watched", () => {
+    const watch = goldenBatch("watch");
+    const whole = {
+      values: ["mean", "value", "lanes"],
+      shapes: [[], [9, 4], [2, 3]],
+      dtypes: Array(3).fill("float32"),
+    };
+    const sites = watch.sites.map((site) => ({ ...site, ...(site.watch?.shape.length ? whole : {}) }));
+    const again = { ...(sites[0] as (typeof sites)[0]), id: 9 };
+    showTab("arrays", { ...watch, sites: [...sites, again] });
+    expect(texts("option")).toEqual([
+      "logits · train.py:21 #1",
+      "logits by lane · train.py:21 #1",
+      "∂ logits · train.py:21",
+      "∂ logits by lane · train.py:21",
+      "logits · train.py:21 #2",
+      "logits by lane · train.py:21 #2",
+    ]);
   });
 
   it("say why there is no array", () => {

@@ -7,10 +7,11 @@ import type { RunStore } from "../../store/run";
 import type { Positions } from "../../store/stream";
 import type { UiState } from "../../store/ui";
 import { Full } from "./Full";
+import { usePicture } from "./picture";
 import { Slice } from "./Slice";
 import { Axes, inRange, Slider } from "./Slider";
 import { Spread } from "./Spread";
-import { type ArrayValue, allArrays, canBeImage } from "./values";
+import { type ArrayValue, allArrays, namesOf } from "./values";
 
 /** To choose from. */
 const MOST_LANES = 512;
@@ -50,17 +51,17 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   const [lane, setLane] = useState("");
   const [index, setIndex] = useState<readonly number[]>([]);
   const [spread, setSpread] = useState(false);
-  const [image, setImage] = useState(canBeImage(array.shape));
-  const mayBeImage = canBeImage(array.shape) && run.arrays.sendsImages;
-  const isImage = image && mayBeImage;
-  const leading = array.shape.slice(0, isImage ? -3 : -2);
+  const [picture, useAnswer] = usePicture(array.shape, array.dtype);
+  const leading = array.shape.slice(0, picture.is ? -3 : -2);
   const events = useFirings(run, ui, array.site.id, lane);
   const last = events.length - 1;
   const moment = ui.moment.value;
   const at = moment === null ? last : events.lowerBound(run.log.lowerBound(moment + 1)) - 1;
   const event = at < 0 ? -1 : run.log.number(events.at(at));
   const wantedIndex = inRange(index, leading);
-  const wanted = { event, value: array.value, index: wantedIndex, image: isImage };
+  const wanted = { event, value: array.value, index: wantedIndex, image: picture.is };
+  const answer = spread || event < 0 ? undefined : run.arrays.get(wanted);
+  useAnswer(answer);
   const lanes = run.lanes.get(array.site.id) ?? 0;
   return (
     <>
@@ -87,8 +88,8 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
         >
           histograms
         </button>
-        {mayBeImage && (
-          <button type="button" class="toggle" aria-pressed={image} onClick={() => setImage(!image)}>
+        {picture.mayBe && (
+          <button type="button" class="toggle" aria-pressed={picture.is} onClick={picture.toggle}>
             image
           </button>
         )}
@@ -98,7 +99,7 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
       ) : event < 0 ? (
         <div class="empty">{events.length > 0 ? "It had not fired at this moment." : "It has not fired here."}</div>
       ) : (
-        <Slice answer={run.arrays.get(wanted)} name={array.name} dark={dark} gone={run.gone}>
+        <Slice answer={answer} name={array.name} dark={dark} gone={run.gone}>
           <Full run={run} wanted={wanted} name={array.name} />
         </Slice>
       )}
@@ -107,6 +108,7 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
 }
 
 function ArrayChoice({ ui, array, arrays }: Pick<ChosenProps, "ui" | "array" | "arrays">) {
+  const names = namesOf(arrays);
   return (
     <select
       aria-label="Array"
@@ -116,10 +118,9 @@ function ArrayChoice({ ui, array, arrays }: Pick<ChosenProps, "ui" | "array" | "
         ui.array.value = event.currentTarget.value;
       }}
     >
-      {arrays.map(({ key, name, site }) => (
+      {arrays.map(({ key }, i) => (
         <option key={key} value={key}>
-          {name} · {site.where}
-          {site.phase === "forward" ? "" : ` · ${site.phase}`}
+          {names[i]}
         </option>
       ))}
     </select>

@@ -1,5 +1,6 @@
 /** The values of a run that are arrays, and how they are written. */
 import type { RunStore } from "../../store/run";
+import { isWatched } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 import { siteName } from "../sites/name";
 
@@ -25,13 +26,29 @@ export function allArrays(run: RunStore): ArrayValue[] {
   return [...run.sites.values()].flatMap((site) => arraysOf(run, site));
 }
 
+/** To choose by: with their places, and numbered where these are the same, as those of a loop in Python are. */
+export function namesOf(arrays: readonly ArrayValue[]): string[] {
+  const names = arrays.map(({ name, site }) => {
+    const phase = site.phase === "forward" || isWatched(site) ? "" : ` · ${site.phase}`;
+    return `${name} · ${site.where}${phase}`;
+  });
+  return names.map((name, i) => {
+    if (names.indexOf(name) === names.lastIndexOf(name)) return name;
+    return `${name} #${names.slice(0, i + 1).filter((other) => other === name).length}`;
+  });
+}
+
+/** Rows and columns of numbers that are no picture: eight positions in space, say. */
+const LARGEST_TABLE = 8;
+
 /** As JAX writes it: `float32[64,128]`. */
 export function typeName(dtype: string, shape: readonly number[]): string {
   return `${dtype}[${shape.join()}]`;
 }
 
-/** Height, width, and red, green, blue (and alpha). */
-export function canBeImage(shape: readonly number[]): boolean {
-  const channels = shape.at(-1);
-  return shape.length >= 3 && (channels === 3 || channels === 4);
+/** By their type: height, width, and red, green, blue (and alpha). Whether the numbers are colours the kernel says, see `is_picture`. */
+export function canBeImage(shape: readonly number[], dtype: string): boolean {
+  const [height = 0, width = 0, channels = 0] = shape.slice(-3);
+  if (shape.length < 3 || (channels !== 3 && channels !== 4)) return false;
+  return dtype === "uint8" || (dtype.includes("float") && Math.min(height, width) > LARGEST_TABLE);
 }

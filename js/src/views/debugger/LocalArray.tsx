@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";
 import { Lines, mayBeLines } from "../arrays/Lines";
+import { usePicture } from "../arrays/picture";
 import { Slice, useLast } from "../arrays/Slice";
 import { Axes, inRange } from "../arrays/Slider";
-import { canBeImage } from "../arrays/values";
 
 interface Props {
   run: RunStore;
@@ -13,24 +13,28 @@ interface Props {
   stands: boolean;
   name: string;
   shape: readonly number[];
+  dtype: string;
   dark: boolean;
 }
 
-export function LocalArray({ run, stop, stands, name, shape, dark }: Props) {
+export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Props) {
   run.watch();
   const [index, setIndex] = useState<readonly number[]>([]);
-  const [image, setImage] = useState(canBeImage(shape));
+  const [picture, useAnswer] = usePicture(shape, dtype);
   const [lines, setLines] = useState(true);
   const { locals } = run.debugger;
-  const leading = shape.slice(0, image ? -3 : -2);
+  const leading = shape.slice(0, picture.is ? -3 : -2);
   const at = inRange(index, leading);
-  const answer = stands ? locals.get({ stop: stop.id, frame: stop.frame, name, index: at, image }) : undefined;
+  const answer = stands
+    ? locals.get({ stop: stop.id, frame: stop.frame, name, index: at, image: picture.is })
+    : undefined;
+  useAnswer(answer);
   const slice = useLast(answer);
   return (
     <div data-testid="local-array">
       <Axes lengths={leading} index={at} set={setIndex} />
-      {canBeImage(shape) && (
-        <button type="button" class="mini" aria-pressed={image} onClick={() => setImage(!image)}>
+      {picture.mayBe && (
+        <button type="button" class="mini" aria-pressed={picture.is} onClick={picture.toggle}>
           image
         </button>
       )}

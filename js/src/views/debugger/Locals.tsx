@@ -55,7 +55,15 @@ function Local({ run, ui, stop, stands, dark, local }: Props & { local: LocalMes
       {open && (
         <div class="local-shown">
           {isArray ? (
-            <LocalArray run={run} stop={stop} stands={stands} dark={dark} name={name} shape={shape} />
+            <LocalArray
+              run={run}
+              stop={stop}
+              stands={stands}
+              dark={dark}
+              name={name}
+              shape={shape}
+              dtype={dtype ?? ""}
+            />
           ) : (
             <pre>{text}</pre>
           )}

@@ -16,7 +16,7 @@ export { FilteredStream } from "../../store/filter";
 export { Query } from "../../store/query";
 export { toggled } from "../../store/ui";
 export { isWatched } from "../../store/watched";
-export { allArrays, arraysOf, canBeImage, typeName } from "../arrays/values";
+export { allArrays, arraysOf, canBeImage, namesOf, typeName } from "../arrays/values";
 export { STEPS, WAYS } from "../debugger/ways";
 export { Plot } from "../plots/Plot";
 export { Statistics } from "../plots/Statistics";

@@ -1,11 +1,19 @@
 /** What a site is called in the panel. */
 import type { RunStore } from "../../store/run";
-import type { WatchSite } from "../../store/watched";
+import { ITSELF, isWatched, LANES, type WatchSite } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 
 export function siteName(run: RunStore, site: SiteMessage, value?: string): string {
   const caller = run.apart.get(site.id);
-  return `${value || site.label || site.source.trim() || site.where}${caller ? ` · ${caller}` : ""}`;
+  const name = isWatched(site) ? ofWatched(site, value) : value || site.label || site.source.trim() || site.where;
+  return `${name}${caller ? ` · ${caller}` : ""}`;
+}
+
+/** The value itself by its name alone; what was made of it besides, with that. */
+function ofWatched(site: WatchSite, value: string | undefined): string {
+  const name = watchedName(site);
+  if (value === undefined || value === ITSELF) return name;
+  return value === LANES ? `${name} by lane` : `${name} ${value}`;
 }
 
 /** Of a watched value: its variable, or the expression that computes it. */

@@ -22,6 +22,7 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
   run.watch();
   const positions = useShown(run, ui, stream);
   const find = useQuery(ui.find.value).line;
+  const { hint } = useQuery(ui.filter.value);
   const testId = `stream-${name.toLowerCase()}`;
   if (slim) {
     return (
@@ -46,7 +47,9 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
         {stream !== run.ordered && <Inversions run={run} />}
       </h4>
       {positions.length === 0 ? (
-        <div class="empty">{stream.received > 0 ? "No line matches." : "Nothing has fired here yet."}</div>
+        <div class="empty">
+          {stream.received > 0 ? `No line matches.${hint && ` ${hint}`}` : "Nothing has fired here yet."}
+        </div>
       ) : (
         <VirtualList
           count={positions.length}

@@ -98,6 +98,10 @@ describe("the streams", () => {
     expect(texts("[data-testid=stream-ordered] .text")).toEqual(["loss 0.625"]);
     expect(find(".stream-count").textContent).toBe("1 of 3");
     expect(texts("[data-testid=stream-unordered] .empty")).toEqual(["No line matches."]);
+    type("[data-testid=filter]", "foo:3");
+    expect(texts("[data-testid=stream-unordered] .empty")[0]).toMatch(
+      /^No line matches. There is no foo: to filter by/,
+    );
   });
 
   it("name the gap and ask for the lines that are missing", () => {
