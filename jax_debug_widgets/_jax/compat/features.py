@@ -62,8 +62,8 @@ NEEDED: dict[str, dict[str, str]] = {
         "mlir": "lower_jaxpr_to_module(module_name, jaxpr, *, axis_context, platforms) set_sharding",
         "shard_map": "eager_rules[debug_print](mesh) eager_rules[debug_callback](mesh)",
         "sharding_impls": "SPMDAxisContext SdyArray SdyArrayList ShardingContext UNSPECIFIED",
-        "source_info_util": "_source_info_context is_user_filename raw_frame_to_frame user_frames",
-        "xla_client": "OpSharding Traceback batched_device_put",
+        "source_info_util": "_source_info_context is_user_filename",
+        "xla_client": "OpSharding Traceback.code_addr2location batched_device_put",
     },
     CALLBACKS: {
         "callback": "_IOEffect _OrderedIOEffect _callback_op_sharding emit_python_callback io_callback_p pure_callback_p "
@@ -158,6 +158,7 @@ NEEDED: dict[str, dict[str, str]] = {
     },
     PROCESSES: {
         "distributed": "global_state.client global_state.num_processes global_state.process_id",
+        "pxla": "ExecuteReplicated._local_devices ExecuteReplicated.in_handler ExecuteReplicated.out_handler",
         "xla_bridge": "backends_are_initialized()",
     },
     RINGS: {"hlo": "IfOp return_", "ir": "InsertionPoint"},

@@ -13,6 +13,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
+from jax_debug_widgets._jax.origins.dedented import dedent_of
 from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
 
 
@@ -52,12 +53,17 @@ def frame_of(traceback: Any) -> Frame:
 
 def frames_of(traceback: Any) -> tuple[Frame, ...]:
     """The frames of the user's in a JAX traceback, innermost first."""
-    frames = source_info_util.user_frames(traceback)
+    codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
     return tuple(
-        Frame(one.file_name, one.start_line, one.start_column, one.end_line, one.end_column, one.function_name)
-        for one in frames
-        if not is_ours(one.file_name)
+        frame_at(code, offset) for code, offset in zip(codes, list(offsets), strict=True) if is_users(code.co_filename)
     )
+
+
+def frame_at(code: CodeType, offset: int) -> Frame:
+    """What an instruction of some code is written as, in the columns of its file."""
+    line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)
+    dedent = dedent_of(code) if column >= 0 else 0
+    return Frame(code.co_filename, line, column + dedent, end_line, end_column + dedent, code.co_qualname)
 
 
 @contextmanager
@@ -213,11 +219,11 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         if comes_out:
             differentiates, comes_out = "", False
             asked.clear()
-        frame = source_info_util.raw_frame_to_frame(code, offset)
-        span = (frame.start_line, frame.start_column, frame.end_line, frame.end_column)
+        frame = frame_at(code, offset)
+        span = (frame.line, frame.column, frame.end_line, frame.end_column)
         way = hash(tuple(through)) if levels else 0
         line, count, pushes = code.co_firstlineno, _derivatives(asked), sum(name in PUSHES for name in asked)
-        levels.append(Level(file, span, frame.function_name, line, differentiates, maps, way, count, pushes, rule))
+        levels.append(Level(file, span, frame.function, line, differentiates, maps, way, count, pushes, rule))
         rule = None
         differentiates, maps = "", False
         asked.clear()

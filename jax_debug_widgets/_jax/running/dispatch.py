@@ -109,7 +109,7 @@ class Watch:
             ordered, recorders = bool(program.ordered_effects), recorders_of(program)
             if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
                 return run()
-            if recorders is not None and jax.process_count() > 1:
+            if recorders is not None and jax.process_count() > 1 and features.available(features.PROCESSES):
                 recorders.share = share_of(program)
             return self.observe(program.name, ordered, recorders, run)
 

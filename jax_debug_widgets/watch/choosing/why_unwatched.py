@@ -12,7 +12,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.watch.syntax.literals import STATIC_ATTRIBUTES, parts_of
 from jax_debug_widgets.watch.syntax.mentions import is_part
 from jax_debug_widgets.watch.syntax.source import SourceFile, is_library, source_of
-from jax_debug_widgets.watch.syntax.statements import Span, Statement, Target, is_alias
+from jax_debug_widgets.watch.syntax.statements import Function, Span, Statement, Target, is_alias
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.choosing.compile_report import Seen
@@ -39,6 +39,8 @@ RULE = (
 
 _UNEXPLAINING = (NOT_COMPILED, UNJITTED, RETURNED)
 """Of these each says why one place has no values, and not why the name has none in what ran."""
+
+_INSIDE = ".<locals>."
 
 MOST_LEAVES = 100
 """So many leaves of one tree are offered; what else there is can be named."""
@@ -122,7 +124,7 @@ def in_library(name: str, seen: Seen) -> str:
         source = source_of(file)
         if not any(name in line for line in source.lines):
             continue
-        run = (one for one in source.statements if one.function and (file, one.function.name) in seen.functions)
+        run = (one for one in source.statements if one.function and _is_traced(file, one.function, seen))
         if any(name == own for one in run for target in one.targets for own in _of_target(target)):
             asked = f"{name}@{os.path.basename(file)}"
             return f"{name!r} is a variable of a library: `--watch {asked}` (watch={asked!r}) asks for it."
@@ -181,13 +183,19 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
     function = statement.function
     if function is None:
         return UNJITTED
-    if (file, function.name) not in seen.functions:
+    if not _is_traced(file, function, seen):
         return RULE if function.name.rpartition(".")[2] in source.rules else NOT_COMPILED
     if parts_of(statement.value) and not statement.whole:
         return SEVERAL
     if statement.is_return and is_alias(statement.value):
         return RETURNED
     return _why_unknown(file, statement, seen)
+
+
+def _is_traced(file: str, function: Function, seen: Seen) -> bool:
+    """Whether a program was compiled for it. Of a body that is compiled apart, as by marimo, it is an outermost function."""
+    parts = function.name.split(_INSIDE)
+    return any((file, _INSIDE.join(parts[first:])) in seen.functions for first in range(len(parts)))
 
 
 def _why_unknown(file: str, statement: Statement, seen: Seen) -> str:

@@ -11,6 +11,7 @@ import sysconfig
 from collections.abc import Iterator
 from types import CodeType
 
+from jax_debug_widgets._jax.origins.dedented import dedent_of
 from jax_debug_widgets.watch.syntax.classes import Fields, fields_in, with_written
 from jax_debug_widgets.watch.syntax.statements import (
     Function,
@@ -72,7 +73,7 @@ class SourceFile:
         found = self._functions_at(code.co_firstlineno, code.co_qualname)
         if len(found) < 2:  # noqa: PLR2004 - then there is nothing to choose
             return next(iter(found), None)
-        written = [Span(*one) for one in _positions(code)]
+        written = list(_positions(code))
         around = [one for one in found if all(span_of(one.node).contains(own) for own in written)]
         return max(around, key=lambda one: span_of(one.node), default=None)
 
@@ -150,11 +151,12 @@ class SourceFile:
             self._visit(child, made, inner, repeats=False)
 
 
-def _positions(code: CodeType) -> Iterator[tuple[int, int, int, int]]:
+def _positions(code: CodeType) -> Iterator[Span]:
     """Where a function's instructions are written; what only makes its cells has column 0."""
+    dedent = dedent_of(code)
     for line, end_line, column, end_column in code.co_positions():
         if line and end_line and column and end_column:
-            yield line, column, end_line, end_column
+            yield Span(line, column + dedent, end_line, end_column + dedent)
 
 
 def _gone_through(node: ast.AST) -> ast.expr | None:

@@ -1,0 +1,55 @@
+"""How far the columns of code are from those of its file: a body is often dedented before it is compiled, as by marimo.
+
+Line numbers are put right then (`ast.increment_lineno`), columns are not. So the names that the instructions of a function
+load and store are looked for in its lines.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import itertools
+import linecache
+from collections.abc import Iterator
+from types import CodeType
+
+_NAMED = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "STORE_FAST", "STORE_NAME", "STORE_DEREF")
+
+
+_ENOUGH = 12
+"""Names that tell it: in f-strings older versions of Python have columns that are none of the file's."""
+
+
+def dedent_of(code: CodeType) -> int:
+    """By how many columns the lines of the file are further to the right than the code says; 0 where that is not known."""
+    return _dedent_of(code.co_filename, code)
+
+
+@functools.lru_cache(maxsize=4096)
+def _dedent_of(file: str, code: CodeType) -> int:
+    """Codes of two files may be equal: the name of the file is no part of them."""
+    linecache.checkcache(file)  # It may have been edited, and loaded again.
+    lines = linecache.getlines(file)
+    written = (one for one in _names(code) if one[0] <= len(lines))
+    names = list(itertools.islice(written, _ENOUGH))
+
+    def fitting(dedent: int) -> int:
+        return sum(lines[line - 1].encode()[column + dedent :].startswith(name) for line, column, name in names)
+
+    if fitting(0) == len(names):
+        return 0
+    indents = {len(line) - len(line.lstrip()) for line in lines if line.strip()}
+    best = max([0, *sorted(indents)], key=fitting)
+    return best if 2 * fitting(best) > len(names) else 0  # Of a file that is another by now, nothing fits.
+
+
+def _names(code: CodeType) -> Iterator[tuple[int, int, bytes]]:
+    """Line, column and text of each variable that is written somewhere in the code."""
+    for instruction in dis.get_instructions(code):
+        where, name = instruction.positions, instruction.argval
+        if where is None or not instruction.opname.startswith(_NAMED) or not isinstance(name, str):
+            continue
+        line, end_line, column, end_column = where
+        written = name.encode()
+        if line and line == end_line and column is not None and end_column == column + len(written):
+            yield line, column, written
