@@ -111,12 +111,12 @@ class Capture:
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
-        self.lines_of: LinesOf = lambda _code: {}
+        self.lines_of: LinesOf = lambda _code, _watch: {}
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self._trace_counts = TraceCounts()
-        self._bindings = BindingHooks(lambda code: self.lines_of(code))  # noqa: PLW0108 - it is set later.
+        self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
         self._replacing = (
             self._hooks,
             self._callback_hooks,

@@ -12,7 +12,6 @@ from jax_debug_widgets.watch.choosing.watching import Watching
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
 from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
-from jax_debug_widgets.watch.syntax.noted import lines_of
 from jax_debug_widgets.watch.syntax.source import is_library
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Watch",
     "Watching",
     "is_library",
-    "lines_of",
     "named_places",
     "price",
     "why_unwatched",

@@ -16,7 +16,6 @@ from jax_debug_widgets._jax.studies.stepping import run_stepwise
 from jax_debug_widgets.breakpoints import Stepper
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.studies.questions import result_by_steps
-from jax_debug_widgets.watch import lines_of
 
 
 def body(carry, x):
@@ -46,7 +45,7 @@ def test_it_computes_what_the_function_computes(function, into):
         standings.append(standing)
         return into
 
-    result = run_stepwise(function, (XS,), {"scale": 2.0}, ask, lines_of)
+    result = run_stepwise(function, (XS,), {"scale": 2.0}, ask, current_session().capture.lines_of)
     expected = program(jnp.asarray(XS), 2.0)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), result, expected)
     inside = {standing.path[-1] for standing in standings if len(standing.path) > 1}
@@ -72,7 +71,7 @@ TRANSFORMED = {
 def test_transformed_programs_can_be_stepped_into(name):
     function = TRANSFORMED[name]
     x = XS[0] if name == "grad" else XS
-    result = run_stepwise(function, (x,), {}, lambda _standing: True, lines_of)
+    result = run_stepwise(function, (x,), {}, lambda _standing: True, current_session().capture.lines_of)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), result, function(jnp.asarray(x)))
 
 
@@ -85,7 +84,9 @@ def test_what_jax_has_made_stands_at_the_line_that_called_it():
         return jnp.linalg.norm(jax.nn.relu(scaled))
 
     jax.make_jaxpr(jax.nn.relu)(jnp.asarray(XS))  # JAX keeps what it traces here, for another call.
-    run_stepwise(norm, (XS,), {}, lambda standing: standings.append(standing) or True, lines_of)
+    run_stepwise(
+        norm, (XS,), {}, lambda standing: standings.append(standing) or True, current_session().capture.lines_of
+    )
     first = inspect.getsourcelines(norm)[1]
     by_jax = {one.primitive: one.frame.line - first for one in standings if one.by_jax}
     assert {"max", "reduce_sum", "sqrt"} <= set(by_jax)
@@ -171,7 +172,7 @@ def calls_at_each(function, args, *, into=False):
             found.append([(frame.function, dict(frame.variables)) for frame in frames])
             return ("into" if into else "step"), None
 
-    run_stepwise(function, args, {}, Stepper(Debugger()), lines_of)
+    run_stepwise(function, args, {}, Stepper(Debugger()), current_session().capture.lines_of)
     return found
 
 

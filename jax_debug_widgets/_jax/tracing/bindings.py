@@ -56,7 +56,8 @@ class Expression(NamedTuple):
 Lines = Mapping[int, Sequence[Expression]]
 """What is noted of a function after its lines are run."""
 
-LinesOf = Callable[[CodeType], Lines]
+LinesOf = Callable[[CodeType, Any], Lines | None]
+"""What is noted of a function for what is watched (None: for whoever asks); None where nothing is of its whole file."""
 
 
 class BindingHooks(Replacing):
@@ -81,7 +82,7 @@ class BindingHooks(Replacing):
         theirs(trace, *args, **options)
         frame = sys._getframe(2)
         if frame.f_code.co_name in _TRACING and _is_wanted() and sys.gettrace() is None:
-            called = _calls(self._lines_of)
+            called = _calls(self._lines_of, _watched())
             frame.f_trace, frame.f_trace_lines = _ending(called), False
             sys.settrace(called)
 
@@ -113,11 +114,19 @@ def noting(lines_of: LinesOf) -> Iterator[None]:
 
 
 def _is_wanted() -> bool:
+    return _is_noting() or _watched() is not None
+
+
+def _is_noting() -> bool:
+    return getattr(_here, "is_noting", False)
+
+
+def _watched() -> Any:
     settings = captured_settings()
-    return getattr(_here, "is_noting", False) or (settings is not None and settings.watch is not None)
+    return None if settings is None or _is_noting() else settings.watch
 
 
-def _calls(lines_of: LinesOf) -> Callable[[FrameType, str, Any], Any]:
+def _calls(lines_of: LinesOf, watched: Any) -> Callable[[FrameType, str, Any], Any]:
     """What Python asks for each function that is called what it is to call for its lines."""
     others: set[str] = set()
     """Files of which nothing is noted. Python comes by here for each function of JAX's, some 2000 times an equation."""
@@ -128,12 +137,15 @@ def _calls(lines_of: LinesOf) -> Callable[[FrameType, str, Any], Any]:
         code = frame.f_code
         if code.co_filename in others:
             return None
-        if not _may_name(code.co_filename):
-            others.add(code.co_filename)
-            return None
         if id(code) not in known:
-            known[id(code)] = code, lines_of(code)
-        return _Call(known[id(code)][1]).go_on
+            lines = lines_of(code, watched) if _may_name(code.co_filename) else None
+            if lines is None:
+                others.add(code.co_filename)
+                return None
+            known[id(code)] = code, lines
+        _note_arguments(frame)
+        lines = known[id(code)][1]
+        return _Call(lines).go_on if lines else None
 
     return call
 
@@ -145,7 +157,7 @@ _STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.pat
 def _may_name(file: str) -> bool:
     """Whether variables of a file's functions may be of interest: not those of Python's own, which only hand things on."""
     is_of_python = file.startswith(_STANDARD_LIBRARY) and _LIBRARIES not in file
-    return is_users(file) and not (is_of_python or file.startswith(("<frozen ", "<string>", _NUMPY)))
+    return is_users(file) and not (is_of_python or file.startswith(_NUMPY))
 
 
 class _Call:
@@ -157,10 +169,7 @@ class _Call:
 
     def go_on(self, frame: FrameType, event: str, given: Any) -> Callable[..., Any]:
         if event in ("line", "return"):
-            if not self._line:
-                _note_arguments(frame)
-            else:
-                self._note(frame, given if event == "return" else None)
+            self._note(frame, given if event == "return" else None)
             self._line = frame.f_lineno
         return self.go_on
 

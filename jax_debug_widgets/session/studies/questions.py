@@ -14,7 +14,6 @@ from jax_debug_widgets.breakpoints import Stepper, Stopped
 from jax_debug_widgets.session.studies.cost import cost
 from jax_debug_widgets.session.studies.inventory import Inventory, inventory
 from jax_debug_widgets.session.studies.verification import Verification, verify
-from jax_debug_widgets.watch import lines_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
@@ -90,7 +89,7 @@ def result_by_steps(session: Session, function: Callable[..., Any], /, *args: An
     """
     _need(features.STEPPING)
     try:
-        return run_stepwise(function, args, kwargs, Stepper(session.debugger), lines_of)
+        return run_stepwise(function, args, kwargs, Stepper(session.debugger), session.capture.lines_of)
     except Stopped:
         raise
     except KeyboardInterrupt:

@@ -226,6 +226,11 @@ class Pattern:
         return path == told or path.endswith(f"/{told}") or self._name_file(file) == self._file
 
 
+def wants_file(patterns: Iterable[Pattern], file: str) -> bool:
+    """Whether values of this file may be asked for: those of a library only where a pattern names it."""
+    return not is_library(file) or any(pattern.wants_file(file) for pattern in patterns)
+
+
 def scope_of(stack: str) -> str:
     """The named scopes of a name stack, without transformations and loops: `jit(f)/jvp(layer0)/mlp` -> `layer0/mlp`."""
     scopes = []

@@ -25,7 +25,7 @@ from jax_debug_widgets.watch.choosing.compile_report import Seen
 from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
 from jax_debug_widgets.watch.choosing.price import Work
 from jax_debug_widgets.watch.choosing.reading import reading_of
-from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of
+from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of, wants_file
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import Bound
 from jax_debug_widgets.watch.naming.body import Body, is_key
@@ -35,12 +35,15 @@ from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import whole_shape
 from jax_debug_widgets.watch.statistics.statistics import dtype_of, names_of
 from jax_debug_widgets.watch.syntax.noted import lines_of
-from jax_debug_widgets.watch.syntax.source import is_library, source_of
+from jax_debug_widgets.watch.syntax.source import source_of
 from jax_debug_widgets.watch.syntax.statements import Span
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from jax_debug_widgets._jax.origins.lanes import Axes
     from jax_debug_widgets._jax.origins.place import Place
+    from jax_debug_widgets._jax.tracing.bindings import Lines
     from jax_debug_widgets.taps import Capture
 
 
@@ -66,13 +69,21 @@ class Watching:
         self._bodies = itertools.count()
         self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
-        capture.lines_of = lines_of
+        capture.lines_of = self._lines_of
         capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
 
     def seen(self, watch: Watch) -> Seen:
         """What has been found for `watch` so far."""
         with self._lock:
             return self._seen.setdefault(watch, Seen())
+
+    def _lines_of(self, code: CodeType, watch: Watch | None) -> Lines | None:
+        if watch is not None and not wants_file(self._patterns_of(watch), code.co_filename):
+            return None
+        return lines_of(code)
+
+    def _patterns_of(self, watch: Watch) -> list[Pattern]:
+        return [Pattern(name, self._capture.sites.name_file) for name in (*watch.names, *watch.added)]
 
     def _watcher(self, _name: str, watch: Any) -> ProgramWatcher:
         return ProgramWatcher(self._capture, watch, self.seen(watch), self._bodies, self.prepared)
@@ -117,9 +128,8 @@ class ProgramWatcher:
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """See `_jax.watching.Watcher`."""
-        chosen = self._chosen(
-            body := Body(jaxpr, place, around), named_values(Bound(body), self._wants_file, self._seen.mingled)
-        )
+        body = Body(jaxpr, place, around, self._wants_file)
+        chosen = self._chosen(body, named_values(Bound(body), self._wants_file, self._seen.mingled))
         if self._watch.everything:
             chosen = [one for one in chosen if self._is_added(one)]
         self._seen.unasked.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
@@ -139,7 +149,7 @@ class ProgramWatcher:
 
     def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
         """See `_jax.watching.Watcher`."""
-        body = Body(jaxpr, place, around)
+        body = Body(jaxpr, place, around, self._wants_file)
         bound = Bound(body)
         named = named_values(bound, self._wants_file, self._seen.mingled)
         self._seen.keys.update((one.file, one.span, one.name) for one in arguments(bound, self._wants_file, is_key))
@@ -181,17 +191,21 @@ class ProgramWatcher:
         for one in named:
             self._seen.places.setdefault((one.file, one.span, one.name), False)
         if self._watch.ops:
-            return every_value(body, plain)
+            return every_value(body, plain, lambda _: True)
         if self._watch.everything:
             # What an iteration was given is what the one before has made: it is there already.
             is_there = self._partners.is_carried
             return [one for one in plain if not (is_there(one) or one.name.startswith("_")) or self._is_added(one)]
         chosen = [one for one in named if self._is_asked_for(one) or self._is_added(one)]
         left = [one for one in self._patterns if one not in self._names]
-        for one in every_value(body, plain) if left else ():
+
+        def is_left(one: Named) -> bool:
+            return any(pattern.matches_value(one) for pattern in left)
+
+        for one in every_value(body, plain, is_left) if left else ():
             self._seen.primitives[one.primitive] = None
             self._seen.scopes.update({scope: None} if (scope := scope_of(one.stack)) else {})
-            if one not in chosen and any(pattern.matches_value(one) for pattern in left):
+            if one not in chosen and is_left(one):
                 chosen.append(one)
         return sorted(chosen, key=lambda one: one.equation)
 
@@ -248,7 +262,7 @@ class ProgramWatcher:
         ]
 
     def _wants_file(self, file: str) -> bool:
-        return not is_library(file) or any(pattern.wants_file(file) for pattern in (*self._patterns, *self._added))
+        return wants_file((*self._patterns, *self._added), file)
 
     def _tap(self, one: Named, axes: Axes, order: int, choice: str, again: bool, place: Place, around: Around) -> Tap:
         aval = one.variable.aval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -65,12 +65,13 @@ class Body:
     """The equations of a jaxpr with the user's frames that made them.
 
     Attributes:
+      wanted: which files may have names that are asked for; of others only what calls these is read.
       levels: for each equation its frames, outermost first; those around the whole body are left out.
       uses: who uses what.
     """
 
-    def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
-        self.jaxpr, self.place, self.around = jaxpr, place, around
+    def __init__(self, jaxpr: Any, place: Place, around: Around, wanted: Callable[[str], bool]) -> None:
+        self.jaxpr, self.place, self.around, self.wanted = jaxpr, place, around, wanted
         self.equations = jaxpr.eqns
         self.uses = Uses(jaxpr, place, around)
         outside = (
@@ -82,8 +83,7 @@ class Body:
         for equation in self.equations:
             traceback = traceback_of(equation.source_info)
             if traceback not in chains:
-                inside = self._inside(levels_of(traceback), outside)
-                chains[traceback] = tuple(one for level in inside for one in self._as_written(level))
+                chains[traceback] = tuple(self._all_as_written(self._inside(levels_of(traceback), outside)))
             self.levels.append(chains[traceback])
         self._operations: dict[Any, list[int]] = {}
         self._asked_for = self._root_moved_derivatives()
@@ -102,8 +102,8 @@ class Body:
 
     @property
     def function(self) -> Function | None:
-        """The function of the source that the body is the program of."""
-        return self._function_at(self.origin)
+        """The function of the source that the body is the program of; none of a file of which no names are wanted."""
+        return self._function_at(self.origin) if self.wanted(self.origin[0]) else None
 
     @cached_property
     def origin(self) -> Origin:
@@ -297,6 +297,11 @@ class Body:
         # Of one of JAX's older versions have the frames of who called it first.
         is_of_others = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and self.origin[0] and not is_users(self.origin[0])
         return () if callers and is_of_others else levels
+
+    def _all_as_written(self, levels: tuple[Level, ...]) -> Iterator[Level]:
+        inner = next((at for at in reversed(range(len(levels))) if self.wanted(levels[at].file)), -1)
+        for at, level in enumerate(levels):
+            yield from self._as_written(level) if at <= inner else (level,)
 
     def _as_written(self, level: Level) -> Iterator[Level]:
         """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own.

@@ -208,8 +208,13 @@ def _takes_next(levels: Sequence[Level]) -> bool:
     return caller is not None and (caller.file, caller.span) == (own.file, own.span) and caller.function != own.function
 
 
-def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
-    """`named`, and every other result of an equation by the expression that made it, and how where several make that."""
+def every_value(body: Body, named: Sequence[Named], is_asked: Callable[[Named], bool]) -> list[Named]:
+    """`named`, and every other result of an equation by the expression that made it, and how where several make that.
+
+    Args:
+      is_asked: whether a value is asked for in another way than by its expression; of a file of which no names are wanted
+        the others are called by their primitive.
+    """
     # Where a gradient comes by it is the same as what makes it.
     comes_by = [body.equations[one.equation] for one in named if one.role == "gradient"]
     given = [atom for one in comes_by if is_named(one) for atom in one.invars]
@@ -226,12 +231,14 @@ def every_value(body: Body, named: Sequence[Named]) -> list[Named]:
                 continue
             own, is_transposed = place
             primitive, span = equation.primitive.name, Span(*own.span)
-            name = body.source(own.file).text(span) or primitive
-            # Of `(h ** 2).mean()` that is the sum, and the division; and what differentiation keeps of it.
-            how = [primitive] * (len(primitives[place]) > 1) + ["transposed"] * is_transposed
-            name += f" ({', '.join(how)})" if how else ""
             at = own.file, span, own.function, number, primitive, body.stack_of(number)
-            found.append(Named(variable, name, "value", False, *at))
+            one = Named(variable, primitive, "value", False, *at)
+            if body.wanted(own.file) or is_asked(one):
+                name = body.source(own.file).text(span) or primitive
+                # Of `(h ** 2).mean()` that is the sum, and the division; and what differentiation keeps of it.
+                how = [primitive] * (len(primitives[place]) > 1) + ["transposed"] * is_transposed
+                one = replace(one, name=name + (f" ({', '.join(how)})" if how else ""))
+            found.append(one)
     found.sort(key=lambda one: one.equation)
     return found
 

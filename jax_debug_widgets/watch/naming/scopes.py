@@ -33,7 +33,7 @@ class Scopes:
     """The calls that a body consists of; each has variables of its own."""
 
     def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
-        self._body = body = Body(jaxpr, place, around)
+        self._body = body = Body(jaxpr, place, around, _any_file)
         bound = Bound(body)
         self._assigned: dict[tuple[Outer, str, str], list[tuple[str, Any]]] = {}
         keys = ((one.file, one.function, one.name, one.variable) for one in arguments(bound, _any_file, is_key))

@@ -14,11 +14,14 @@ from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Statement, Target
 
 
-def lines_of(code: CodeType) -> Lines:
-    """What is noted after each line of a function."""
-    linecache.checkcache(code.co_filename)  # It may have been edited, and loaded again.
-    source = source_of(code.co_filename)
-    return _lines_of(source, source.function_of(code), code.co_filename)
+def lines_of(code: CodeType) -> Lines | None:
+    """What is noted after each line of a function; None where its file has no source: Python has generated it."""
+    file = code.co_filename
+    linecache.checkcache(file)  # It may have been edited, and loaded again.
+    if file.startswith("<") and not linecache.getlines(file):
+        return None
+    source = source_of(file)
+    return _lines_of(source, source.function_of(code), file)
 
 
 @functools.lru_cache(maxsize=4096)
