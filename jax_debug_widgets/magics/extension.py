@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.compat import hidden_frames
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.capture_cell import CellCapture
 from jax_debug_widgets.magics.cell import ENTER, transform_lines
@@ -58,6 +59,7 @@ class _Loaded:
         self.shell.events.unregister("post_execute", self.cells.after_execution)
         self.uncaptured.take_out()
         current_session().name_files_by(short_name)
+        hidden_frames.show()
         # Those of the cell that is running now go when it ends: the rest of it may still call them.
         for name in self.hidden:
             del self.shell.builtin_trap.auto_builtins[name]

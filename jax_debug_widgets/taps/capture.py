@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.compat import hidden_frames
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
@@ -158,6 +159,7 @@ class Capture:
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:
         """Capture what the current thread dispatches. May be nested; the inner settings hold."""
+        hidden_frames.hide()
         with ExitStack() as stack:
             for ours in self._replacing:
                 stack.enter_context(ours.in_place())
@@ -169,6 +171,7 @@ class Capture:
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Explain what JAX refuses, in `outcomes.notes` and below the error; nothing is captured."""
+        hidden_frames.hide()
         with self._hooks.in_place(), self._trace_counts.in_place(), capturing(None), self._callback_hooks.explaining():
             try:
                 yield

@@ -43,6 +43,7 @@ LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
+FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
 RINGS = "what loops say without a call of Python"
 
@@ -156,6 +157,7 @@ NEEDED: dict[str, dict[str, str]] = {
         "dispatch": "xla_primitive_callable(prim)",
         "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
     },
+    FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
     PROCESSES: {
         "distributed": "global_state.client global_state.num_processes global_state.process_id",
         "pxla": "ExecuteReplicated._local_devices ExecuteReplicated.in_handler ExecuteReplicated.out_handler",

@@ -6,7 +6,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, update_wrapper
+from types import ModuleType
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
@@ -41,6 +42,16 @@ class Replacing(ABC):
         """Put each of ours in its place."""
 
 
+class InPlace(partial[Any]):
+    """One of ours in the place of a function of JAX's: to who pickles a function that calls it, it is that one."""
+
+    is_global = False
+    """Whether it is in the place of a module's function, which is found there by its name."""
+
+    def __reduce__(self) -> Any:
+        return vars(self)["__qualname__"] if self.is_global else (partial, self.args)
+
+
 class Replacements:
     """What has been replaced, and how it is undone."""
 
@@ -58,14 +69,18 @@ class Replacements:
         name: str,
         ours: Callable[..., Any],
         *,
-        wrap: Callable[[Callable[..., Any], Any], Any] = partial,
+        wrap: Callable[[Callable[..., Any], Any], Any] = InPlace,
     ) -> None:
         """`owner.name(...)` becomes `ours(theirs, ...)`, as `wrap(ours, theirs)` makes it."""
         owner = itself(owner)
         theirs = getattr(owner, name)
         inherited = name not in vars(owner)
         self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
-        setattr(owner, name, wrap(ours, theirs))
+        made = wrap(ours, theirs)
+        if isinstance(made, InPlace):
+            update_wrapper(made, theirs, updated=())
+            made.is_global = isinstance(owner, ModuleType)
+        setattr(owner, name, made)
 
     def item(self, table: dict[Any, Any], key: Any, ours: Callable[..., Any]) -> None:
         """`table[key](...)` becomes `ours(theirs, ...)`, if there is one."""
@@ -83,17 +98,11 @@ class Replacements:
         self._undo.append(undo)
 
 
-class CachedFunction:
-    """A cached function of JAX's, which has methods besides, called by one of ours."""
-
-    def __init__(self, ours: Callable[..., Any], theirs: Any) -> None:
-        self._ours, self._theirs = ours, theirs
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._ours(self._theirs, *args, **options)
+class CachedFunction(InPlace):
+    """The same of a cached function of JAX's, which has methods besides."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._theirs, name)
+        return getattr(self.args[0], name)
 
 
 def as_method(ours: Callable[..., Any], theirs: Any) -> Any:

@@ -65,8 +65,10 @@ def describe_callback(
         with versions.callback_context(cpu()[0]):
             try:
                 flat_callback(*operands)
-            except BaseException:
-                logging.getLogger(debugging.__name__).exception("jax.debug.callback failed")
+            except BaseException as error:
+                from_theirs = error.__traceback__ and error.__traceback__.tb_next
+                told = type(error), error, from_theirs
+                logging.getLogger(debugging.__name__).exception("jax.debug.callback failed", exc_info=told)
                 raise
 
     return Equation(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import linecache
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from types import CodeType
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.hidden_frames import FOLDER
 from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
 from jax_debug_widgets._jax.origins.dedented import dedent_of
 from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
@@ -29,12 +29,9 @@ class Frame:
     function: str
 
 
-_OUR_FILES = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
-
-
 def is_ours(file: str) -> bool:
     """Whether a file is of this package: its frames are no more the user's than JAX's own."""
-    return file.startswith(_OUR_FILES)
+    return file.startswith(FOLDER)
 
 
 def is_users(file: str) -> bool:

@@ -84,6 +84,7 @@ def _describe(
     avals: Sequence[Any],
     lanes: Lanes,
 ) -> Equation:
+    params, _ = without_lanes(params)
     flat_callback = params["callback"]
 
     def run(*operands: Any) -> Any:

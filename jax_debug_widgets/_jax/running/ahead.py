@@ -1,24 +1,25 @@
 """Programs that are compiled ahead of time in a capture, and called in another one, in another thread, or outside of all.
 
 To JAX such a program is one executable, whoever calls it. Ours has the taps of one capture: for each other capture, and
-outside of all, it is compiled once more when it is first called there, as jitted functions are.
+outside of all, it is compiled once more when it is first called there, as jitted functions are. What is exported has no
+taps, nor has what is looked at or serialized: that is JAX's own program, made when somebody asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
-from jax_debug_widgets._jax.origins.context import captured_settings
+from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.passes.callbacks import inspections
 from jax_debug_widgets._jax.passes.program import without
-from jax_debug_widgets._jax.running.dispatch import recorders_of
+from jax_debug_widgets._jax.running.dispatch import recorders_in, recorders_of
 
 
 class AheadHooks(Replacing):
@@ -30,12 +31,18 @@ class AheadHooks(Replacing):
 
 
 def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
-    lowered = theirs(traced, **options)
     settings = captured_settings()
-    if settings is not None:
-        device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-        again = partial(_lower_again, device, theirs, traced, **options)
-        lowered.compile = partial(_compile, lowered.compile, again, settings)
+    if settings is None:
+        return theirs(traced, **options)
+    if getattr(options.get("_private_parameters"), "for_export", False):
+        with capturing(None):
+            return theirs(traced, **options)
+    lowered = theirs(traced, **options)
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    again = partial(_lower_again, device, theirs, traced, **options)
+    lowered.compile = partial(_compile, copy(lowered).compile, again, settings)
+    if recorders_in(lowered._lowering.compile_args.get("keepalive")) is not None:
+        lowered._lowering = _WithoutTaps(lambda: again()._lowering)
     return lowered
 
 
@@ -56,8 +63,9 @@ def _compile(
 ) -> Any:
     compiled = theirs(*args, **options)
     if recorders_of(compiled._executable.unsafe_call) is not None:  # Else it is as without us.
-        again = partial(_lower_and_compile, lower_again, *args, **options)
-        compiled._call = _CallByCapture({settings: copy(compiled)}, again)
+        call = _CallByCapture({settings: copy(compiled)}, partial(_lower_and_compile, lower_again, *args, **options))
+        compiled._call = call
+        compiled._executable = _WithoutTaps(lambda: call.here()._executable)
     return compiled
 
 
@@ -72,7 +80,26 @@ class _CallByCapture:
         self._executables, self._compile_again = executables, compile_again
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.here()(*args, **kwargs)
+
+    def here(self) -> Any:
+        """The compiled program of the current capture, or outside of all."""
         settings = captured_settings()
         if settings not in self._executables:
             self._executables[settings] = self._compile_again()
-        return self._executables[settings](*args, **kwargs)
+        return self._executables[settings]
+
+
+class _WithoutTaps:
+    """What JAX makes of a program outside of captures, as soon as somebody looks at it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Any:
+        with capturing(None):
+            return self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)

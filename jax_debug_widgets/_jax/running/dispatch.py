@@ -8,7 +8,7 @@ seen through `jax.monitoring`, which is public.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 import jax
 
-from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat import features, hidden_frames, versions
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.compat.private import api_util, dispatch, pxla
 from jax_debug_widgets._jax.compat.processes import ProcessShare
@@ -132,6 +132,7 @@ class Watch:
             executed(Execution(finished=True, error=FloatingPointError(told)))
             raise
         except BaseException as error:
+            hidden_frames.clean(error)
             shown = self._observer.failed(error)
             executed(Execution(finished=True, error=shown))
             if shown is error:
@@ -187,7 +188,12 @@ def _is_ready(output: Any) -> bool:
 
 def recorders_of(program: Any) -> Recorders | None:
     """Those of a compiled program, an `ExecuteReplicated`; None where it has none of ours."""
-    return next((kept for kept in getattr(program, "keepalive", None) or () if isinstance(kept, Recorders)), None)
+    return recorders_in(getattr(program, "keepalive", None))
+
+
+def recorders_in(kept: Iterable[Any] | None) -> Recorders | None:
+    """Those among what a program keeps alive."""
+    return next((one for one in kept or () if isinstance(one, Recorders)), None)
 
 
 def share_of(program: Any) -> ProcessShare | None:

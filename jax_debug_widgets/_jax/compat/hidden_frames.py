@@ -1,0 +1,53 @@
+"""Our frames, as JAX shows its own to nobody: not in what is raised, nor as the place where an operation was made.
+
+JAX asks for both by the beginning of a file's path. It has been told of ours from the first capture on, and until the
+extension is unloaded: what was traced in a capture is lowered, looked at and run after it as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from contextlib import suppress
+from typing import Any
+
+from jax_debug_widgets._jax.compat.private import source_info_util, traceback_util
+
+FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+"""Where this package is."""
+
+_LINES = re.compile(rf'^ +File "{re.escape(FOLDER)}.*\n(?: {{4,}}.*\n)*', re.MULTILINE)
+_lock = threading.Lock()
+
+
+def hide() -> None:
+    """Hide them, if they are not."""
+    with _lock:
+        for module in (source_info_util, traceback_util):
+            register = getattr(module, "register_exclusion", None)
+            if register is not None and FOLDER not in getattr(module, "_exclude_paths", ()):
+                register(FOLDER)
+
+
+def show() -> None:
+    """Leave JAX as it was before; what its C++ was told, it cannot be told to forget."""
+    with _lock:
+        for module in (source_info_util, traceback_util):
+            with suppress(AttributeError, ValueError):
+                module._exclude_paths.remove(FOLDER)
+        for name in ("_exclude_path_regex", "is_user_filename"):
+            cached: Any = getattr(source_info_util, name, None)
+            if hasattr(cached, "cache_clear"):
+                cached.cache_clear()
+
+
+def clean(error: BaseException) -> None:
+    """Take our frames out of what an error says: XLA writes into it the traceback of what a callback has raised."""
+    error.args = tuple(map(_without_ours, error.args))
+    for name, value in vars(error).items():  # Where newer versions of JAX keep it.
+        setattr(error, name, _without_ours(value))
+
+
+def _without_ours(value: Any) -> Any:
+    return _LINES.sub("", value) if isinstance(value, str) and FOLDER in value else value

@@ -1,0 +1,130 @@
+"""Programs that are exported, serialized, shipped or looked at inside a capture are as JAX makes them outside of all."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax._src import effects  # noqa: TID251 - there is no public effect that is ordered and calls no host.
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
+from jax.interpreters import mlir
+from numba import cloudpickle
+
+import jax_debug_widgets as jdw
+
+
+@dataclass(frozen=True)
+class InOrder(effects.Effect):
+    """An effect of JAX's kind that calls no host."""
+
+
+effects.ordered_effects.add_type(InOrder)
+effects.lowerable_effects.add_type(InOrder)
+in_order_p = jax.extend.core.Primitive("in_order")
+in_order_p.def_effectful_abstract_eval(lambda x: (x, {InOrder()}))
+mlir.register_lowering(in_order_p, lambda context, x: (context.set_tokens_out(context.tokens_in), [x])[1])
+
+
+def silent(x):
+    h = jnp.sin(x)
+    return (h * 2).sum()
+
+
+def printing(x):
+    h = jnp.sin(x)
+    jax.debug.print("h {}", h)
+    return (h * 2).sum()
+
+
+def in_a_loop(x):
+    def step(carry, t):
+        jax.debug.print("carry {}", carry, ordered=True)
+        return carry * t, None
+
+    return lax.scan(step, x, jnp.arange(3.0))[0].sum()
+
+
+def ordered(x):
+    h = in_order_p.bind(x)
+    return h.sum()
+
+
+X = jnp.arange(3.0)
+OPTIONS = {"captured": {}, "watched": {"watch": True}}
+capturing = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+
+
+@capturing
+@pytest.mark.parametrize(
+    "make",
+    [lambda: silent, lambda: ordered, lambda: jax.value_and_grad(silent), lambda: jax.vmap(jax.checkpoint(jnp.sin))],
+    ids=["plain", "ordered effects", "grad", "vmap of checkpoint"],
+)
+def test_what_is_exported_is_as_without_us(make, options):
+    def exported(context):
+        with context:
+            of = jax.export.export(jax.jit(make()))(X)
+            backward = of.vjp().mlir_module() if make() is silent else ""
+            return of.mlir_module(), backward, of.ordered_effects, of.module_kept_var_idx
+
+    plain, ours = (exported(context) for context in (nullcontext(), jdw.capture(**options)))  # All from one line.
+    assert ours == plain
+
+
+@capturing
+@pytest.mark.parametrize("function", [silent, printing, in_a_loop])
+def test_what_is_looked_at_is_as_without_us(function, options):
+    def looked_at(lowered, compiled):
+        costs = lowered.cost_analysis(), compiled.cost_analysis()
+        about = compiled.memory_analysis().temp_size_in_bytes, compiled.input_shardings
+        # Of the others it has addresses; of each the lines from which it is asked for.
+        text = compiled.as_text().splitlines() if function is silent else ()
+        operations = [line.partition(", metadata=")[0] for line in text if " = " in line]
+        return costs, about, operations, lowered.as_text() if function is silent else ""
+
+    def made(context):
+        with context:
+            lowered = jax.jit(function).lower(X)
+            compiled = lowered.compile()
+            return looked_at(lowered, compiled), lowered, compiled
+
+    capture = jdw.capture(**options)
+    (plain, *_), (ours, lowered, compiled) = (made(context) for context in (nullcontext(), capture))  # From one line.
+    assert ours == plain == looked_at(lowered, compiled)
+
+
+@capturing
+@pytest.mark.parametrize("function", [printing, in_a_loop, silent])
+def test_what_was_looked_at_says_what_it_says_when_it_is_called(function, options):
+    with jdw.capture(**options) as run:
+        compiled = jax.jit(function).lower(X).compile()
+        assert compiled.cost_analysis()
+        np.testing.assert_allclose(compiled(X), function(X), rtol=1e-6)
+    kinds = {event.site.kind for event in run.events}
+    assert kinds == {kind for kind, is_there in {"print": function is not silent, "watch": options}.items() if is_there}
+
+
+@capturing
+def test_what_is_serialized_runs_where_nothing_is_captured(options):
+    with jdw.capture(**options):
+        compiled = jax.jit(silent).lower(X).compile()
+        compiled(X)
+        shipped = serialize(compiled)
+    loaded = deserialize_and_load(*shipped, execution_devices=jax.devices()[:1])
+    assert float(loaded(X)) == float(silent(X))
+
+
+@capturing
+@pytest.mark.parametrize("function", [silent, printing])
+def test_a_jitted_function_is_shipped_by_pickle(function, options):
+    with jdw.capture(**options) as run:
+        shipped = cloudpickle.dumps(jax.jit(function))
+        np.testing.assert_allclose(cloudpickle.loads(shipped)(X), silent(X), rtol=1e-6)
+    assert bool(run.events) == (function is printing or bool(options))
+    events = len(run.events)
+    assert b"jax_debug_widgets" not in shipped
+    np.testing.assert_allclose(cloudpickle.loads(shipped)(X), silent(X), rtol=1e-6)
+    assert len(run.events) == events
