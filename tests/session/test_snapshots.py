@@ -44,6 +44,7 @@ def test_of_all_that_is_watched_there_are_names_and_where_nan_began_and_the_loss
     names = [series.name for series in kept.series]
     assert len(set(names)) == len(names) and {"grad/n2.l2", "n2.mean"} <= set(names)
     assert "i" not in names, "a counter is no curve"
+    assert not any(" " in name for name in names[: names.index("n2.mean")]), "an expression is no name"
     assert {course.name for course in kept.courses.values()} >= {"n2.mean", "norm.mean", "g.mean", "grad/w.l2"}
     assert "(grad/n2)" in kept.findings[0] and "call 5" in kept.findings[0]
     assert [line.text.split(" loss")[0] for line in kept.unordered] == [str(i) for i in range(8)]
@@ -120,6 +121,16 @@ def test_lines_are_kept_up_to_a_bound_the_newest_first():
     assert kept[-1].text.startswith("89 www") and kept[-1].text.endswith("… 3,003 characters in all")
     assert sum(len(line.text) for line in kept) <= 20_000
     assert len(kept) > 40
+
+
+def test_steps_of_several_sites_are_those_of_each():
+    with jdw.capture(watch=True) as run:
+        jax.jit(jax.grad(lambda x: jax.lax.scan(lambda c, i: (jnp.sin(c) * i, c), x, jnp.arange(4.0))[0]))(0.5)
+    sites = [site.id for site in run.sites]
+    assert any(site.phase == "backward" for site in run.sites)
+    for site, steps in run.store.steps_of(sites).items():
+        assert steps.dtype == run.store.steps(site).dtype
+        assert np.array_equal(steps, run.store.steps(site))
 
 
 @pytest.mark.parametrize("size", [1, 200, 201, 5000])

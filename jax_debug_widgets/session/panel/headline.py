@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _LOSS = re.compile(r"loss|nll|elbo|objective|cost|energy", re.IGNORECASE)
 _QUALITY = re.compile(r"acc|score|reward|return|error|auc|f1", re.IGNORECASE)
-_WORDS = 30
-"""Characters of a name; a longer expression is no name of a loss, though it has one in it."""
+_NAME = re.compile(r"""[^\W\d][\w.\[\]'"/]*""")
+"""What is called so in the source, as opposed to an expression, which may have a loss in it and is none."""
 
 
 def headline(sites: Iterable[CallSite]) -> list[tuple[Choice, str]]:
@@ -45,10 +45,13 @@ def _values(site: CallSite) -> Iterable[int]:
 def _rank(choice: Choice) -> int:
     watch, name = choice.site.watch, choice.name
     is_number = watch is None or choice.site.values[choice.value] == "value"
-    if is_number and choice.site.phase == "forward" and len(name) <= _WORDS:
+    is_name = bool(_NAME.fullmatch(name))
+    if is_number and is_name and choice.site.phase == "forward":
         for rank, words in enumerate((_LOSS, _QUALITY)):
             if words.search(name):
                 return rank
     if watch is None:
         return 2
+    if not is_name:
+        return 6
     return 3 if is_number and watch.role == "value" else 4 if watch.role == "gradient" else 5

@@ -83,19 +83,20 @@ def _last_of(run: Run, sites: dict[int, CallSite]) -> np.ndarray:
 
 def _series(run: Run, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
     """The curves of the values that are told first; what is printed and watched by one name is there once."""
-    count, printed = 0, {choice.name for choice, _ in told if choice.site.watch is None}
+    drawn, printed = [], {choice.name for choice, _ in told if choice.site.watch is None}
     for choice, name in told:
         values = None if choice.site.watch and choice.name in printed else _numbers(run, choice)
-        if values is None or counts(values):
-            continue
-        steps = run.store.steps(choice.site.id)
+        if values is not None and not counts(values):
+            drawn.append((choice.site, name, values))
+        if len(drawn) == _SERIES:
+            break
+    all_steps = run.store.steps_of({site.id for site, _, _ in drawn})
+    for site, name, values in drawn:
+        steps = all_steps[site.id]
         both = min(len(steps), len(values))  # Events may have come, or gone, between the two.
         steps, numbers = steps[len(steps) - both :], values[len(values) - both :].astype(np.float64)
         chosen = _thinned(numbers)
-        yield Series(choice.site, name, steps[chosen], numbers[chosen])
-        count += 1
-        if count == _SERIES:
-            return
+        yield Series(site, name, steps[chosen], numbers[chosen])
 
 
 def _courses(run: Run, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:
