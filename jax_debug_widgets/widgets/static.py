@@ -23,7 +23,7 @@ _WRONG = "color:var(--jp-error-color1,#c62828)"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
 _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
 _FINDINGS = 5
-"""That are told in full."""
+"""Findings shown in full."""
 
 _HYDRATE = """<script>(() => {
   const registry = (window.__jaxDebug ??= { waiting: [] });

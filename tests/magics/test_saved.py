@@ -1,4 +1,4 @@
-"""What is in an executed notebook while a cell runs, and after its kernel has died; and of what is hard to write down."""
+"""What an executed notebook has when its kernel dies in a cell, and after cells whose output is hard to write."""
 
 from __future__ import annotations
 

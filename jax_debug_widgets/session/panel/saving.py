@@ -1,4 +1,4 @@
-"""When the output of a run that goes on is written anew, for whoever saves the notebook meanwhile."""
+"""When the output of a run that is going on is written again, so that a notebook saved during the run has it."""
 
 from __future__ import annotations
 

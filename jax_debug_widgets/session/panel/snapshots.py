@@ -82,7 +82,7 @@ def _last_of(run: Run, sites: dict[int, CallSite]) -> np.ndarray:
 
 
 def _series(run: Run, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
-    """The curves of the values that are told first; what is printed and watched by one name is there once."""
+    """The curves of the first values of the headline; a value that is printed and watched under one name has one curve."""
     drawn, printed = [], {choice.name for choice, _ in told if choice.site.watch is None}
     for choice, name in told:
         values = None if choice.site.watch and choice.name in printed else _numbers(run, choice)

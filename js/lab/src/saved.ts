@@ -40,7 +40,7 @@ function* outputsOf(notebooks: INotebookTracker, key: string): Generator<Stored>
   }
 }
 
-/** The how manieth picture of its run it is. */
+/** The number of the picture: the kernel counts those it makes of a run. */
 function numberOf(html: string): number {
   return Number(/data-jaxdebug-saved="(\d+)"/.exec(html)?.[1] ?? 0);
 }
@@ -56,7 +56,7 @@ export class Saved {
     this.compared.clear();
   }
 
-  /** Asks for the runs of which an output here is older than what the kernel has written. */
+  /** Asks for each run whose output here is older than the kernel's newest picture. */
   compare(rows: readonly RunRow[], ask: (key: string) => void): void {
     for (const { key, saved = 0 } of rows) {
       if (this.compared.get(key) === saved) continue;
