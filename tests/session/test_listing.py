@@ -135,6 +135,23 @@ def test_a_page_can_have_what_the_kernel_has_written_since_it_went(comms, monkey
     assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="3"' in answer["data"]["text/html"]
 
 
+def test_an_output_that_cannot_be_written_is_logged_once_and_the_run_ends_as_ever(comms, monkeypatch, caplog):
+    panels = current_session().panels
+    monkeypatch.setattr(panels, "_channel", None)
+    monkeypatch.setattr(panels, "_panels", {})
+
+    def refuse(_panel):
+        raise ValueError("no")
+
+    monkeypatch.setattr("jax_debug_widgets.widgets.panel.Panel.refresh", refuse)
+    with jdw.capture() as run:
+        _ = run.panel
+        panels.refresh(run)
+        program(1.0)
+    assert rows(comms[0], run)[-1]["state"] == "done"
+    assert caplog.text.count("could not write the output of a run") == 1
+
+
 @pytest.mark.parametrize("request_", [{}, {"type": "explode"}, {"type": "open", "run": "nobody"}, {"type": "barrier"}])
 def test_what_cannot_be_done_is_left(comms, request_):
     with jdw.capture():

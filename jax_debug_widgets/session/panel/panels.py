@@ -31,6 +31,8 @@ class Panels:
         self._feeds: dict[str, Feed] = {}
         self._stop_feeds: dict[str, StopFeed] = {}
         self._channel: Channel | None = None
+        self._unwritten: set[str] = set()
+        """Runs whose output could not be written, each logged once."""
 
     def of(self, run: Run) -> Panel:
         """The panel of `run`."""
@@ -87,8 +89,10 @@ class Panels:
         if panel is not None:
             try:
                 panel.refresh()
-            except Exception:  # noqa: BLE001 - what is stored stays as it was, which says of when it is.
-                _log.exception("jax_debug_widgets could not write the output of a run")
+            except Exception:  # noqa: BLE001 - the stored output keeps its last picture, which has its time.
+                if run.key not in self._unwritten:
+                    self._unwritten.add(run.key)
+                    _log.exception("jax_debug_widgets could not write the output of a run")
 
     def written(self, run: Run) -> int:
         """How often `run` has been written down, see `Panel.written`; 0 where it has no panel."""
@@ -104,6 +108,7 @@ class Panels:
         """The run of that key is let go of."""
         for table in (self._panels, self._feeds, self._stop_feeds):
             table.pop(key, None)
+        self._unwritten.discard(key)
 
     def _open_channel(self, run: Run) -> Channel:
         if self._channel is None or not self._channel.serves(run.key):
