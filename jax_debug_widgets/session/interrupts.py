@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.breakpoints import InterruptWatch
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.observer import Observer
+    from jax_debug_widgets.session.ports import Interrupted
 
 
-def interrupts_of(session: Session) -> InterruptWatch:
+def interrupts_of(session: Interrupted, observer: Observer) -> InterruptWatch:
     """Hear of interrupts for the programs of a session."""
 
     def interrupted() -> None:
@@ -30,6 +31,6 @@ def interrupts_of(session: Session) -> InterruptWatch:
         if run is None or run.life.has_returned:
             return False
         is_pending = run.is_on_many_devices and bool(run.call_log.pending())
-        return session.observer.in_many_devices > 0 or is_pending or run.policy.ended is not None
+        return observer.in_many_devices > 0 or is_pending or run.policy.ended is not None
 
     return InterruptWatch(interrupted, is_in_program, told)

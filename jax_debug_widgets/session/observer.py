@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.backlog import Handed
     from jax_debug_widgets._jax.running.dispatch import Execution, Stage
     from jax_debug_widgets._jax.running.waits import Wait
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.ports import Observed
     from jax_debug_widgets.taps import Printed
 
 
@@ -25,7 +25,7 @@ class Observer:
       in_many_devices: how many programs that run on several devices are being dispatched.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Observed) -> None:
         self._session = session
         self.in_many_devices = 0
 

@@ -15,8 +15,8 @@ from jax_debug_widgets.transport import Pump
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jax_debug_widgets.session.ports import Recorded
     from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.session import Session
 
 _CANNOT_END = (
     "outside a capture a program that may run on several devices goes on, without any more stops; "
@@ -46,7 +46,7 @@ class Recording:
       captures: False for one that only shows where programs compiled without us stop.
     """
 
-    def __init__(self, session: Session, run: Run, *, captures: bool = True) -> None:
+    def __init__(self, session: Recorded, run: Run, *, captures: bool = True) -> None:
         self.run = run
         self._session = session
         self._captures = captures

@@ -27,6 +27,7 @@ from jax_debug_widgets.session.panel.listing import Listing
 from jax_debug_widgets.session.panel.panels import Panels
 from jax_debug_widgets.session.panel.stops import debugging_status
 from jax_debug_widgets.session.recording import Recording
+from jax_debug_widgets.session.run.ports import RunPorts
 from jax_debug_widgets.session.run.run import UNCAPTURED, Run
 from jax_debug_widgets.session.run.waiter import Waiter
 from jax_debug_widgets.session.runs import Runs
@@ -62,7 +63,7 @@ class Session:
         self._agreements = Agreements()
         self.debugger = Debugger(self.capture.gate, self._audience())
         self.capture.breakpoint_recorder = self.debugger.recorder
-        self.interrupts = interrupts_of(self)
+        self.interrupts = interrupts_of(self, self.observer)
         self.waiter = Waiter()
         self.contexts = Contexts()
         self._watch = dispatch.Watch(self.observer)
@@ -70,8 +71,8 @@ class Session:
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
         self._sees = False
-        self.switches = Switches(self)
-        self.listing = Listing(self)
+        self.switches = Switches(self.capture.sites, self.collect, self.runs, self.recording)
+        self.listing = Listing(self, self.panels)
         self._open: list[Recording] = []
         atexit.register(self._finish)
 
@@ -129,7 +130,7 @@ class Session:
         with self._runs.lock:
             if not (self._runs.going_on or goes_on):
                 self.capture.sites.restart()
-            run = Run(self, title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
+            run = Run(self._ports(), title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
             run.noted += features.missing().values()
             if agreement.why:
                 run.note(agreement.why)
@@ -159,7 +160,7 @@ class Session:
     def start_uncaptured(self, title: str) -> Recording:
         """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may call it, any may end it."""
         self.collect()
-        run = Run(self, title, Options(), UNCAPTURED)
+        run = Run(self._ports(), title, Options(), UNCAPTURED)
         run.note(
             "These programs were compiled outside a capture: with %%jaxdebug you see their prints, steps and lanes, too."
         )
@@ -241,6 +242,28 @@ class Session:
                 self._make_room(run)
                 run.callbacks.take()
                 run.expectations.compare(drained)
+
+    def _name_of(self, file: str) -> str:
+        """How people call a file, by the function that is set when somebody asks."""
+        return self.capture.sites.name_file(file)
+
+    def _ports(self) -> RunPorts:
+        """What a run asks of the session."""
+        sites = self.capture.sites
+        return RunPorts(
+            waiter=self.waiter,
+            backlog=self.capture.handover.backlog,
+            collect=self.collect,
+            outcomes_of=lambda box: self.capture.box(box).outcomes,
+            name_file=self._name_of,
+            panel_of=self.panels.of,
+            compile_report=self.watching.seen,
+            changed_sites=sites.changed,
+            muted_sites=sites.muted,
+            sampled_sites=sites.sampled,
+            added_names=lambda: tuple(self.added),
+            debugging_status=self.debugging_status,
+        )
 
     def _make_room(self, run: Run) -> None:
         """What fires may wait in its box for as long as the run could hold it."""

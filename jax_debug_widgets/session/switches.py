@@ -6,22 +6,37 @@ import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.session.session import Session
-    from jax_debug_widgets.taps.sites import Switch
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.taps.sites import SiteBook, Switch
 
 
 class Switches:
     """The switches of all sites that the runs of a session know. They are the process's: a site is in many runs."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._book = session.capture.sites
+    def __init__(
+        self,
+        book: SiteBook,
+        collect: Callable[[], None],
+        runs: Callable[[], Iterable[Run]],
+        recording: Callable[[], Iterable[Run]],
+    ) -> None:
+        """Switch the sites in `book`.
+
+        Args:
+          collect: takes in what has fired.
+          runs: all runs that are known.
+          recording: those that firings may still come to.
+        """
+        self._collect, self._runs, self._recording = collect, runs, recording
+        self._book = book
 
     def sites(self) -> list[CallSite]:
         """The sites of the programs of all runs, by number: what has fired, and what is muted or has not come to it."""
-        self._session.collect()
-        runs = self._session.runs()
+        self._collect()
+        runs = list(self._runs())
         sites = {number: site for run in runs for number, site in run.dispatched.items() if not site.watch}
         sites |= {site.id: site for run in runs for site in run.store.sites()}
         return [sites[number] for number in sorted(sites)]
@@ -90,5 +105,5 @@ class Switches:
 
     def _switched(self, site_id: int) -> None:
         plain, every = site_id not in self._book.changed(), self.sampled().get(site_id)
-        for run in self._session.recording():
+        for run in self._recording():
             run.switched(site_id, plain=plain, every=every)

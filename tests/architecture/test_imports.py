@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,40 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_imports_point_down_the_list_of_rooms():
     finished = lint_imports(ROOT)
     assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def imports_of(module: str, modules: dict[str, Path]) -> set[str]:
+    """The modules of ours that a module imports anywhere: in functions and for types as well."""
+    imported = set()
+    for node in ast.walk(ast.parse(modules[module].read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
+            imported |= {name if name in modules else node.module for name in inner}
+    return imported & modules.keys() - {module}
+
+
+def modules_in(package: Path) -> dict[str, Path]:
+    """Module -> its file."""
+    return {
+        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in package.rglob("*.py")
+    }
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    modules = modules_in(ROOT / "jax_debug_widgets")
+    graph = {module: imports_of(module, modules) for module in modules}
+    TopologicalSorter(graph).prepare()  # Raises `CycleError`, which names the modules.
+
+
+def test_a_cycle_is_found_also_where_it_is_for_types(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "one.py").write_text("if TYPE_CHECKING:\n    from package.two import Two\n")
+    (package / "two.py").write_text("def f():\n    from package import one\n")
+    modules = modules_in(package)
+    with pytest.raises(CycleError):
+        TopologicalSorter({module: imports_of(module, modules) for module in modules}).prepare()
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("events", "widgets"), ("_jax/compat", "_jax/running")])

@@ -39,7 +39,7 @@ def comms(monkeypatch):
     monkeypatch.setattr("comm.create_comm", create)
     monkeypatch.setattr(listing, "get_ipython", lambda: types.SimpleNamespace(kernel=Kernel()))
     session = current_session()
-    monkeypatch.setattr(session, "listing", Listing(session))
+    monkeypatch.setattr(session, "listing", Listing(session, session.panels))
     monkeypatch.setattr(session._runs, "_known", {})
     return opened
 
@@ -74,7 +74,7 @@ def test_while_a_run_goes_on_it_is_told_of_now_and_then_and_at_its_end(comms, mo
     session = current_session()
     with jdw.capture() as run:
         pass
-    its_own = Listing(session)
+    its_own = Listing(session, session.panels)
     its_own.begin(run)
     told = []
     for seconds, over in ((100.0, False), (100.1, False), (100.25, False), (100.3, False), (100.31, True)):

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from jax_debug_widgets.widgets import ListingComm
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.panels import Panels
+    from jax_debug_widgets.session.panel.ports import PanelPorts
     from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.session import Session
 
 VERSION = 1
 
@@ -74,8 +75,8 @@ def row_of(run: Run, saved: int) -> Row:
 class Listing:
     """Tells the front ends of runs that begin, go on and end."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: PanelPorts, panels: Panels) -> None:
+        self._session, self._panels = session, panels
         self._comm = ListingComm(self.answer)
         self._told: dict[str, tuple[float, bool]] = {}
         """By run, when it was last told of, and whether it stood at a stop."""
@@ -105,11 +106,11 @@ class Listing:
         match request.get("type"):
             case "list":
                 self._send(self._session.runs())
-            case "panel" if (program := self._session.panels.program()) is not None:
+            case "panel" if (program := self._panels.program()) is not None:
                 self._comm.send({"type": "panel", "version": VERSION, **program})
             case "open" if run is not None:
-                self._session.panels.of(run)
-            case "saved" if run is not None and (data := self._session.panels.bundle(run)) is not None:
+                self._panels.of(run)
+            case "saved" if run is not None and (data := self._panels.bundle(run)) is not None:
                 self._comm.send({"type": "saved", "version": VERSION, "run": run.key, "data": data})
             case "barrier" if run is not None:
                 # In a thread of its own: the one that brings requests must stay free for others.
@@ -121,5 +122,5 @@ class Listing:
 
     def _send(self, runs: Iterable[Run]) -> None:
         keys = [run.key for run in self._session.runs()]
-        rows = [row_of(run, self._session.panels.written(run)) for run in runs]
+        rows = [row_of(run, self._panels.written(run)) for run in runs]
         self._comm.send({"type": "runs", "version": VERSION, "keys": keys, "runs": rows, "way": self._comm.way})

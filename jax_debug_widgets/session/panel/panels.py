@@ -15,8 +15,8 @@ from jax_debug_widgets.widgets import Channel, Panel
 from jax_debug_widgets.widgets.channel import front_end
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.ports import PanelPorts
     from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.session import Session
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 class Panels:
     """A panel a run, made when first asked for."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PanelPorts) -> None:
         self._session = session
         self._lock = threading.RLock()
         self._panels: dict[str, Panel] = {}
@@ -112,5 +112,5 @@ class Panels:
 
     def _open_channel(self, run: Run) -> Channel:
         if self._channel is None or not self._channel.serves(run.key):
-            self._channel = Channel.open(run.key, functools.partial(answer, self._session))
+            self._channel = Channel.open(run.key, functools.partial(answer, self._session, self))
         return self._channel

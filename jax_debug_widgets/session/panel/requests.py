@@ -11,15 +11,15 @@ from jax_debug_widgets.breakpoints.answers import KINDS as DEBUGGING
 from jax_debug_widgets.breakpoints.answers import answer as debugging_answer
 from jax_debug_widgets.session.panel.arrays import array_message, values_message
 from jax_debug_widgets.session.panel.files import file_message
-from jax_debug_widgets.session.run.histograms import histograms_message
-from jax_debug_widgets.session.run.watched import answer_watch
+from jax_debug_widgets.session.panel.histograms import histograms_message
+from jax_debug_widgets.session.panel.watching import answer_watch
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.widgets.channel import front_end
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.panel.ports import PanelPorts, PanelsOfRuns
     from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.session import Session
 
 _LOOKS = {
     "array": array_message,
@@ -34,7 +34,7 @@ _OF_THE_SESSION = ("watch", "mute", "every")
 """Requests after which all runs are in another state than their panels show."""
 
 
-def answer(session: Session, request: dict[str, Any]) -> Iterable[Message]:
+def answer(session: PanelPorts, panels: PanelsOfRuns, request: dict[str, Any]) -> Iterable[Message]:
     """The messages that answer `request`; an `error` where it cannot be done. Never raises: the asker is a browser."""
     session.debugger.audience.heard()
     key, number = str(request.get("run", "")), request.get("id")
@@ -45,7 +45,7 @@ def answer(session: Session, request: dict[str, Any]) -> Iterable[Message]:
     if run is None:
         return [(reply("error", key, number, message="This run is gone: run the cell again."), b"")]
     try:
-        return _answer(session, run, request, number)
+        return _answer(session, panels, run, request, number)
     except (ArithmeticError, ImportError, LookupError, TypeError, ValueError) as error:
         # A sentence that says what to install or do needs no name of a type before it.
         told = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
@@ -59,12 +59,14 @@ def _module(key: str, number: int, name: str) -> Message:
         return reply("error", key, number, message=str(error)), b""
 
 
-def _answer(session: Session, run: Run, request: dict[str, Any], number: int) -> Iterable[Message]:
-    feed = session.panels.feed_of(run)
+def _answer(
+    session: PanelPorts, panels: PanelsOfRuns, run: Run, request: dict[str, Any], number: int
+) -> Iterable[Message]:
+    feed = panels.feed_of(run)
     match request["type"]:
         case "sync":
             run.collect()
-            first, stops = int(request.get("first", 0)), session.panels.stops_of(run)
+            first, stops = int(request.get("first", 0)), panels.stops_of(run)
             return [*feed.again(first), *stops.again(), *(stops.typed() if first == 0 else ())]
         case "rows":
             return [feed.rows(number, int(request["first"]), int(request["count"]))]
@@ -72,7 +74,7 @@ def _answer(session: Session, run: Run, request: dict[str, Any], number: int) ->
             return [_LOOKS[kind](run, number, request)]
         case "barrier":
             # In a thread of its own: the one that brings requests must stay free for others.
-            arguments = (run, number, _sender(session, run))
+            arguments = (run, number, _sender(panels, run))
             threading.Thread(target=_wait, args=arguments, name="jaxdebug-barrier", daemon=True).start()
             return []
         case "source" | "watch":
@@ -84,19 +86,19 @@ def _answer(session: Session, run: Run, request: dict[str, Any], number: int) ->
             session.switches.sample(int(request["site"]), int(request["n"]))
             answers = [(reply("done", run.key, number), b"")]
         case kind if kind in DEBUGGING:
-            told = debugging_answer(session.debugger, run.key, number, request, _sender(session, run))
-            answers = [*told, *session.panels.stops_of(run).news()]
+            told = debugging_answer(session.debugger, run.key, number, request, _sender(panels, run))
+            answers = [*told, *panels.stops_of(run).news()]
         case unknown:
             msg = f"unknown request {unknown!r}"
             raise ValueError(msg)
     if request["type"] in _OF_THE_SESSION:
-        session.panels.tell_others(run)
+        panels.tell_others(run)
     return [*answers, *feed.news()]
 
 
-def _sender(session: Session, run: Run) -> Callable[[Message], None]:
+def _sender(panels: PanelsOfRuns, run: Run) -> Callable[[Message], None]:
     """Sends an answer later, from any thread: in the context of the request, without which ipykernel 7.0 sends nothing."""
-    context, channel = contextvars.copy_context(), session.panels.of(run).channel
+    context, channel = contextvars.copy_context(), panels.of(run).channel
     return lambda message: context.copy().run(channel.send, *message)
 
 

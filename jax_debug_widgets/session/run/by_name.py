@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.events import NO_VALUE
+from jax_debug_widgets.session.run.gradients import gradients_of
 from jax_debug_widgets.session.run.naming import Choice, Untaken, choose, matching, says_nothing
 from jax_debug_widgets.watch import why_unwatched
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.run.ports import Values
 
 
-def choices(run: Run) -> list[Choice]:
+def sites_of(run: Values) -> list[CallSite]:
+    """The sites that have fired until now, in the order of their first event."""
+    run.collect()
+    return run.store.sites()
+
+
+def choices(run: Values) -> list[Choice]:
     """All of them."""
-    return [Choice(site, index) for site in run.sites for index in range(len(site.values))]
+    return [Choice(site, index) for site in sites_of(run) for index in range(len(site.values))]
 
 
-def choice_called(run: Run, name: str) -> Choice:
+def choice_called(run: Values, name: str) -> Choice:
     """The value of that name.
 
     Raises:
@@ -28,19 +39,19 @@ def choice_called(run: Run, name: str) -> Choice:
     return choose(name, choices(run), partial(numbers_of, run), untaken(run))
 
 
-def choices_matching(run: Run, name: str) -> list[Choice]:
+def choices_matching(run: Values, name: str) -> list[Choice]:
     """The values that a name or pattern means, see `naming.matching`."""
     return matching(name, choices(run), partial(numbers_of, run), untaken(run))
 
 
-def numbers_of(run: Run, choice: Choice) -> np.ndarray:
+def numbers_of(run: Values, choice: Choice) -> np.ndarray:
     """The numbers of a value, in the order in which they came."""
     return run.store.series(choice.site.id, choice.value)[2]
 
 
-def untaken(run: Run) -> Untaken:
+def untaken(run: Values) -> Untaken:
     """What is watched and has never been taken."""
-    taken = {site.id for site in run.sites}
+    taken = {site.id for site in sites_of(run)}
     watch = run.options.watch
     seldom = "it has not been computed (a branch that was not taken, a loop without steps, a program that ended before)"
     why = f"`{watch.when}` has not held there" if watch and watch.when else seldom
@@ -48,3 +59,39 @@ def untaken(run: Run) -> Untaken:
     found = [Choice(site, index) for site in sites for index in range(len(site.values))]
     seen = run.watch_seen()
     return Untaken(found, why, partial(why_unwatched, seen=seen) if seen else says_nothing)
+
+
+def watched_sites(run: Values) -> dict[str, CallSite]:
+    """Each site by its shortest name that is its own; the forward pass comes first.
+
+    Gradients come backwards: what a loop in Python unrolled has that of its last execution first. They have the number
+    of their value. Where several derivatives are taken for one value they come in the order of these.
+    """
+    sites = [site for site in sites_of(run) if site.watch is not None]
+    gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
+    values = [site for site in sites if site.watch and site.watch.role == "value"]
+    taken_for = Counter(site.watch and site.watch.value for site in gradients)
+
+    def in_order(gradient: CallSite) -> int:
+        value = gradient.watch and gradient.watch.value
+        is_of_several = value not in (None, NO_VALUE) and taken_for[value] > 1
+        return gradient.order if is_of_several else -gradient.order
+
+    sites = [*sorted(values, key=lambda site: site.phase != "forward"), *sorted(gradients, key=in_order)]
+    labels = Counter(site.label for site in sites)
+    places = Counter(f"{site.label}@{site.where}" for site in sites)
+    found: dict[str, CallSite] = {}
+    values_of = {gradient.id: number for number, gradient in gradients_of(sites).items()}
+    numbers: dict[int, str] = {}
+    for site in sites:
+        name = site.label if labels[site.label] == 1 else f"{site.label}@{site.where}"
+        if number := numbers.get(values_of.get(site.id, -1)):
+            name = f"{site.label}@{site.where}{number}"
+        elif labels[site.label] > 1 and places[name] > 1:
+            # A gradient whose value has no site has no number of another value's.
+            others = f"{site.watch.name}@{site.where}" if site.watch and site.watch.value == NO_VALUE else name
+            numbers_of_all = (f"#{n}" for n in itertools.count(1))
+            number = next(n for n in numbers_of_all if name + n not in found and others + n not in found)
+            name, numbers[site.id] = f"{name}{number}", number
+        found[name] = site
+    return found

@@ -15,7 +15,8 @@ from jax_debug_widgets.session.run.callback_notes import eliminated_note, raised
 from jax_debug_widgets.widgets.table import Table
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.ports import Values
+    from jax_debug_widgets.session.run.spans import SpanLog
     from jax_debug_widgets.taps.outcomes import OutcomeBook, Running, Staged
 
 MAX_HOST_CALLS = 100_000
@@ -41,8 +42,9 @@ class RunCallbacks(Sequence[CallbackSummary]):
     Also by name: `run.callbacks["host"]` is the summary of the site whose function is called `host`.
     """
 
-    def __init__(self, run: Run, book: OutcomeBook) -> None:
-        self._run, self._book, self._spans = run, book, run.call_log.spans
+    def __init__(self, run: Values, origin_ns: int, spans: SpanLog, book: OutcomeBook) -> None:
+        """Times are counted from `origin_ns`."""
+        self._run, self._origin_ns, self._book, self._spans = run, origin_ns, book, spans
         self._lock = threading.Lock()
         self._sites: dict[int, CallSite] = {}
         self._tallies: dict[int, _Tally] = {}
@@ -141,7 +143,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
             return [self._summary(site, running[number]) for number, site in self._sites.items()]
 
     def _running(self) -> list[Running]:
-        found = [one for one in self._book.running() if one.began_ns >= self._run.life.origin_ns]
+        found = [one for one in self._book.running() if one.began_ns >= self._origin_ns]
         with self._lock:
             for one in found:
                 self._sites.setdefault(one.tap.site.id, one.tap.site)
@@ -175,7 +177,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         call = HostCall(
             site=tap.site,
             number=self._ended,
-            started_ns=began - self._run.life.origin_ns,
+            started_ns=began - self._origin_ns,
             duration_ns=ended - began,
             thread=name,
             lane=lane,
@@ -183,7 +185,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
             raised="" if error is None else f"{type(error).__name__}: {error}",
             error=error if self._errors <= MAX_ERRORS else None,
             asked=self._book.asked(tap),
-            fired_ns=fired - self._run.life.origin_ns,
+            fired_ns=fired - self._origin_ns,
         )
         self._ended += 1
         self._spans.add(tap.site.id, call.started_ns, call.started_ns + call.duration_ns, name)

@@ -9,13 +9,13 @@ from jax_debug_widgets.events import Event
 from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.ports import Values
 
 
 class EventView(Sequence[Event]):
     """The events of a run that are kept, in arrival order; grows while the run goes on."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Values) -> None:
         self._run = run
 
     def __len__(self) -> int:

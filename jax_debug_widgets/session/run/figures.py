@@ -12,16 +12,17 @@ from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_se
 from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
 from jax_debug_widgets.session.run.histograms import histograms_of
 from jax_debug_widgets.session.run.naming import Choice, full_names
+from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.ports import Values
     from jax_debug_widgets.store import Store
 
 
-def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
+def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
     """See `Run.plot`."""
     drawn = [_range(run, name) for name in names if _is_of_statistics(run, name)]
     names = [name for name in names if not _is_of_statistics(run, name)]
@@ -42,14 +43,14 @@ def draw_lines(run: Run, names: Sequence[str], *, ax: Axes | None, log: bool, ba
     return draw_series(drawn, ax=ax, log=log, band=band)
 
 
-def _is_of_statistics(run: Run, name: str) -> bool:
+def _is_of_statistics(run: Values, name: str) -> bool:
     """Whether it is a watched array of which there are statistics alone."""
-    return name in run.values and "mean" in run.values[name] and "value" not in run.values[name]
+    return name in WatchedValues(run) and "mean" in WatchedValues(run)[name] and "value" not in WatchedValues(run)[name]
 
 
-def _range(run: Run, name: str) -> Series:
+def _range(run: Values, name: str) -> Series:
     """The mean of the elements of a watched array, and from where to where they go."""
-    value = run.values[name]
+    value = WatchedValues(run)[name]
     odd = {"posinf": np.inf, "neginf": -np.inf, "nan": np.nan}
     columns = [value[statistic] for statistic in ("min", "max", "mean", *odd)]
     count = min(map(len, columns))  # More may come between them.
@@ -62,7 +63,7 @@ def _range(run: Run, name: str) -> Series:
     return replace(drawn, values=drawn.values[:, 2:], ends=drawn.values[:, :2])
 
 
-def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:
+def draw_spread(run: Values, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:
     """See `Run.plot`, of `kind="ridge"` and `"heat"`."""
     if kind not in ("ridge", "heat", "lanes"):
         msg = f"kind must be 'line', 'ridge', 'heat' or 'lanes', got {kind!r}"
@@ -76,10 +77,10 @@ def draw_spread(run: Run, names: Sequence[str], kind: str, *, ax: Axes | None) -
     return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
 
 
-def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
+def _draw_lanes(run: Values, name: str, *, ax: Axes | None) -> Axes:
     """A heat map of a statistic (`h.std`; of `h` the mean): a row a lane, a column an execution."""
-    if name in run.values:
-        lanes, statistic = run.values[name].lanes, ""
+    if name in WatchedValues(run):
+        lanes, statistic = WatchedValues(run)[name].lanes, ""
     else:
         choice = choice_called(run, name)
         lanes, statistic = WatchedValue(run, choice.site).lanes, choice.site.values[choice.value]
@@ -91,7 +92,7 @@ def _draw_lanes(run: Run, name: str, *, ax: Axes | None) -> Axes:
     return drawn
 
 
-def value_at(run: Run, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
+def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
     choice = choice_called(run, name)
     positions, _ = run.store.firings(choice.site.id, phantoms=True)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jax_debug_widgets.events.numbers import as_numbers, edges_of
 from jax_debug_widgets.plots import Histograms
-from jax_debug_widgets.transport import reply
-from jax_debug_widgets.transport.columns import pack
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.panel.feed import Message
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.ports import Values
 
 MAX_EVENTS = 240
 """Events that get a histogram: columns that a picture can show. Of more every n-th is taken."""
@@ -25,28 +21,13 @@ _MAX_ELEMENTS = 1 << 16
 """Elements of one value that are looked at; of larger ones every n-th."""
 
 
-def histograms_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
-    """The answer to a `histograms` request: value `value` of site `site`, over all its events that are kept."""
-    site, number = int(asked["site"]), int(asked["value"])
-    kept, of, (edges, counts, odd) = _of_events(run, site, number)
-    specs, buffer = pack(
-        {
-            "event": np.array(kept, np.uint32),
-            "counts": counts.astype(np.uint32).ravel(),
-            "odd": odd.astype(np.uint32),
-        }
-    )
-    fields = {"site": site, "value": number, "low": float(edges[0]), "high": float(edges[-1]), "bins": BINS}
-    return reply("histograms", run.key, request, **fields, of=of, data=specs), buffer
-
-
-def histograms_of(run: Run, name: str, site: int, number: int) -> Histograms:
+def histograms_of(run: Values, name: str, site: int, number: int) -> Histograms:
     """Those of value `number` of a site, to be drawn.
 
     Raises:
       ValueError: none of its events is kept.
     """
-    kept, _, (edges, counts, odd) = _of_events(run, site, number)
+    kept, _, (edges, counts, odd) = histograms_of_events(run, site, number)
     if not kept:
         msg = f"no event of {name} is kept, so there is nothing to draw"
         raise ValueError(msg)
@@ -57,7 +38,9 @@ def histograms_of(run: Run, name: str, site: int, number: int) -> Histograms:
     return Histograms(name, np.array([places.get(position, np.nan) for position in kept]), edges, counts, odd)
 
 
-def _of_events(run: Run, site: int, number: int) -> tuple[list[int], int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def histograms_of_events(
+    run: Values, site: int, number: int
+) -> tuple[list[int], int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The events that have a histogram, how many there are in all, and their `histograms`."""
     positions, _ = run.store.firings(site)
     chosen = (

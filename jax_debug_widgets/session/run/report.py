@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import Finding, NonFinite, Status
@@ -10,17 +10,21 @@ from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
 from jax_debug_widgets.session.run.nonfinite import nonfinite, when
+from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
-from jax_debug_widgets.watch import price
+from jax_debug_widgets.watch import notes_of, price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jax_debug_widgets._jax.origins.equation import Recorders
+    from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.events import CallSite, Event
-    from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.run.callbacks import RunCallbacks
+    from jax_debug_widgets.session.run.calls import CallLog
+    from jax_debug_widgets.session.run.expectations import Expectations
+    from jax_debug_widgets.session.run.life import Life
     from jax_debug_widgets.taps.sites import NameFile
 
 
@@ -43,7 +47,36 @@ def told_elsewhere(program: Recorders) -> str:
     )
 
 
-def findings(run: Run) -> list[Finding]:
+class Reported(Values, Protocol):
+    """A run, as it is reported on."""
+
+    call_log: CallLog
+    callbacks: RunCallbacks
+    dispatched: dict[int, CallSite]
+    expectations: Expectations
+    explained: list[Explanation]
+    is_measured: bool
+    life: Life
+    noted: list[str]
+    policy: Policy
+
+    @property
+    def is_captured(self) -> bool:
+        """See `Run`."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """See `Run`."""
+        ...
+
+    @property
+    def dropped(self) -> int:
+        """See `Run`."""
+        ...
+
+
+def findings(run: Reported) -> list[Finding]:
     """Exceptions explained; sites that fired less often than their program says, or show a tracer; phantoms."""
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
@@ -65,14 +98,14 @@ def explained(explanation: Explanation, name_file: NameFile) -> Finding:
     return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix)
 
 
-def nonfinite_findings(run: Run) -> list[Finding]:
+def nonfinite_findings(run: Reported) -> list[Finding]:
     """Sites that had a NaN or an infinity, the one first that had the first."""
     return [
         nonfinite(site, found, first, calls=run.call_log.newest + 1) for site, found, first in _nonfinite_sites(run)
     ]
 
 
-def first_nonfinite(run: Run) -> str:
+def first_nonfinite(run: Reported) -> str:
     """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
     for site, _, first in _nonfinite_sites(run):
         masked = f", which {site.choice} may mask" if site.choice else ""
@@ -80,7 +113,7 @@ def first_nonfinite(run: Run) -> str:
     return ""
 
 
-def _nonfinite_sites(run: Run) -> list[tuple[CallSite, NonFinite, Event | None]]:
+def _nonfinite_sites(run: Reported) -> list[tuple[CallSite, NonFinite, Event | None]]:
     """Each with its first event that is still kept, in the order of these: but first where the first was born.
 
     That is the first that no choice may have left out, or beside it what that has come from.
@@ -102,16 +135,16 @@ def _moment(one: tuple[CallSite, NonFinite, Event | None]) -> tuple[Any, ...]:
     return site.file, site.function, site.phase, when
 
 
-def _event_at(run: Run, position: int) -> Event | None:
+def _event_at(run: Reported, position: int) -> Event | None:
     kept = run.store.range(position, position + 1)
     return kept[0] if kept else None
 
 
-def status(run: Run, session: Session) -> Status:
+def status(run: Reported, ports: RunPorts) -> Status:
     """How it is doing."""
     count = len(run.store)
     state = run.life.state(run.call_log, run.policy)
-    muted = session.capture.sites.muted()
+    muted = ports.muted_sites()
     return Status(
         state=state,
         title=run.title,
@@ -123,8 +156,8 @@ def status(run: Run, session: Session) -> Status:
         dropped=run.store.dropped,
         dropped_by_site=run.store.dropped_by_site(),
         muted=tuple(site.id for site in run.store.sites() if site.id in muted),
-        every=_sampled(run, session.capture.sites.sampled()),
-        added=tuple(session.added),
+        every=_sampled(run, ports.sampled_sites()),
+        added=ports.added_names(),
         nonfinite=_nonfinite_in_streams(run),
         barrier=run.life.barrier(run.call_log),
         notes=(
@@ -138,16 +171,16 @@ def status(run: Run, session: Session) -> Status:
             *_of_watching(run),
             *(finding.message for finding in findings(run)),
         ),
-        **session.debugging_status(run),
+        **ports.debugging_status(run),
     )
 
 
-def _sampled(run: Run, said: dict[int, int]) -> dict[int, int]:
+def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:
     sampled = {site.id: said.get(site.id, run.options.every) for site in run.store.sites()}
     return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
 
 
-def _muted_throughout(run: Run, muted: frozenset[int]) -> Iterator[str]:
+def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
     """What was dispatched and is nowhere to be seen, because somebody has switched it off."""
     seen = {site.id for site in run.store.sites()}
     for number, site in run.dispatched.copy().items():
@@ -155,7 +188,7 @@ def _muted_throughout(run: Run, muted: frozenset[int]) -> Iterator[str]:
             yield f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
 
 
-def _of_what_is_let_go(run: Run) -> Iterator[str]:
+def _of_what_is_let_go(run: Reported) -> Iterator[str]:
     """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
     if run.dropped:
         yield "Older events are no longer kept (--max-events, --max-mb): `run.dropped` counts them, and the panel does by site."
@@ -168,7 +201,7 @@ def _of_what_is_let_go(run: Run) -> Iterator[str]:
         )
 
 
-def _of_watching(run: Run) -> Iterator[str]:
+def _of_watching(run: Reported) -> Iterator[str]:
     """What watching costs and, once the program has returned, what was not to be found."""
     watch, seen = run.options.watch, run.watch_seen()
     if watch is None or seen is None:
@@ -178,7 +211,7 @@ def _of_watching(run: Run) -> Iterator[str]:
         yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
     has_failed = run.life.state(run.call_log, run.policy) == "failed"
     if run.life.has_returned and (run.watched or not has_failed):  # What fails while it is traced says why.
-        yield from seen.notes(watch, run.watched)
+        yield from notes_of(seen, watch, run.watched)
     is_over = run.life.has_returned and not has_failed and not run.call_log.pending()
     if (
         watch.when
@@ -190,7 +223,7 @@ def _of_watching(run: Run) -> Iterator[str]:
         yield f"Nothing is taken: `{watch.when}` has held in none of the executions."
 
 
-def _nonfinite_in_streams(run: Run) -> NonFinite | None:
+def _nonfinite_in_streams(run: Reported) -> NonFinite | None:
     """All of them together, but for those among watched values."""
     found = run.store.nonfinite()
     shown = [found[site.id] for site in run.store.sites() if site.id in found and not site.watch] if found else []

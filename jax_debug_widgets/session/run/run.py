@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets.session.options import Options
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.run.ports import RunPorts
     from jax_debug_widgets.taps import Printed
     from jax_debug_widgets.watch.choosing.compile_report import Seen
     from jax_debug_widgets.widgets import Panel
@@ -66,7 +66,7 @@ class Run:
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
 
-    def __init__(self, session: Session, title: str, options: Options, box: int = 0, processes: int = 1) -> None:
+    def __init__(self, ports: RunPorts, title: str, options: Options, box: int = 0, processes: int = 1) -> None:
         self.key = uuid.uuid4().hex[:12]
         self._title = title
         self.is_called_by_its_call = False
@@ -76,24 +76,23 @@ class Run:
         self.is_on_many_devices = False
         self.is_measured = False
         self.events: Sequence[Event] = EventView(self)
-        self._session = session
+        self._ports = ports
         self.life = Life(options)
         self.store = Store(options.budget, self.life.origin_ns)
         self.texts = Texts(self.store)
-        self.call_log = CallLog(self.life.origin_ns, session.waiter, session.capture.handover.backlog, self.policy)
+        self.call_log = CallLog(self.life.origin_ns, ports.waiter, ports.backlog, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box
-        self.callbacks = RunCallbacks(self, session.capture.box(box).outcomes)
+        self.callbacks = RunCallbacks(self, self.life.origin_ns, self.call_log.spans, ports.outcomes_of(box))
         self.noted: list[str] = []
         self.explained: list[Explanation] = []
         self.watched: set[CallSite] = set()
         self.dispatched: dict[int, CallSite] = {}
         self._programs: set[Recorders] = set()
-        self._trace_prints = TracePrints(self)
-        sites, sampled = session.capture.sites, session.switches.sampled()
-        for site_id, every in sampled.items():
+        self._trace_prints = TracePrints(self, self.life.origin_ns, self.call_log.traced)
+        for site_id, every in ports.sampled_sites().items():
             self.store.sample(site_id, every)
-        for site_id in sites.changed():
+        for site_id in ports.changed_sites():
             self.store.doubt(site_id, math.inf)
 
     @property
@@ -161,7 +160,7 @@ class Run:
     @property
     def panel(self) -> Panel:
         """The interactive panel of this run; show it as the last expression of a cell."""
-        return self._session.panels.of(self)
+        return self._ports.panel_of(self)
 
     def series(self, name: str, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The history of one value.
@@ -271,16 +270,16 @@ class Run:
 
     def collect(self) -> None:
         """Take in what has fired until now. Reading anything of the run does it."""
-        self._session.collect()
+        self._ports.collect()
 
     def name_file(self, file: str) -> str:
         """What a person calls a file, see `taps.sites.NameFile`."""
-        return self._session.capture.sites.name_file(file)
+        return self._ports.name_file(file)
 
     def watch_seen(self) -> Seen | None:
         """What the programs compiled for this run's `watch` have shown; None where nothing is watched."""
         watch = self.options.watch
-        return None if watch is None else self._session.watching.seen(watch)
+        return None if watch is None else self._ports.compile_report(watch)
 
     @property
     def notes(self) -> list[str]:
@@ -290,7 +289,7 @@ class Run:
 
     def status(self) -> Status:
         """How the run is doing."""
-        return report.status(self, self._session)
+        return report.status(self, self._ports)
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
         """The cell is about to call `function`, written `name`; None if that runs no compiled program."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events import TracePrint
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.run import Run
+    from collections.abc import Callable
+
+    from jax_debug_widgets.session.run.ports import Noting
     from jax_debug_widgets.taps import Printed
 
 MOST = 1_000
@@ -26,8 +28,9 @@ class Traced:
 class TracePrints:
     """The prints of one run."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Noting, origin_ns: int, traced: Callable[[Traced], None]) -> None:
+        """`traced` is told of each, to say later of which call it is; times are counted from `origin_ns`."""
+        self._run, self._origin_ns, self._traced = run, origin_ns, traced
         self._found: list[Traced] = []
 
     def add(self, printed: Printed) -> None:
@@ -42,11 +45,11 @@ class TracePrints:
         if len(self._found) >= MOST:
             self._run.note(f"Only the first {MOST} prints while tracing are kept.")
             return
-        since = printed.time_ns - self._run.life.origin_ns
+        since = printed.time_ns - self._origin_ns
         rest = (printed.function, printed.inside, printed.why, printed.trace)
         traced = Traced(TracePrint(printed.text, where, *rest, -1, since))
         self._found.append(traced)
-        self._run.call_log.traced(traced)
+        self._traced(traced)
 
     def all(self) -> list[TracePrint]:
         """In the order in which they came."""

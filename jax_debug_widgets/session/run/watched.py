@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from jax_debug_widgets.events import NO_VALUE
-from jax_debug_widgets.session.added import bare
-from jax_debug_widgets.session.run.by_name import choices, untaken
-from jax_debug_widgets.session.run.gradients import gradients_of
+from jax_debug_widgets.session.run.by_name import choices, untaken, watched_sites
 from jax_debug_widgets.session.run.naming import are_same, as_name, leaves_of
 from jax_debug_widgets.session.run.watched_value import WatchedValue
-from jax_debug_widgets.transport import reply
-from jax_debug_widgets.watch import BY_LANE, LANES, is_library, named_places
+from jax_debug_widgets.watch import LANES
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.session.panel.feed import Message
-    from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.run.ports import Values
 
 
 class WatchedValues(Mapping[str, WatchedValue]):
@@ -31,43 +23,12 @@ class WatchedValues(Mapping[str, WatchedValue]):
     gradient is `grad/x@model.py:12#2`.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Values) -> None:
         self._run = run
 
     def sites(self) -> dict[str, CallSite]:
-        """Each site by its shortest name that is its own; the forward pass comes first.
-
-        Gradients come backwards: what a loop in Python unrolled has that of its last execution first. They have the number
-        of their value. Where several derivatives are taken for one value they come in the order of these.
-        """
-        sites = [site for site in self._run.sites if site.watch is not None]
-        gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
-        values = [site for site in sites if site.watch and site.watch.role == "value"]
-        taken_for = Counter(site.watch and site.watch.value for site in gradients)
-
-        def in_order(gradient: CallSite) -> int:
-            value = gradient.watch and gradient.watch.value
-            is_of_several = value not in (None, NO_VALUE) and taken_for[value] > 1
-            return gradient.order if is_of_several else -gradient.order
-
-        sites = [*sorted(values, key=lambda site: site.phase != "forward"), *sorted(gradients, key=in_order)]
-        labels = Counter(site.label for site in sites)
-        places = Counter(f"{site.label}@{site.where}" for site in sites)
-        found: dict[str, CallSite] = {}
-        values_of = {gradient.id: number for number, gradient in gradients_of(sites).items()}
-        numbers: dict[int, str] = {}
-        for site in sites:
-            name = site.label if labels[site.label] == 1 else f"{site.label}@{site.where}"
-            if number := numbers.get(values_of.get(site.id, -1)):
-                name = f"{site.label}@{site.where}{number}"
-            elif labels[site.label] > 1 and places[name] > 1:
-                # A gradient whose value has no site has no number of another value's.
-                others = f"{site.watch.name}@{site.where}" if site.watch and site.watch.value == NO_VALUE else name
-                numbers_of_all = (f"#{n}" for n in itertools.count(1))
-                number = next(n for n in numbers_of_all if name + n not in found and others + n not in found)
-                name, numbers[site.id] = f"{name}{number}", number
-            found[name] = site
-        return found
+        """Each site by its shortest name that is its own; the forward pass comes first."""
+        return watched_sites(self._run)
 
     def __contains__(self, name: object) -> bool:
         """Whether any is called so; of several `values[name]` asks which."""
@@ -131,66 +92,3 @@ def _said_of_part(name: str, sites: Mapping[str, CallSite]) -> str:
 
 def _called(name: object, sites: Mapping[str, CallSite]) -> dict[str, CallSite]:
     return {own: site for own, site in sites.items() if name in (own, site.label, f"{site.label}@{site.where}")}
-
-
-def answer_watch(session: Session, run: Run, number: int, request: Mapping[str, Any]) -> Message:
-    """The answer to `source` or `watch`.
-
-    Raises:
-      LookupError: there is nothing of what was asked for; the message says why.
-    """
-    if request["type"] == "source":
-        return _source(run, number, str(request["file"]))
-    return _switch(session, run, number, [str(name) for name in request["names"]], on=bool(request["on"]))
-
-
-def _source(run: Run, request: int, file: str) -> Message:
-    if file not in {site.file for site in run.store.sites()}:
-        raise LookupError(f"nothing of this run comes from {file!r}")
-    source, places = named_places(file, run.watch_seen())
-    if not source.lines:
-        raise LookupError(f"the source of {run.name_file(file)} is not to be had")
-    message = reply(
-        "source",
-        run.key,
-        request,
-        file=file,
-        where=run.name_file(file),
-        first_line=1,
-        lines=[line.rstrip("\r\n") for line in source.lines],
-        functions=[{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
-        names=[
-            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file), "root": one.root}
-            for one in places
-        ],
-    )
-    return message, b""
-
-
-def _switch(session: Session, run: Run, request: int, names: list[str], *, on: bool) -> Message:
-    sites = _watched_as(names, run.store.sites())
-    for site in sites:
-        session.switches.mute(site.id, muted=not on)
-    if not on:
-        for name in names:
-            session.added.discard(name)
-        return reply("done", run.key, request, sites=[site.id for site in sites]), b""
-    missing = [name for name in names if name not in {site.watch.name for site in sites if site.watch}]
-    again = [one for one in (run.options.watch.added if run.options.watch else ()) if bare(one) in names]
-    for pattern in (*missing, *again):
-        session.added.add(_in_its_file(pattern, run.store.sites()))
-    # What an earlier run has had of it may have been switched off.
-    for site in _watched_as(map(bare, missing), session.switches.sites()):
-        session.switches.mute(site.id, muted=False)
-    return reply("done", run.key, request, sites=[site.id for site in sites]), b""
-
-
-def _in_its_file(pattern: str, sites: Iterable[CallSite]) -> str:
-    """`lanes/h` where `h` is of the user's files; those of a library are watched where it is named."""
-    files = [site.file for site in sites if site.watch and pattern == f"{BY_LANE}{site.watch.name}"]
-    return f"{pattern}@{files[0]}" if files and all(map(is_library, files)) else pattern
-
-
-def _watched_as(names: Iterable[str], sites: Iterable[CallSite]) -> list[CallSite]:
-    wanted = set(names)
-    return [site for site in sites if site.watch is not None and site.watch.name in wanted]

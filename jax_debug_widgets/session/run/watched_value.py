@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.events.amounts import in_natural_order, plural
+from jax_debug_widgets.session.run.by_name import watched_sites
 from jax_debug_widgets.session.run.gradients import gradients_of
 from jax_debug_widgets.watch import HISTOGRAM, LANES
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.ports import Values
 
 
 class WatchedValue(Mapping[str, np.ndarray]):
@@ -27,7 +28,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
       site: where it is computed.
     """
 
-    def __init__(self, run: Run, site: CallSite) -> None:
+    def __init__(self, run: Values, site: CallSite) -> None:
         self._run = run
         self.site = site
 
@@ -56,7 +57,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
     @property
     def name(self) -> str:
         """Its shortest name in the run that is its own: `h`, `h@model.py:12`, `h@model.py:12#2`."""
-        sites = self._run.values.sites()
+        sites = watched_sites(self._run)
         return next((name for name, site in sites.items() if site.id == self.site.id), self.site.label)
 
     @property
@@ -80,7 +81,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         Raises:
           KeyError: the program does not differentiate it.
         """
-        sites = self._run.values.sites()
+        sites = watched_sites(self._run)
         found = gradients_of(sites.values()).get(self.site.id)
         if found is None:
             raise KeyError(

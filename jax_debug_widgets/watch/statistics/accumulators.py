@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.statistics.statistics import LARGEST, SMALL
+from jax_debug_widgets.watch.statistics.layout import LARGEST, SMALL
 
 BLOCK = 1024
 """Elements: few enough for their sum to be exact enough in float32, and for ten such blocks to stay in the first cache."""

@@ -41,10 +41,7 @@ from jax_debug_widgets.watch.statistics.accumulators import (
     write_plain,
 )
 from jax_debug_widgets.watch.statistics.chain import FILL, LOAD, OPERATIONS, SPREAD
-from jax_debug_widgets.watch.statistics.statistics import CHAIN, STATISTICS, TABLE
-
-TARGET = "jax_debug_widgets_statistics"
-"""The custom call: float32[...] -> float32[9], or float32[n, ...] -> float32[n, 9], in the order of `statistics.STATISTICS`."""
+from jax_debug_widgets.watch.statistics.layout import CHAIN, STATISTICS, TABLE, TARGET
 
 _STATISTICS = len(STATISTICS)
 

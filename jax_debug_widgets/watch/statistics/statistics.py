@@ -14,20 +14,8 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat.native import computed_natively, importable
 from jax_debug_widgets.watch.statistics.chain import Chain
+from jax_debug_widgets.watch.statistics.layout import CHAIN, LARGEST, LEAST, SCALAR, SMALL, STATISTICS, TABLE
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
-
-STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
-"""Of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts."""
-
-SCALAR = ("value",)
-"""Of a single number: itself."""
-
-CHAIN = "jax_debug_widgets_chain"
-"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, 9]."""
-
-TABLE = "jax_debug_widgets_table"
-"""The custom call that makes the table: int32[n], and pieces that are a number, a row or rows each -> float32[n, width], of
-their rows those with these numbers; a number is filled up with zeros."""
 
 _TOGETHER = 1 << 24
 """Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
@@ -37,11 +25,6 @@ _ROW = 1024
 
 _SCALES = 2.0**-126, 2.0**126
 """What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
-
-LARGEST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
-
-SMALL = 1e-16
-"""A square of this is still far from where float32 ends."""
 
 
 def names_of(aval: Any) -> tuple[str, ...]:

@@ -1,0 +1,31 @@
+"""How the elements of an array are spread over its events, for the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.session.run.histograms import BINS, histograms_of_events
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.transport.columns import pack
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.run.run import Run
+
+
+def histograms_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+    """The answer to a `histograms` request: value `value` of site `site`, over all its events that are kept."""
+    site, number = int(asked["site"]), int(asked["value"])
+    kept, of, (edges, counts, odd) = histograms_of_events(run, site, number)
+    specs, buffer = pack(
+        {
+            "event": np.array(kept, np.uint32),
+            "counts": counts.astype(np.uint32).ravel(),
+            "odd": odd.astype(np.uint32),
+        }
+    )
+    fields = {"site": site, "value": number, "low": float(edges[0]), "high": float(edges[-1]), "bins": BINS}
+    return reply("histograms", run.key, request, **fields, of=of, data=specs), buffer

@@ -1,0 +1,36 @@
+"""What the panel asks of the session: the runs, the switches of sites, the debugger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.breakpoints import Debugger
+    from jax_debug_widgets.session.added import AddedNames
+    from jax_debug_widgets.session.panel.feed import Feed
+    from jax_debug_widgets.session.panel.stops import StopFeed
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.switches import Switches
+    from jax_debug_widgets.widgets import Panel
+
+
+class PanelPorts(Protocol):
+    """The session, as the panel sees it."""
+
+    @property
+    def debugger(self) -> Debugger: ...
+    @property
+    def switches(self) -> Switches: ...
+    @property
+    def added(self) -> AddedNames: ...
+    def find_run(self, key: str) -> Run | None: ...
+    def runs(self) -> list[Run]: ...
+
+
+class PanelsOfRuns(Protocol):
+    """The panels, as requests of the browser see them."""
+
+    def of(self, run: Run) -> Panel: ...
+    def feed_of(self, run: Run) -> Feed: ...
+    def stops_of(self, run: Run) -> StopFeed: ...
+    def tell_others(self, run: Run) -> None: ...

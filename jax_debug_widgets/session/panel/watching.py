@@ -1,0 +1,79 @@
+"""What the Source view asks: the text of a file with its names, and names to be watched or no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.session.added import bare
+from jax_debug_widgets.transport import reply
+from jax_debug_widgets.watch import BY_LANE, is_library, named_places
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.panel.feed import Message
+    from jax_debug_widgets.session.panel.ports import PanelPorts
+    from jax_debug_widgets.session.run.run import Run
+
+
+def answer_watch(session: PanelPorts, run: Run, number: int, request: Mapping[str, Any]) -> Message:
+    """The answer to `source` or `watch`.
+
+    Raises:
+      LookupError: there is nothing of what was asked for; the message says why.
+    """
+    if request["type"] == "source":
+        return _source(run, number, str(request["file"]))
+    return _switch(session, run, number, [str(name) for name in request["names"]], on=bool(request["on"]))
+
+
+def _source(run: Run, request: int, file: str) -> Message:
+    if file not in {site.file for site in run.store.sites()}:
+        raise LookupError(f"nothing of this run comes from {file!r}")
+    source, places = named_places(file, run.watch_seen())
+    if not source.lines:
+        raise LookupError(f"the source of {run.name_file(file)} is not to be had")
+    message = reply(
+        "source",
+        run.key,
+        request,
+        file=file,
+        where=run.name_file(file),
+        first_line=1,
+        lines=[line.rstrip("\r\n") for line in source.lines],
+        functions=[{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
+        names=[
+            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file), "root": one.root}
+            for one in places
+        ],
+    )
+    return message, b""
+
+
+def _switch(session: PanelPorts, run: Run, request: int, names: list[str], *, on: bool) -> Message:
+    sites = _watched_as(names, run.store.sites())
+    for site in sites:
+        session.switches.mute(site.id, muted=not on)
+    if not on:
+        for name in names:
+            session.added.discard(name)
+        return reply("done", run.key, request, sites=[site.id for site in sites]), b""
+    missing = [name for name in names if name not in {site.watch.name for site in sites if site.watch}]
+    again = [one for one in (run.options.watch.added if run.options.watch else ()) if bare(one) in names]
+    for pattern in (*missing, *again):
+        session.added.add(_in_its_file(pattern, run.store.sites()))
+    # What an earlier run has had of it may have been switched off.
+    for site in _watched_as(map(bare, missing), session.switches.sites()):
+        session.switches.mute(site.id, muted=False)
+    return reply("done", run.key, request, sites=[site.id for site in sites]), b""
+
+
+def _in_its_file(pattern: str, sites: Iterable[CallSite]) -> str:
+    """`lanes/h` where `h` is of the user's files; those of a library are watched where it is named."""
+    files = [site.file for site in sites if site.watch and pattern == f"{BY_LANE}{site.watch.name}"]
+    return f"{pattern}@{files[0]}" if files and all(map(is_library, files)) else pattern
+
+
+def _watched_as(names: Iterable[str], sites: Iterable[CallSite]) -> list[CallSite]:
+    wanted = set(names)
+    return [site for site in sites if site.watch is not None and site.watch.name in wanted]

@@ -1,0 +1,54 @@
+"""What observers, recordings, switches and interrupts ask of the session: few members, never the whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.breakpoints import Debugger
+    from jax_debug_widgets.session.contexts import Contexts
+    from jax_debug_widgets.session.panel.listing import Listing
+    from jax_debug_widgets.session.panel.panels import Panels
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.taps import Capture
+
+
+class Observed(Protocol):
+    """The session, as far as programs need it."""
+
+    @property
+    def capture(self) -> Capture: ...
+    @property
+    def debugger(self) -> Debugger: ...
+    @property
+    def active(self) -> Run | None: ...
+    def tell_threads(self, run: Run) -> None: ...
+
+
+class Recorded(Protocol):
+    """The session, as far as a run that goes on needs it."""
+
+    @property
+    def capture(self) -> Capture: ...
+    @property
+    def contexts(self) -> Contexts: ...
+    @property
+    def debugger(self) -> Debugger: ...
+    @property
+    def listing(self) -> Listing: ...
+    @property
+    def panels(self) -> Panels: ...
+    def collect(self) -> None: ...
+    def stop(self, run: Run) -> None: ...
+    def waiting(self, run: Run) -> int: ...
+
+
+class Interrupted(Protocol):
+    """The session, as far as interrupts need it."""
+
+    @property
+    def active(self) -> Run | None: ...
+    @property
+    def stoppable(self) -> Run | None: ...
+    @property
+    def debugger(self) -> Debugger: ...

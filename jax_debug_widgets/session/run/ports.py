@@ -1,0 +1,81 @@
+"""What the parts of a run ask of it, and what a run asks of the session: few callables, never the whole.
+
+A part names the protocol that it needs; `Run` and `Session` have these members without knowing who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jax_debug_widgets._jax.running.backlog import Backlog
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.session.options import Options
+    from jax_debug_widgets.session.run.waiter import Waiter
+    from jax_debug_widgets.store import Store
+    from jax_debug_widgets.taps.outcomes import OutcomeBook
+    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.select import Watch
+    from jax_debug_widgets.widgets import Panel
+
+
+class Values(Protocol):
+    """A run as its values are read: what has fired, and which values it watches."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def options(self) -> Options: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def watched(self) -> set[CallSite]: ...
+    def collect(self) -> None: ...
+    def name_file(self, file: str) -> str: ...
+    def watch_seen(self) -> Seen | None: ...
+    @property
+    def plot(self) -> Callable[..., Axes]: ...
+    @property
+    def show(self) -> Callable[..., Axes]: ...
+
+
+class Noting(Protocol):
+    """A run, as far as a print asks of it."""
+
+    def name_file(self, file: str) -> str: ...
+    def note(self, sentence: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class RunPorts:
+    """The session, as a run sees it.
+
+    Attributes:
+      waiter: waits for outputs and effects.
+      backlog: results of programs that nobody has read yet.
+      collect: takes in what has fired.
+      outcomes_of: what has become of host calls, by box.
+      name_file: the name by which people know a file.
+      panel_of: the panel of a run.
+      compile_report: what the programs compiled for a `watch` have shown.
+      changed_sites, muted_sites, sampled_sites: numbers of the sites that somebody has switched; how often they are sampled.
+      added_names: what somebody has added to what is watched.
+      debugging_status: what the status of a run says of breakpoints, pause and stop.
+    """
+
+    waiter: Waiter
+    backlog: Backlog
+    collect: Callable[[], None]
+    outcomes_of: Callable[[int], OutcomeBook]
+    name_file: Callable[[str], str]
+    panel_of: Callable[[Any], Panel]
+    compile_report: Callable[[Watch], Seen]
+    changed_sites: Callable[[], Iterable[int]]
+    muted_sites: Callable[[], frozenset[int]]
+    sampled_sites: Callable[[], dict[int, int]]
+    added_names: Callable[[], tuple[str, ...]]
+    debugging_status: Callable[[Any], dict[str, Any]]

@@ -1,0 +1,88 @@
+"""What the user of a watch should know: names that have found nothing, programs that run unwatched, and why."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.watch.choosing import lanes
+from jax_debug_widgets.watch.choosing.condition import Condition
+from jax_debug_widgets.watch.choosing.select import some_of, unmatched
+from jax_debug_widgets.watch.choosing.why_unwatched import in_library, without_values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.select import Watch
+
+UNCOMPILED = (
+    "Nothing is watched: no function was compiled here; what is un-jitted, or compiled ahead of time, has no names."
+)
+
+HINDERED = (
+    "Something else traces Python's lines here (a debugger, or what measures coverage), so that nobody could note what they "
+    "assign: where a statement assigns several values, or calls your functions, some have no names."
+)
+
+
+def notes_of(seen: Seen, watch: Watch, sites: Collection[CallSite]) -> list[str]:
+    """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
+    numbers = {site.id for site in sites}
+    if not (sites or seen.failures) and (watch.everything or watch.ops or not seen.functions):
+        return [UNCOMPILED]
+
+    def is_missing(name: str) -> bool:
+        found = seen.matched.get(name)
+        is_elsewhere = bool(found) and numbers.isdisjoint(found) and name not in seen.unasked
+        return found is None or is_elsewhere
+
+    missing = [name for name in watch.names if is_missing(name)] if not seen.failures else []
+    told = {name: why for name in missing if (why := _why_without_values(seen, name))}
+    return [
+        *unmatched([name for name in missing if name not in told], seen.names, seen.scopes, seen.primitives),
+        *told.values(),
+        *_of_condition(watch, seen),
+        *_of_loops(seen, sites),
+        *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
+        *lanes.note(seen.laneless, sites),
+        *(
+            f"{name} runs unwatched, with its taps it could not be compiled: {why}"
+            for name, why in seen.failures.items()
+        ),
+    ]
+
+
+def _why_without_values(seen: Seen, name: str) -> str:
+    """See `why_unwatched.without_values`; notes are asked for while programs run, so that is looked up once."""
+    key = name, len(seen.functions) + len(seen.places) + len(seen.keys)
+    if key not in seen.reasons:
+        seen.reasons[key] = without_values(name, seen) or in_library(name, seen)
+    return seen.reasons[key]
+
+
+def _of_condition(watch: Watch, seen: Seen) -> list[str]:
+    """Values that are never taken because the condition cannot be looked at beside them."""
+    if not (watch.when and seen.untaken):
+        return []
+    if not seen.conditional:
+        names = Condition(watch.when).names
+        told = " and ".join(names)
+        missing = f"Nothing is taken: no function or loop body compiled here computes {told}, by which `{watch.when}`"
+        unknown = [name for name in names if name not in seen.names]
+        near = [close for name in unknown for close in difflib.get_close_matches(name, seen.names, n=1)]
+        hint = f" Did you mean {' and '.join(map(repr, near))}?" if near else ""
+        return [f"{missing} is told.{hint} There are: {some_of(seen.names)}."]
+    return [
+        f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
+    ]
+
+
+def _of_loops(seen: Seen, sites: Collection[CallSite]) -> list[str]:
+    """Values in conditions of loops that are left as they are."""
+    left = seen.unasked.keys() - {site.label for site in sites if site.watch}
+    if not left:
+        return []
+    why = "which a loop asks more often where it is sampled (--every), or where its lanes end one by one beside prints"
+    return [f"Not taken: {some_of(left)}, in the condition of a `while`, {why}."]

@@ -1,0 +1,26 @@
+"""What XLA's statistics and the native ones agree on: their names and order, the custom calls, the limits of float32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
+"""Of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts."""
+
+SCALAR = ("value",)
+"""Of a single number: itself."""
+
+CHAIN = "jax_debug_widgets_chain"
+"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, 9]."""
+
+TABLE = "jax_debug_widgets_table"
+"""The custom call that makes the table: int32[n], and pieces that are a number, a row or rows each -> float32[n, width], of
+their rows those with these numbers; a number is filled up with zeros."""
+
+TARGET = "jax_debug_widgets_statistics"
+"""The custom call: float32[...] -> float32[9], or float32[n, ...] -> float32[n, 9], in the order of `STATISTICS`."""
+
+LARGEST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
+
+SMALL = 1e-16
+"""A square of this is still far from where float32 ends."""
