@@ -15,7 +15,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import named_places
-from jax_debug_widgets.watch.choosing.compile_report import UNCOMPILED
+from jax_debug_widgets.watch.choosing.notes import UNCOMPILED
 from jax_debug_widgets.watch.choosing.why_unwatched import IS_KEY, RULE, SEVERAL, UNJITTED
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
