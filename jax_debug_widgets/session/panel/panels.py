@@ -112,5 +112,5 @@ class Panels:
 
     def _open_channel(self, run: Run) -> Channel:
         if self._channel is None or not self._channel.serves(run.key):
-            self._channel = Channel.open(run.key, functools.partial(answer, self._session, self))
+            self._channel = Channel.open(run.key, functools.partial(answer, self._session))
         return self._channel

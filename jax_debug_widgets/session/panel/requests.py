@@ -34,7 +34,7 @@ _OF_THE_SESSION = ("watch", "mute", "every")
 """Requests after which all runs are in another state than their panels show."""
 
 
-def answer(session: PanelPorts, panels: PanelsOfRuns, request: dict[str, Any]) -> Iterable[Message]:
+def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
     """The messages that answer `request`; an `error` where it cannot be done. Never raises: the asker is a browser."""
     session.debugger.audience.heard()
     key, number = str(request.get("run", "")), request.get("id")
@@ -45,7 +45,7 @@ def answer(session: PanelPorts, panels: PanelsOfRuns, request: dict[str, Any]) -
     if run is None:
         return [(reply("error", key, number, message="This run is gone: run the cell again."), b"")]
     try:
-        return _answer(session, panels, run, request, number)
+        return _answer(session, run, request, number)
     except (ArithmeticError, ImportError, LookupError, TypeError, ValueError) as error:
         # A sentence that says what to install or do needs no name of a type before it.
         told = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
@@ -59,9 +59,8 @@ def _module(key: str, number: int, name: str) -> Message:
         return reply("error", key, number, message=str(error)), b""
 
 
-def _answer(
-    session: PanelPorts, panels: PanelsOfRuns, run: Run, request: dict[str, Any], number: int
-) -> Iterable[Message]:
+def _answer(session: PanelPorts, run: Run, request: dict[str, Any], number: int) -> Iterable[Message]:
+    panels = session.panels
     feed = panels.feed_of(run)
     match request["type"]:
         case "sync":
