@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 
 X = np.linspace(0, 1, 6, dtype=np.float32)
 
@@ -116,9 +117,9 @@ def test_one_of_those_that_are_joined_can_be_muted():
         compiled(X)
         jax.effects_barrier()
         (muted,) = {event.site.id for event in run.events if "max" in event.text}
-        run._session.switches.mute(muted, muted=True)
+        current_session().switches.mute(muted, muted=True)
         compiled(X)
-    run._session.switches.mute(muted, muted=False)
+    current_session().switches.mute(muted, muted=False)
     counts = {name: [event.text.split()[0] for event in run.events].count(name) for name in ("min", "max", "mean")}
     assert counts == {"min": 8, "max": 4, "mean": 8}
 

@@ -12,6 +12,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 from tests.callbacks.bodies import BODIES, Host, like, pure
 
 
@@ -159,11 +160,11 @@ def test_a_muted_site_has_no_events_and_its_calls_are_told_of():
     f = jax.jit(pure(None)(host))
     with jdw.capture() as run:
         first = f(1.0)
-        run._session.switches.mute(run.sites[0].id, muted=True)
+        current_session().switches.mute(run.sites[0].id, muted=True)
         try:
             second = f(2.0)
         finally:
-            run._session.switches.mute(run.sites[0].id, muted=False)
+            current_session().switches.mute(run.sites[0].id, muted=False)
     assert len(host.calls) == 2
     assert len(run.events) == 1
     assert [call.result for call in run.callbacks.calls] == [(first,), (second,)]

@@ -13,6 +13,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 from jax_debug_widgets.taps.results import Results
 from tests.callbacks.bodies import like
 
@@ -205,7 +206,7 @@ def test_a_callback_that_calls_back_itself_is_told_with_both_calls():
         jax.debug.callback(outer, 1.0)
         jax.effects_barrier()
     assert sorted(summary.calls for summary in run.callbacks) == [1, 1]
-    assert run._session.capture.box(0).outcomes.running() == []
+    assert current_session().capture.box(0).outcomes.running() == []
 
 
 @pytest.mark.behaviour("C6")

@@ -354,9 +354,9 @@ def test_sites_are_switched_by_label_and_place_as_well(ours):
     ours.run(f"%jaxdebug unmute {number}")
     ours.run("%jaxdebug --no-echo h(3.)")
     assert first in last_run().sites
-    assert last_run()._session.switches.sampled() == {of_second: 1000}
+    assert current_session().switches.sampled() == {of_second: 1000}
     assert "is called three" in ours.run(f"%jaxdebug mute {number}, three").stderr
-    assert number not in last_run()._session.switches.muted(), "all or none"
+    assert number not in current_session().switches.muted(), "all or none"
     ours.run(f"%jaxdebug every 1 {of_second}")
     assert re.search(rf"^ *(\d+,)*{of_second}(,\d+)*  on  .*$", ours.run("%jaxdebug sites").stdout, re.MULTILINE)
 
@@ -391,7 +391,7 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
     assert len(numbers.split(",")) == 2
     assert own[0].index("In [") == head.index("place")
 
-    of_others = last_run()._session.switches.muted()
+    of_others = current_session().switches.muted()
     assert "Did you mean layer['w']?" in ours.run("%jaxdebug mute layers['w']").stderr
     ours.run(f"%jaxdebug mute {numbers}, layer['w']")
     lines = ours.run("%jaxdebug sites").stdout.splitlines()
@@ -399,7 +399,7 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
         "h": "muted", "layer['w']": "muted", "grad/h": "on"
     }  # fmt: skip
     ours.run(f"%jaxdebug unmute {numbers} {own[0].split('  ')[-2].strip()}, layer['w']")
-    assert last_run()._session.switches.muted() == of_others
+    assert current_session().switches.muted() == of_others
 
 
 def test_a_site_that_is_none_is_refused(ours):

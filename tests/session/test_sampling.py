@@ -12,6 +12,7 @@ from jax import lax
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.panel.requests import answer
 
 STEPS = 25
@@ -139,7 +140,7 @@ def test_a_site_can_be_sampled_at_run_time_without_recompiling():
     with jdw.capture() as run:
         step(0.0)
     site = run.sites[0].id
-    session = run._session
+    session = current_session()
     assert len(run.events) == STEPS
     [(message, _), *_] = answer(session, {"type": "every", "run": run.key, "id": 1, "site": site, "n": 5})
     assert message["type"] == "done"
@@ -165,7 +166,7 @@ def test_a_site_that_is_recorded_each_time_again_has_its_steps():
     step = jax.jit(loop)
     with jdw.capture() as run:
         step(0.0)
-    site, switches = run.sites[0].id, run._session.switches
+    site, switches = run.sites[0].id, current_session().switches
     switches.sample(site, 5)
     try:
         with jdw.capture() as switched:
@@ -191,10 +192,10 @@ def test_a_site_muted_for_part_of_a_run_tells_no_wrong_step():
         step(0.0)
         run.barrier()
         site = run.sites[0].id
-        run._session.switches.mute(site, muted=True)
+        current_session().switches.mute(site, muted=True)
         step(1.0)
         run.barrier()
-        run._session.switches.mute(site, muted=False)
+        current_session().switches.mute(site, muted=False)
         step(2.0)
     assert [event.step for event in run.events] == [(i,) for i in range(STEPS)] * 2
     assert run.findings == []
@@ -267,7 +268,7 @@ def test_a_muted_site_is_listed_and_named_in_the_runs_that_it_is_silent_in():
     step = jax.jit(loop)
     with jdw.capture() as run:
         step(0.0)
-    session, site = run._session, run.sites[0]
+    session, site = current_session(), run.sites[0]
     session.switches.mute(site.id, muted=True)
     try:
         with jdw.capture() as silent:
@@ -287,10 +288,10 @@ def test_a_site_that_has_not_fired_yet_can_be_muted():
     step = jax.jit(lambda x: lax.cond(x > 0, say, lambda x: x, x))
     with jdw.capture() as run:
         step(-1.0)
-        [site] = [site for site in run._session.switches.sites() if site.format == "positive {x}"]
-        run._session.switches.mute(site.id, muted=True)
+        [site] = [site for site in current_session().switches.sites() if site.format == "positive {x}"]
+        current_session().switches.mute(site.id, muted=True)
         step(1.0)
-        run._session.switches.mute(site.id, muted=False)
+        current_session().switches.mute(site.id, muted=False)
         step(2.0)
     assert [event.text for event in run.events] == ["positive 2.0"]
 
@@ -304,7 +305,7 @@ def test_what_is_muted_is_not_echoed(is_jitted, capfd):
     with jdw.capture(echo=True) as run:
         for number, muted in enumerate((False, True, False)):
             for site in run.sites:
-                run._session.switches.mute(site.id, muted=muted)
+                current_session().switches.mute(site.id, muted=muted)
             step(number)
             jax.effects_barrier()
     assert capfd.readouterr().out == "aloud 0\naloud 2\n"

@@ -12,6 +12,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.running import waits
+from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.run.spans import MAX_SPANS, SpanLog
 
 
@@ -138,7 +139,7 @@ def test_the_browser_is_told_each_span_once_and_all_again_when_it_asks(shortest)
         step(2.0)
         jax.effects_barrier()
     run.collect()
-    feed = run._session.panels.feed_of(run)
+    feed = current_session().panels.feed_of(run)
 
     def told(messages):
         return [

@@ -16,6 +16,7 @@ from jax import lax
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat.native import importable
 from jax_debug_widgets._jax.passes import rings
+from jax_debug_widgets.session import current_session
 from tests.conftest import TRANSFORMS
 from tests.waiting import until
 
@@ -154,7 +155,9 @@ def test_the_ring_of_a_program_that_is_gone_goes_as_well():
     def run_it():
         f = counting(10)
         with jdw.capture() as run:
-            firings = run._session.capture.box(run.box).firings  # In which programs of earlier captures may still be.
+            firings = (
+                current_session().capture.box(run.box).firings
+            )  # In which programs of earlier captures may still be.
             before = {id(source) for _, source in firings._all_sources()}
             f(0)
             (own,) = (source for _, source in firings._all_sources() if id(source) not in before)
@@ -198,7 +201,7 @@ def test_what_was_written_before_a_site_is_muted_is_told_and_nothing_after(writt
         f(0)
         jax.effects_barrier()
         (site,) = [site.id for site in run.sites]
-        switches = run._session.switches
+        switches = current_session().switches
         f(0)
         jax.effects_barrier()
         switches.mute(site, muted=True)

@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 
 EVERY = 3
 X = np.linspace(0, 1, 4, dtype=np.float32)
@@ -193,7 +194,7 @@ def test_one_of_the_watched_values_is_muted_or_sampled_while_the_others_go_on(wa
     every_step = [(i,) for i in range(6)]
     run, sites, seen = steps()
     assert seen == [every_step, every_step]
-    switches = run._session.switches
+    switches = current_session().switches
     try:
         switches.mute(sites["h"], muted=True)
         assert steps()[2] == [[], every_step]
