@@ -192,7 +192,7 @@ def test_one_of_the_watched_values_is_muted_or_sampled_while_the_others_go_on(wa
         )
 
     every_step = [(i,) for i in range(6)]
-    run, sites, seen = steps()
+    _, sites, seen = steps()
     assert seen == [every_step, every_step]
     switches = current_session().switches
     try:
