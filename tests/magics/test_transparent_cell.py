@@ -7,6 +7,7 @@ import io
 import itertools
 import logging
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -68,10 +69,21 @@ def test_a_syntax_error_is_told_as_without(twins, cell):
     assert "jaxdebug_" not in ours[0].stdout
 
 
+def without_explanation(text: str) -> str:
+    """A traceback without what is told below it of an error of JAX's: `In [2]:4: Python needs the value of …`."""
+    return re.sub(
+        r"\n(?:\x1b\[[\d;]*m)*In \[\d+\]:\d+: .*?\n *= (?:write|note): [^\n]*(?:\n {4,}[^\n]*)*",
+        "",
+        text,
+        flags=re.DOTALL,
+    )
+
+
 @table(cells.ERRORS)
 def test_an_error_has_the_users_traceback_and_none_of_our_frames(twins, cell):
     plain, ours = both(twins, cell)
-    assert ours == plain
+    outcome = replace(ours[0], stdout=without_explanation(ours[0].stdout))
+    assert (outcome, *ours[1:]) == tuple(plain)
     assert "jax_debug_widgets" not in ours[0].stdout + ours[0].stderr
     assert "__jaxdebug" not in ours[0].stdout + ours[0].stderr
     assert ours[0].summaries == 1
