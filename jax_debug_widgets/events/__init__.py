@@ -13,6 +13,7 @@ from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall,
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import NO_VALUE, CallSite, Kind, Phase, Watched, told_apart
+from jax_debug_widgets.events.stale_read import StaleRead
 from jax_debug_widgets.events.stamps import times_of
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
 from jax_debug_widgets.events.stopped import Stopped
@@ -47,6 +48,7 @@ __all__ = [
     "Phase",
     "RunState",
     "Share",
+    "StaleRead",
     "Status",
     "Stopped",
     "Tap",

@@ -26,6 +26,7 @@ from jax_debug_widgets._jax.running.ahead import AheadHooks
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
+from jax_debug_widgets._jax.running.retraced import Retraced, RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
 from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
@@ -36,6 +37,7 @@ from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder, unless_muted
 from jax_debug_widgets.taps.sites import SiteBook, Switch
+from jax_debug_widgets.taps.stale_reads import StaleReads
 from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener, why_unformattable
 from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
@@ -108,6 +110,7 @@ class Capture:
         self._callback_hooks = CallbackHooks(listener, is_capturing, leaves_out_debugging)
         self.prints = PrintWatch(captured_settings)
         self.threads = ThreadWatch(self._inherited)
+        self._stale_reads = StaleReads(self.sites.name_file)
         self._taps: dict[Hashable, Tap] = {}
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
@@ -127,6 +130,7 @@ class Capture:
             self.lanes,
             self.handover,
             AheadHooks(),
+            RetracedHooks(self._is_stale),
             UntouchedHooks(self.handover.gives_away),
             self._trace_counts,
         )
@@ -153,7 +157,7 @@ class Capture:
         """Let go of what has fired there: nobody reads this box."""
         let_go = self.box(box)
         let_go.firings.take()
-        for kept in (let_go.outcomes.inbox, let_go.outcomes.staged, let_go.outcomes.notes):
+        for kept in (let_go.outcomes.inbox, let_go.outcomes.staged, let_go.outcomes.notes, let_go.outcomes.stale):
             kept.clear()
 
     @contextmanager
@@ -192,6 +196,11 @@ class Capture:
             f"Left out: {what}. Where a process of a job captures alone its programs stay as JAX makes them: the other "
             "processes run the same ones, and all hang where the collectives differ."
         )
+
+    def _is_stale(self, retraced: Retraced) -> None:
+        told = self._outcomes_here().stale
+        if retraced not in told:
+            told[retraced] = self._stale_reads.of(retraced)
 
     def _outcomes_here(self) -> OutcomeBook:
         """Those of the current thread's capture."""

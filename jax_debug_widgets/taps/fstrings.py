@@ -6,6 +6,7 @@ import ast
 import re
 
 from jax_debug_widgets.events import CallSite, Finding
+from jax_debug_widgets.taps.parsing import parse
 
 _TRACER = re.compile(r"\b\w*Tracer\W|\bTraced<")
 """What tracers call themselves: `JitTracer(~float32[])`, before 0.9 `Traced<ShapedArray(float32[])>with<...>`."""
@@ -27,7 +28,7 @@ def formatted_while_tracing(site: CallSite) -> Finding | None:
 def corrected(source: str) -> str:
     """The call of a line of source with its f-string as a format and arguments; empty where there is none to be seen."""
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except SyntaxError:
         return ""
     for node in ast.walk(tree):

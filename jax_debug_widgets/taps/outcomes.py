@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.arrays import on_cpu
-from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, Tap, times_of
+from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, StaleRead, Tap, times_of
 from jax_debug_widgets.taps.results import Results
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class OutcomeBook:
         self.staged: deque[Staged] = deque()
         self.notes: deque[str] = deque()
         """What to tell about errors that JAX has raised."""
+        self.stale: dict[Any, StaleRead | None] = {}
+        """What the run's programs keep of what has changed, by what tells of it; None for what is as it was by now."""
         self._running: dict[int, Running] = {}
         self._asked: dict[Tap, Asked] = {}
 

@@ -6,6 +6,8 @@ import ast
 import linecache
 from dataclasses import dataclass
 
+from jax_debug_widgets.taps.parsing import parse_expression
+
 _OPTIONS = frozenset({"ordered", "partitioned", "skip_format_check", "_use_logging"})
 """Keywords of `jax.debug.print` and `jax.debug.callback` that are not values."""
 
@@ -60,7 +62,7 @@ def _parse_call(text: str) -> tuple[ast.Call, str] | None:
     # In parentheses, so that the indentation of continuation lines does not matter.
     text = f"({text}\n)"
     try:
-        node = ast.parse(text, mode="eval").body
+        node = parse_expression(text)
     except SyntaxError:
         return None
     return (node, text) if isinstance(node, ast.Call) else None

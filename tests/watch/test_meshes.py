@@ -10,6 +10,7 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.watch.statistics import statistics
 
@@ -273,3 +274,41 @@ def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_n
         assert sorted(devices) == sorted([f"cpu:{number}" for number in takes] * times)
         for row, device in enumerate(devices):
             agrees(run["h"], parts[int(device[-1])], row)
+
+
+def test_what_jax_refuses_to_lower_is_no_fault_of_watching():
+    @jax.jit
+    def f(x):
+        h = x * 2
+        jax.debug.print("{}", h, ordered=True)
+        return h + 1
+
+    split = jax.device_put(XS, NamedSharding(mesh_of(), P("d")))
+    with jdw.capture(watch="h") as run, pytest.raises(ValueError, match="ordered effects are not supported"):
+        f(split)
+    assert not any("runs unwatched" in note for note in run.notes)
+
+
+def test_where_jax_prints_nothing_in_a_shard_map_the_note_says_that_it_is_its_limit():
+    def body(x):
+        h = x * 2
+        return h + 1
+
+    def printing(x):
+        jax.debug.print("{}", x)
+        return x
+
+    mesh = mesh_of((2, 2, 1), ("d", "e", "f"))
+    split, says = (
+        jax.jit(jax.shard_map(one, mesh=mesh, in_specs=P("d"), out_specs=P("d"), axis_names={"d"}))
+        for one in (body, printing)
+    )
+    try:
+        says(XS)
+    except TypeError:
+        with jdw.capture(watch="h") as run:
+            np.testing.assert_array_equal(split(XS), XS * 2 + 1)
+        (note,) = (note for note in run.notes if "runs unwatched" in note)
+        assert "a `jax.debug.print` fails there as well" in note
+    else:
+        pytest.skip("this JAX prints there")

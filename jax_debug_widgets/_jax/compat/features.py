@@ -42,6 +42,7 @@ GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given
 LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
+RETRACED = "running the program that JAX has where a global has changed"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
 FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
@@ -158,6 +159,13 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
     },
     FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
+    RETRACED: {
+        "config": "explain_cache_misses",
+        "pe": "DynamicJaxprTrace",
+        "pjit": "PjitParams _get_fastpath_data(executable) _infer_params(fun, ji|jit_info, args, kwargs) _infer_params_cached "
+        "_resolve_and_lower(*, jaxpr)",
+        "util": "weakref_lru_cache",
+    },
     PROCESSES: {
         "distributed": "global_state.client global_state.num_processes global_state.process_id",
         "pxla": "ExecuteReplicated._local_devices ExecuteReplicated.in_handler ExecuteReplicated.out_handler",

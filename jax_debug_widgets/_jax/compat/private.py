@@ -146,7 +146,7 @@ if TYPE_CHECKING:
     from jax._src.interpreters import ad, batching, mlir, pxla
     from jax._src.interpreters import partial_eval as pe
     from jax._src.lax import lax
-    from jax._src.lax.control_flow import conditionals, loops
+    from jax._src.lax.control_flow import common, conditionals, loops
     from jax._src.lib import xla_client
     from jax._src.lib.mlir import ir
     from jax._src.lib.mlir.dialects import hlo
@@ -187,6 +187,7 @@ else:
     pxla = Module("jax._src.interpreters.pxla")
     pe = Module("jax._src.interpreters.partial_eval")
     lax = Module("jax._src.lax.lax")
+    common = Module("jax._src.lax.control_flow.common")
     conditionals = Module("jax._src.lax.control_flow.conditionals")
     loops = Module("jax._src.lax.control_flow.loops")
     xla_client = Module("jax._src.lib.xla_client")

@@ -243,6 +243,16 @@ def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
     return found[::-1]
 
 
+def users_lines(traceback: Any) -> tuple[tuple[CodeType, int], ...]:
+    """Code and line of the user's frames in a JAX traceback, innermost first."""
+    codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
+    return tuple(
+        (code, xla_client.Traceback.code_addr2line(code, offset))
+        for code, offset in zip(codes, list(offsets), strict=True)
+        if is_users(code.co_filename)
+    )
+
+
 def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
     """How many of the derivatives that an equation is inside are asked for outside of its frames; see `Uses.derived`."""
     return max(len(derived) - sum(level.derivatives for level in levels), 0)

@@ -161,14 +161,22 @@ def computed(
     Args:
       result: that variable; a new one by default.
     """
-    # By the types of the variables themselves: in a `shard_map` they say over which axes of the mesh a value varies.
-    traced = lu.wrap_init(
-        lambda *values: [function(*values)], debug_info=core.DebugInfo("computed", "operands", None, None)
-    )
-    program, _, _ = pe.trace_to_jaxpr_dynamic(traced, [operand.aval for operand in operands])
+    program = _traced(lambda *values: [function(*values)], operands)
     result = core.Var(program.outvars[0].aval) if result is None else result
     names = dict(zip(program.invars, operands, strict=True)) | {program.outvars[0]: result}
     return renamed(program.eqns, names), result
+
+
+def done(function: Callable[..., Any], operands: Sequence[Any]) -> list[core.JaxprEqn]:
+    """The equations that do what `function(*operands)` does, which gives nothing."""
+    program = _traced(lambda *values: function(*values) or [], operands)
+    return renamed(program.eqns, dict(zip(program.invars, operands, strict=True)))
+
+
+def _traced(function: Callable[..., list[Any]], operands: Sequence[Any]) -> core.Jaxpr:
+    traced = lu.wrap_init(function, debug_info=core.DebugInfo("computed", "operands", None, None))
+    # By the types of the variables themselves: in a `shard_map` they say over which axes of the mesh a value varies.
+    return pe.trace_to_jaxpr_dynamic(traced, [operand.aval for operand in operands])[0]
 
 
 def renamed(equations: Sequence[core.JaxprEqn], names: dict[Any, Any]) -> list[core.JaxprEqn]:

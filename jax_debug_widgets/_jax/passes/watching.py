@@ -123,11 +123,13 @@ class WatchHooks(Replacing):
             try:
                 return theirs(tapped, name, *args, **options)
             except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
-                settings = self._settings()
-                self._watched[program][settings, replicas] = None
-                if watcher := self._make_watcher(name, settings):
-                    watcher.failed(name, error)
-        return theirs(program, name, *args, **options)
+                failure = _explained(error)
+        lowered = theirs(program, name, *args, **options)  # What is wrong with the program itself is raised here.
+        settings = self._settings()
+        self._watched[program][settings, replicas] = None
+        if watcher := self._make_watcher(name, settings):
+            watcher.failed(name, failure)
+        return lowered
 
     @uninterrupted()
     def tapped(self, program: Any, name: str, replicas: int) -> Any | None:
@@ -161,6 +163,19 @@ class WatchHooks(Replacing):
         place = outermost(name)
         own = None if "transpose(" in str(place.stack) else own_results_now()
         return _Pass(watcher).program(program, place, replicas, own)
+
+
+class JaxLimitError(Exception):
+    """JAX cannot do what watching a program needs, and not for a print of the user's either: the message says what."""
+
+
+def _explained(error: Exception) -> Exception:
+    if isinstance(error, TypeError) and "axis_index()" in str(error):
+        return JaxLimitError(
+            "JAX calls Python from a `shard_map` over some axes of a mesh only where one other axis is left; a "
+            f"`jax.debug.print` fails there as well (TypeError: {error})"
+        )
+    return error
 
 
 class _Pass:

@@ -167,6 +167,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
+            *(read.message for read in run.stale_reads),
             *_of_what_is_let_go(run),
             *_of_watching(run),
             *(finding.message for finding in findings(run)),

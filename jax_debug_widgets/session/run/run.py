@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
-from jax_debug_widgets.events import CallSite, Event, Finding, Status, Tap, TracePrint
+from jax_debug_widgets.events import CallSite, Event, Finding, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.run import report
@@ -83,7 +83,9 @@ class Run:
         self.call_log = CallLog(self.life.origin_ns, ports.waiter, ports.backlog, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box
-        self.callbacks = RunCallbacks(self, self.life.origin_ns, self.call_log.spans, ports.outcomes_of(box))
+        outcomes = ports.outcomes_of(box)
+        self.callbacks = RunCallbacks(self, self.life.origin_ns, self.call_log.spans, outcomes)
+        self._stale = outcomes.stale = {}
         self.noted: list[str] = []
         self.explained: list[Explanation] = []
         self.watched: set[CallSite] = set()
@@ -290,6 +292,11 @@ class Run:
     def status(self) -> Status:
         """How the run is doing."""
         return report.status(self, self._ports)
+
+    @property
+    def stale_reads(self) -> list[StaleRead]:
+        """Where JAX ran what it had traced with a value that has changed since, and the capture found another now."""
+        return [one for one in self._stale.copy().values() if one is not None]
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
         """The cell is about to call `function`, written `name`; None if that runs no compiled program."""

@@ -17,6 +17,7 @@ from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets._jax.passes.body_context import Around
 from jax_debug_widgets._jax.passes.choices import left_out_by
 from jax_debug_widgets._jax.passes.watch_tap import Taken
+from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
 from jax_debug_widgets.events import NO_VALUE, CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
@@ -123,7 +124,9 @@ class ProgramWatcher:
     def failed(self, program: str, error: Exception) -> None:
         """See `_jax.watching.Watcher`."""
         first_line = str(error).partition("\n")[0]
-        said = first_line if isinstance(error, ConditionError) else f"{type(error).__name__}: {first_line}"
+        said = (
+            first_line if isinstance(error, ConditionError | JaxLimitError) else f"{type(error).__name__}: {first_line}"
+        )
         self._seen.failures[program] = said
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:

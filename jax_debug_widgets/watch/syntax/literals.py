@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.classes import Fields
 
 STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
@@ -67,7 +68,7 @@ def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[a
         for inner in inner_of(value):
             yield target, inner.value, inner
     for path, own in parts:
-        yield from pairs(ast.parse(f"{ast.unparse(target)}{path}", mode="eval").body, own, fields)
+        yield from pairs(parse_expression(f"{ast.unparse(target)}{path}"), own, fields)
 
 
 def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
@@ -80,7 +81,7 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
     for one in target.elts:
         taken = range(len(value.elts) - len(target.elts) + 1) if isinstance(one, ast.Starred) else ()
         starred = ast.unparse(one.value) if isinstance(one, ast.Starred) else ""
-        targets += [ast.parse(f"{starred}[{number}]", mode="eval").body for number in taken] if starred else [one]
+        targets += [parse_expression(f"{starred}[{number}]") for number in taken] if starred else [one]
     return list(zip(targets, value.elts, strict=True)) if len(targets) == len(value.elts) else []
 
 

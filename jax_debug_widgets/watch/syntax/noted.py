@@ -10,6 +10,7 @@ from types import CodeType
 
 from jax_debug_widgets._jax.origins.name_registry import Place
 from jax_debug_widgets._jax.tracing.bindings import Expression, Lines
+from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Statement, Target
 
@@ -63,4 +64,4 @@ def _returned(statement: Statement, file: str, source: SourceFile) -> Iterator[E
 
 
 def _read(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)

@@ -8,10 +8,12 @@ import linecache
 import os
 import re
 import sysconfig
+import threading
 from collections.abc import Iterator
 from types import CodeType
 
 from jax_debug_widgets._jax.origins.dedented import dedent_of
+from jax_debug_widgets.taps.parsing import parse
 from jax_debug_widgets.watch.syntax.classes import Fields, fields_in, with_written
 from jax_debug_widgets.watch.syntax.statements import (
     Function,
@@ -51,7 +53,7 @@ class SourceFile:
         self.comprehensions: dict[Function | None, list[tuple[Span, Span]]] = {}
         self.taken_apart: dict[Span, Span] = {}
         try:
-            tree = ast.parse("".join(lines))
+            tree = parse("".join(lines))
         except SyntaxError:  # A cell with magics, say; it has no names to give.
             return
         self.fields = with_written(fields, tree)
@@ -180,7 +182,11 @@ def _parsed(file: str, text: tuple[str, ...], fields: Fields) -> SourceFile:
 def source_of(file: str) -> SourceFile:
     """The names in `file` as the interpreter knows it now; cells of a notebook are such files too."""
     text = tuple(linecache.getlines(file))
-    return _parsed(file, text, fields_in(file, text))
+    with _one_by_one:  # Threads that trace at once wait for the first, and find what that has parsed.
+        return _parsed(file, text, fields_in(file, text))
+
+
+_one_by_one = threading.RLock()
 
 
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep

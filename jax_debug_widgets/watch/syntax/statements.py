@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.classes import Fields
 from jax_debug_widgets.watch.syntax.literals import Part, pairs, parts_of
 
@@ -192,7 +193,7 @@ def _target(node: ast.expr) -> Target:
 
 
 def _loaded(node: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(node), mode="eval").body
+    return parse_expression(ast.unparse(node))
 
 
 def is_alias(node: ast.expr) -> bool:

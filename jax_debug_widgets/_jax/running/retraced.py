@@ -1,0 +1,307 @@
+"""What a capture traces anew is run as plain JAX would run it: with the globals of the first trace.
+
+JAX traces a function once. What the function reads beside its arguments is a part of its program from then on; a global that
+changes later changes nothing. A capture is part of the keys of JAX's caches, so in one the function is traced once more, for
+our hooks, and reads the global as it is now. Where that gives another program than the one that JAX has, the latter is run.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import unwrap
+from traceback import format_exception_only, walk_tb
+from types import CodeType, FrameType
+from typing import Any
+
+import jax
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, util
+from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing, as_method
+from jax_debug_widgets._jax.origins.context import (
+    captured_settings,
+    capturing,
+    is_capturing,
+    leaves_out_debugging,
+    uncached,
+)
+from jax_debug_widgets._jax.origins.frames import is_users, users_lines
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.passes.program import without_debugging
+from jax_debug_widgets._jax.passes.program_difference import (
+    UNKNOWN,
+    Difference,
+    difference,
+    has_marks,
+    is_as_without_us,
+)
+
+_TRACING = ((pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr"))
+"""The functions with which JAX traces loops, branches and checkpointed functions, and remembers them: each version has some."""
+
+
+@dataclass(frozen=True, eq=False)
+class Retraced:
+    """A function whose program, traced anew, is another than the one that JAX has, and runs.
+
+    Attributes:
+      function: the user's, while it is there.
+      frames: code and line of the user's frames where they differ, innermost first.
+      before, after: the number that differs, see `Difference`.
+      why: why the program that JAX has runs, where it is not known that they differ.
+    """
+
+    function: Callable[[], Any]
+    frames: tuple[tuple[CodeType, int], ...]
+    before: Any = UNKNOWN
+    after: Any = UNKNOWN
+    why: str = ""
+
+
+def _differing(function: Any, found: Difference) -> Retraced:
+    traceback = None if found.equation is None else traceback_of(found.equation.source_info)
+    return Retraced(weakref.ref(function), _inside(function, users_lines(traceback)), found.before, found.after)
+
+
+def _failing(function: Any, error: Exception) -> Retraced:
+    lines = [(one.f_code, line) for one, line in walk_tb(error.__traceback__) if is_users(one.f_code.co_filename)]
+    why = f"traced now it raises {format_exception_only(error)[0].strip()}"
+    return Retraced(weakref.ref(function), _inside(function, lines[::-1]), why=why)
+
+
+def _inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple[CodeType, int], ...]:
+    """Of lines, innermost first, those in the function that is traced; all where it is not among them."""
+    code = getattr(unwrap(function), "__code__", None)
+    return tuple(lines[: next((number for number, (one, _) in enumerate(lines, 1) if one is code), len(lines))])
+
+
+class RetracedHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap. To be put in before `UntouchedHooks`."""
+
+    def __init__(self, told: Callable[[Retraced], None]) -> None:
+        """Make them.
+
+        Args:
+          told: called in a capture whenever Python dispatches such a function.
+        """
+        super().__init__()
+        self._told = told
+        self._here = _Here()
+        self._retraced: weakref.WeakKeyDictionary[Any, Retraced | None] = weakref.WeakKeyDictionary()
+        """Of programs that were traced anew, or run in their place."""
+        self._inside: weakref.WeakKeyDictionary[Any, tuple[Retraced, ...]] = weakref.WeakKeyDictionary()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if not features.available(features.RETRACED):
+            return
+        replace.attribute(pjit, "_infer_params_cached", self._known, wrap=CachedFunction)
+        replace.attribute(pjit, "_resolve_and_lower", self._lower)
+        replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
+        replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace, wrap=as_method)
+        for module, name in _TRACING:
+            if hasattr(module, name):
+                replace.attribute(module, name, self._traced, wrap=CachedFunction)
+
+    @cached_property
+    def _first(self) -> Callable[..., list[Any]]:
+        """What was traced first in a capture, by the function and JAX's context, which it is called without ours."""
+        return util.weakref_lru_cache(lambda *_signature, **_options: [], maxsize=8192)
+
+    def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
+        """What is known of a jitted function with such arguments, to be filled in by JAX where it has not traced it."""
+        here = theirs(*signature)
+        if not is_capturing() or id(here) in self._here.filling:
+            return here
+        if here.pjit_params is not None:
+            self._tell(here.pjit_params.params["jaxpr"])
+            return here
+        call = _call_here()
+        with capturing(None):
+            plain = theirs(*signature)
+            if plain.pjit_params is None and call is not None:  # Of the same function jitted elsewhere it may be known.
+                self._looked_up(_inferring(call))
+        if plain.pjit_params is None:
+            return _FirstTraced(here, plain)
+        if call is not None:
+            self._fill(here, plain.pjit_params, _inferring(call))
+        return here
+
+    def _fill(self, here: Any, plain: Any, infer: partial[Any]) -> None:
+        """Trace a jitted function for this capture, or take what JAX has."""
+        function, jaxpr, found = infer.args[0], plain.params["jaxpr"], None
+        self._here.filling.add(id(here))
+        try:
+            anew, _ = infer()
+        except Exception as error:  # noqa: BLE001 - plain JAX does not trace it, so this is not raised there.
+            found = _failing(function, error)
+        else:
+            if not (anew.consts or plain.consts):  # These are traced by who calls it, now.
+                found = _compared(function, jaxpr, anew.params["jaxpr"], lambda: infer()[0].params["jaxpr"])
+            if here.pjit_params is None:  # It has been found meanwhile that it says nothing, and runs untouched.
+                here.pjit_params = anew
+        finally:
+            self._here.filling.discard(id(here))
+        if found is not None:
+            # Another object than that which runs untouched elsewhere.
+            jaxpr = core.ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)
+            here.pjit_params = plain._replace(params={**plain.params, "jaxpr": jaxpr})
+            self._retraced[jaxpr] = found
+            self._tell(jaxpr)
+
+    def _traced(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
+        """The program of a function that is not jitted itself: the body of a loop."""
+        if not is_capturing() or self._here.looks_up or _is_jitted(signature):
+            return theirs(function, *signature, **options)
+        with capturing(None):
+            first = self._first(function, *signature, **options)
+            known = self._looked_up(partial(theirs, function, *signature, **options)) or next(iter(first), None)
+        if known is None:
+            first.append(theirs(function, *signature, **options))
+            return first[0]
+        try:
+            anew = theirs(function, *signature, **options)
+        except Exception as error:  # noqa: BLE001 - see above.
+            self._told(_failing(function, error))
+            return known
+        key = anew[0]
+        if key not in self._retraced:
+            again = partial(theirs, function, *signature, **options)
+            self._retraced[key] = _compared(function, _closed(known), _closed(anew), lambda: _closed(again()))
+        self._tell(key)
+        return anew if self._retraced[key] is None else known
+
+    def _looked_up(self, trace: Callable[[], Any]) -> Any:
+        """What JAX has traced, None for nothing."""
+        self._here.looks_up = True
+        try:
+            with config.explain_cache_misses(False):
+                return trace()
+        except (_NotTraced, Exception):  # noqa: BLE001 - what is wrong JAX will say itself.
+            return None
+        finally:
+            self._here.looks_up = False
+
+    def _begin_trace(self, theirs: Callable[..., None], trace: Any, *args: Any, **options: Any) -> None:
+        if self._here.looks_up:
+            raise _NotTraced
+        theirs(trace, *args, **options)
+
+    def _tell(self, jaxpr: Any) -> None:
+        for found in self._retraced_in(jaxpr):
+            self._told(found)
+
+    def _retraced_in(self, program: Any) -> tuple[Retraced, ...]:
+        """What is told of a program, and of those inside."""
+        if program not in self._inside:
+            found = self._retraced.get(program)
+            inside = [
+                one
+                for equation in getattr(program, "jaxpr", program).eqns
+                for value in jax.tree.leaves(equation.params)
+                if isinstance(value, core.ClosedJaxpr | core.Jaxpr)
+                for one in self._retraced_in(value)
+            ]
+            self._inside[program] = tuple(dict.fromkeys([*([found] if found else []), *inside]))
+        return self._inside[program]
+
+    def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        lowered = theirs(*args, jaxpr=jaxpr, **params)
+        self._here.is_retraced = is_capturing() and bool(self._retraced_in(jaxpr))
+        return lowered
+
+    def _fast_path(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """What C++ needs to dispatch a program; nothing of what is told whenever it is called."""
+        data = theirs(*args, **options)
+        return None if self._here.is_retraced else data
+
+
+class _Here(threading.local):
+    """What the current thread does.
+
+    Attributes:
+      looks_up: asks what JAX has traced; nothing is traced then.
+      filling: entries of JAX's cache that are filled now.
+      is_retraced: whether the latest program that was dispatched is another than it would be, traced anew.
+    """
+
+    looks_up = False
+    is_retraced = False
+
+    def __init__(self) -> None:
+        self.filling: set[int] = set()
+
+
+class _NotTraced(BaseException):
+    """JAX has not traced it."""
+
+
+class _FirstTraced:
+    """What JAX is to know of a function that it first traces in a capture: the same outside."""
+
+    def __init__(self, here: Any, plain: Any) -> None:
+        self._here, self._plain = here, plain
+
+    @property
+    def pjit_params(self) -> Any:
+        """What is known in this capture."""
+        return self._here.pjit_params
+
+    @pjit_params.setter
+    def pjit_params(self, traced: Any) -> None:
+        self._here.pjit_params = traced
+        jaxpr = traced.params["jaxpr"]
+        if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
+            params = {**traced.params, "jaxpr": core.ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
+            self._plain.pjit_params = traced._replace(params=params)
+
+
+_ARGUMENTS = ("fun", "ji", "args", "kwargs")
+"""What the function of JAX's that asks its cache calls what it was given."""
+
+
+def _call_here() -> FrameType | None:
+    """The frame of JAX's that asks its cache."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename != pjit.__file__:
+        frame = frame.f_back
+    return frame if frame is not None and set(_ARGUMENTS) <= set(frame.f_code.co_varnames) else None
+
+
+def _inferring(call: FrameType) -> partial[Any]:
+    """JAX's function that asks its cache, and traces what is not there, with what it was given."""
+    return partial(pjit._infer_params, *(call.f_locals[name] for name in _ARGUMENTS))
+
+
+def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], Any]) -> Retraced | None:
+    """Where a program that was traced anew in a capture is another; None where it is the same but for our hooks."""
+    try:
+        found = difference(without_debugging(known) if leaves_out_debugging() else known, anew)
+        is_of_hooks = captured_settings().watch is not None or leaves_out_debugging() or has_marks(anew.jaxpr)
+    except Exception as error:  # noqa: BLE001 - a fault of ours, or a JAX that we do not know: the user's program runs.
+        why = f"it could not be compared with one traced now ({format_exception_only(error)[0].strip()})"
+        return Retraced(weakref.ref(function), (), why=why)
+    if found is None or not is_of_hooks:
+        return found and _differing(function, found)
+    # Our hooks may have done it: without them is the proof.
+    with capturing(None), uncached():
+        try:
+            found = difference(known, trace_plainly())
+        except Exception as error:  # noqa: BLE001 - what plain JAX does not trace is not raised there.
+            return _failing(function, error)
+    return found and _differing(function, found)
+
+
+def _closed(traced: tuple[Any, ...]) -> Any:
+    """What a function of `_TRACING` gives, as a program with its constants."""
+    program, *rest = traced
+    return program if isinstance(program, core.ClosedJaxpr) else core.ClosedJaxpr(program, rest[0])
+
+
+def _is_jitted(signature: tuple[Any, ...]) -> bool:
+    """Whether a function is traced for `jax.jit`, which has asked its own cache."""
+    return any(isinstance(one, core.DebugInfo) and one.traced_for in ("jit", "pjit") for one in signature)

@@ -1,0 +1,43 @@
+"""A value that a compiled program keeps though what it was read from has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StaleRead:
+    """JAX ran a program with what a function had read when it was first traced; traced in the capture it gave another.
+
+    Attributes:
+      where: the place of what differs: `train.py:12`; empty where it is not known.
+      file, line: the same; empty and 0 where not known.
+      function: the function that is traced.
+      names: what is read there and has changed, `("lr",)`; several where it may be each of these, none where it is not known.
+      before, after: the value that the program has, and the value now, as text; empty where it is no single number.
+      why: why what JAX had ran, where it is not known what has changed.
+    """
+
+    where: str
+    file: str
+    line: int
+    function: str
+    names: tuple[str, ...]
+    before: str
+    after: str
+    why: str = ""
+
+    @property
+    def message(self) -> str:
+        """A sentence: what was used, what has changed, and what to write instead."""
+        names = " or ".join(f"`{name}`" for name in self.names)
+        at = f"{self.where}: " if self.where else ""
+        keeps = f"JAX keeps what `{self.function}` has read when it was first traced"
+        if self.why:
+            return f"{at}{keeps}, and that program ran: {self.why}."
+        what = names or f"something that `{self.function}` reads"
+        if self.before and self.after:
+            text = f"{at}cached value {self.before} was used although {what} is now {self.after}. {keeps}"
+        else:
+            text = f"{at}{what} has changed, and the program that was compiled before ran. {keeps}"
+        return f"{text}: pass {names or 'it'} as an argument."

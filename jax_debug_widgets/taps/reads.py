@@ -1,0 +1,141 @@
+"""What a line reads beside the arguments of its function: globals, variables of functions around it, attributes, items.
+
+Read off the bytecode, and looked up without running any of the user's code.
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Read:
+    """An expression, and its value now; UNKNOWN where it cannot be looked up."""
+
+    expression: str
+    value: Any
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is what a program may be made with, and no function, class or module."""
+        return not isinstance(self.value, ModuleType | type) and not callable(self.value)
+
+
+def reads_at(code: CodeType, line: int | None, function: Any) -> list[Read]:
+    """What the code reads at a line (None: anywhere), the longest expressions only, each once.
+
+    Args:
+      function: the function that JAX traces, which may be another that calls this one.
+    """
+    scopes = list(_scopes(code, function))
+    found: dict[str, Read] = {}
+    for names in _chains(code, line):
+        for scope in scopes:
+            value = scope.get(names[0], UNKNOWN)
+            for step in names[1:]:
+                value = _inside(value, step)
+            one = Read(_written(names), value)
+            if value is not UNKNOWN or names[0] in scope:
+                found[one.expression] = one
+                break
+        else:
+            if len(names) > 1 and names[0] in code.co_varnames:
+                found[_written(names)] = Read(_written(names), UNKNOWN)
+    return [one for one in found.values() if one.is_data or one.value is UNKNOWN]
+
+
+def _scopes(code: CodeType, function: Any) -> Iterator[Mapping[str, Any]]:
+    """The variables that functions with this code see; those of the function that is traced at last."""
+    traced, own = _plain(function)
+    functions = [one for one in gc.get_referrers(code) if isinstance(one, FunctionType)]
+    for one in functions:
+        cells = {name: _content(cell) for name, cell in zip(code.co_freevars, one.__closure__ or (), strict=False)}
+        mine = {code.co_varnames[0]: own} if one is traced and own is not None and code.co_argcount else {}
+        yield {**one.__globals__, **cells, **mine}
+    if not functions and traced is not None:
+        yield traced.__globals__
+
+
+def _plain(function: Any) -> tuple[FunctionType | None, Any]:
+    """The function inside wrappers, and the object that it is a method of."""
+    while isinstance(function, partial) or hasattr(function, "__wrapped__"):
+        function = function.func if isinstance(function, partial) else function.__wrapped__
+    if isinstance(function, MethodType):
+        return _plain(function.__func__)[0], function.__self__
+    if isinstance(function, FunctionType):
+        return function, None
+    call: Any = type(function).__call__ if callable(function) else None
+    return (call, function) if isinstance(call, FunctionType) else (None, None)
+
+
+def _chains(code: CodeType, line: int | None) -> Iterator[tuple[Any, ...]]:
+    """`("cfg", ".lr")` of `cfg.lr`, `("cfg", "lr")` of `cfg["lr"]`."""
+    names: list[Any] = []
+    constant: Any = UNKNOWN
+    for one in dis.get_instructions(code):
+        if one.opname in _NOTHING:
+            continue
+        is_here = line is None or (one.positions is not None and one.positions.lineno == line)
+        if names and one.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            names.append(f".{one.argval}")
+        elif names and constant is UNKNOWN and one.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
+            constant = one.argval
+            continue
+        elif names and constant is not UNKNOWN and (one.opname == "BINARY_SUBSCR" or one.argrepr == "[]"):
+            names.append(constant)
+        else:
+            if names:
+                yield tuple(names)
+            names = [_last(one.argval)] if is_here and one.opname.startswith(_LOADS) else []
+        constant = UNKNOWN
+    if names:
+        yield tuple(names)
+
+
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR", "LOAD_FAST")
+_NOTHING = ("PUSH_NULL", "PRECALL", "CACHE", "RESUME", "EXTENDED_ARG", "COPY_FREE_VARS", "NOT_TAKEN", "NOP")
+
+
+def _last(loaded: Any) -> Any:
+    """Some instructions load two variables; the last is on top."""
+    return loaded[-1] if isinstance(loaded, tuple) else loaded
+
+
+def _written(names: tuple[Any, ...]) -> str:
+    steps = [one if isinstance(one, str) and one.startswith(".") else f"[{one!r}]" for one in names[1:]]
+    return "".join([str(names[0]), *steps])
+
+
+def _inside(value: Any, step: Any) -> Any:
+    if value is UNKNOWN:
+        return UNKNOWN
+    if not (isinstance(step, str) and step.startswith(".")):
+        try:
+            return value[step] if type(value) in (dict, list, tuple) else UNKNOWN
+        except LookupError:
+            return UNKNOWN
+    name = step[1:]
+    own = inspect.getattr_static(value, "__dict__", None)
+    kept = vars(value) if own is not None else {}
+    if isinstance(kept, Mapping) and name in kept:
+        return kept[name]
+    found = inspect.getattr_static(value, name, UNKNOWN)
+    if isinstance(found, MemberDescriptorType):
+        return getattr(value, name, UNKNOWN)
+    return UNKNOWN if hasattr(type(found), "__get__") and not isinstance(found, FunctionType) else found
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNKNOWN

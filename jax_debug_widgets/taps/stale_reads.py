@@ -1,0 +1,103 @@
+"""Tell which global has changed since JAX traced a function, where a capture runs the program that JAX has."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.passes.program_difference import UNKNOWN, is_same, on_host
+from jax_debug_widgets.events import StaleRead
+from jax_debug_widgets.taps.reads import Read, reads_at
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.running.retraced import Retraced
+
+_MOST_NAMES = 3
+"""Of more that may have changed none is told."""
+
+
+class StaleReads:
+    """What is told of functions whose programs JAX keeps; which name it is, is looked for once."""
+
+    def __init__(self, name_file: Callable[[str], str]) -> None:
+        self._name_file = name_file
+        self._known: weakref.WeakKeyDictionary[Retraced, StaleRead] = weakref.WeakKeyDictionary()
+
+    def of(self, retraced: Retraced) -> StaleRead | None:
+        """What has changed; None if it is as it was by now."""
+        if retraced in self._known:
+            return self._looked_up(retraced, self._known[retraced])
+        self._known[retraced] = found = self._found(retraced)
+        return found
+
+    def _found(self, retraced: Retraced) -> StaleRead:
+        function, frames = retraced.function(), retraced.frames
+        name = getattr(function, "__name__", type(function).__name__)
+        file, line = (frames[0][0].co_filename, frames[0][1]) if frames else ("", 0)
+        reads = _changed(frames, function, retraced.after)
+        return StaleRead(
+            where=f"{self._name_file(file)}:{line}" if file else "",
+            file=file,
+            line=line,
+            function=name,
+            names=tuple(one.expression for one in reads) if len(reads) <= _MOST_NAMES else (),
+            before=_text(retraced.before),
+            after=_text(retraced.after),
+            why=retraced.why,
+        )
+
+    def _looked_up(self, retraced: Retraced, known: StaleRead) -> StaleRead | None:
+        """The same with the value that the name has now."""
+        reads = [
+            one
+            for code, _ in retraced.frames
+            for one in reads_at(code, None, retraced.function())
+            if (one.expression,) == known.names and one.value is not UNKNOWN
+        ]
+        if not reads or retraced.before is UNKNOWN:
+            return known
+        return None if _is(reads[0].value, retraced.before) else replace(known, after=_text(reads[0].value))
+
+
+def _changed(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:
+    """What may have changed: at the line, or else at those that call it, or else anywhere in their functions."""
+    anywhere = [(code, None) for code, _ in frames]
+    found: list[Read] = []
+    for places in (frames[:1], frames[1:], anywhere):
+        reads = [one for code, line in places for one in reads_at(code, line, function)]
+        if same := [one for one in reads if _is(one.value, after)]:
+            return _once(same)
+        found = found or [one for one in reads if _may_be(one.value)]
+    return _once(found)
+
+
+def _once(reads: Iterable[Read]) -> list[Read]:
+    return list({one.expression: one for one in reads}.values())
+
+
+def _is(value: Any, number: Any) -> bool:
+    """Whether a value is this number, or these, of whatever type."""
+    if number is UNKNOWN or not (isinstance(value, bool | int | float | complex) or hasattr(value, "dtype")):
+        return False
+    try:
+        one, other = on_host(value), on_host(number)
+        return one.shape == other.shape and is_same(one.astype(other.dtype), np.array(other))
+    except Exception:  # noqa: BLE001 - what it is cannot be said.
+        return False
+
+
+def _may_be(value: Any) -> bool:
+    return value is UNKNOWN or hasattr(value, "dtype") or isinstance(value, bool | int | float | complex | str | None)
+
+
+def _text(value: Any) -> str:
+    """A single number; of others nothing is told."""
+    try:
+        return str(on_host(value).item()) if value is not UNKNOWN and np.size(value) == 1 else ""
+    except Exception:  # noqa: BLE001 - see above.
+        return ""

@@ -1,0 +1,249 @@
+"""A capture gives what plain JAX gives, also where what a function reads has changed since it was traced."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.running import reuse_executables
+
+X = jnp.linspace(0.5, 2.0, 4)
+factor: Any = 1.0
+OTHERS = {"capture": {}, "watch": {"watch": True}}
+
+
+@pytest.fixture(autouse=True)
+def _as_at_first():
+    changed_to(1.0)
+    jax.clear_caches()
+    yield
+    reuse_executables._left_out.clear()
+
+
+def changed_to(value):
+    globals()["factor"] = value
+
+
+def scaled(x):
+    return x * factor
+
+
+def says(x):
+    jax.debug.print("{}", x)
+    return x * factor
+
+
+def step(carry, x):
+    return carry + x * factor, carry
+
+
+def halving(x):
+    return x - 0.5 * factor
+
+
+def positive(x):
+    return (x > 0).all()
+
+
+def shaped(x):
+    return x[: int(factor)].sum() + x
+
+
+def branching(x):
+    if factor > 1:
+        x = jnp.sin(x)
+    return x + 1
+
+
+def inside(x):
+    inner = jax.jit(scaled)
+    return inner(x) + 1
+
+
+def looped(x):
+    return lax.scan(step, jnp.zeros(()), x)[0] + x
+
+
+def squared(x):
+    return (scaled(x) ** 2).sum()
+
+
+KINDS = {
+    "a function that prints": lambda: jax.jit(says),
+    "a silent function": lambda: jax.jit(scaled),
+    "under vmap": lambda: jax.vmap(jax.jit(says)),
+    "vmap inside": lambda: jax.jit(jax.vmap(says)),
+    "a gradient": lambda: jax.jit(jax.grad(squared)),
+    "a gradient of a jitted function": lambda: jax.grad(jax.jit(squared)),
+    "another jitted function": lambda: jax.jit(inside),
+    "a loop": lambda: jax.jit(looped),
+    "a loop that is not jitted": lambda: looped,
+    "a while loop that is not jitted": lambda: lambda x: lax.while_loop(positive, halving, x),
+    "a branch that is not jitted": lambda: lambda x: lax.cond(True, scaled, says, x),
+    "a checkpointed function": lambda: jax.checkpoint(scaled),
+    "a branch of Python's": lambda: jax.jit(branching),
+    "another shape": lambda: jax.jit(shaped),
+    "jitted anew": lambda: lambda x: jax.jit(says)(x) + 0,
+}
+
+
+@pytest.mark.behaviour("P12")
+@pytest.mark.parametrize("options", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_global_that_has_changed_since_the_trace_changes_nothing(kind, options):
+    function = KINDS[kind]()
+    function(X)
+    changed_to(3.0)
+    plain = function(X)
+    with jdw.capture(**options) as run:
+        np.testing.assert_array_equal(function(X), plain)
+    is_untouched = not options and not run.events
+    assert is_untouched or {read.names for read in run.stale_reads} == {("factor",)}
+
+
+def test_what_it_prints_is_what_plain_jax_prints():
+    @jax.jit
+    def f(x):
+        jax.debug.print("{} times {}", x, factor)
+        return x
+
+    f(2.0)
+    changed_to(3.0)
+    with jdw.capture() as run:
+        f(2.0)
+    assert [event.text for event in run.events] == ["2.0 times 1.0"]
+
+
+def test_an_array_that_is_another_now_changes_nothing():
+    changed_to(np.arange(4.0, dtype=np.float32))
+    jitted = jax.jit(says)
+    plain = jitted(X)
+    changed_to(np.ones(4, np.float32))
+    with jdw.capture() as run:
+        np.testing.assert_array_equal(jitted(X), plain)
+    (read,) = run.stale_reads
+    assert read.names == ("factor",)
+    assert "`factor` has changed" in read.message
+
+
+def test_a_function_that_cannot_be_traced_any_more_runs():
+    jitted = jax.jit(says)
+    plain = jitted(X)
+    changed_to("three")
+    with jdw.capture() as run:
+        np.testing.assert_array_equal(jitted(X), plain)
+    assert "traced now it raises TypeError" in run.stale_reads[0].message
+
+
+@pytest.mark.parametrize("kind", ["a function that prints", "a silent function", "a loop that is not jitted"])
+def test_what_a_capture_has_traced_first_holds_for_others(kind):
+    function = KINDS[kind]()
+    with jdw.capture():
+        first = function(X)
+    changed_to(3.0)
+    for options in ({"watch": True}, {"every": 2}):
+        with jdw.capture(**options):
+            np.testing.assert_array_equal(function(X), first)
+    if kind != "a loop that is not jitted":
+        np.testing.assert_array_equal(function(X), first)
+
+
+def reading():
+    model, settings, values = SimpleNamespace(scale=1.0), {"rate": 1.0}, [5.0, 1.0]
+    own = 1.0
+
+    def change():
+        nonlocal own
+        model.scale = settings["rate"] = values[1] = own = 3.0
+        changed_to(3.0)
+
+    functions = {
+        "factor": lambda x: x * factor,
+        "model.scale": lambda x: x * model.scale,
+        "settings['rate']": lambda x: x * settings["rate"],
+        "values[1]": lambda x: x * values[1],
+        "own": lambda x: x * own,
+    }
+    return functions, change
+
+
+@pytest.mark.parametrize("name", reading()[0])
+def test_the_note_names_the_line_and_what_has_changed(name):
+    functions, change = reading()
+    jitted, line = jax.jit(functions[name]), functions[name].__code__.co_firstlineno
+    jitted(2.0)
+    change()
+    with jdw.capture(watch=True) as run:
+        assert jitted(2.0) == 2.0
+    (read,) = run.stale_reads
+    assert (read.names, read.line, read.before, read.after) == ((name,), line, "1.0", "3.0")
+    assert read.message in run.notes
+    assert f"cached value 1.0 was used although `{name}` is now 3.0" in read.message
+
+
+class Layer:
+    def __init__(self) -> None:
+        self.weight = 1.0
+
+    def apply(self, x):
+        y = x + self.weight
+        return y * 1
+
+
+def test_the_note_names_an_attribute_of_a_method_s_object():
+    layer = Layer()
+    jitted = jax.jit(layer.apply)
+    jitted(2.0)
+    layer.weight = 3.0
+    with jdw.capture(watch="y") as run:
+        assert jitted(2.0) == 3.0
+    assert run.stale_reads[0].names == ("self.weight",)
+    assert run["y"]["value"] == [3.0]
+
+
+def test_each_run_says_it_and_none_where_the_value_is_back():
+    jitted = jax.jit(says)
+    jitted(X)
+    told = []
+    for value in (3.0, 5.0, 1.0):
+        changed_to(value)
+        with jdw.capture() as run:
+            for _ in range(3):
+                jitted(X)
+        told.append([read.after for read in run.stale_reads])
+    assert told == [["3.0"], ["5.0"], []]
+
+
+UNCHANGED = {
+    "a print": says,
+    "a print under vmap": jax.vmap(says, in_axes=0),
+    "a print under vmap of the last axis": lambda x: jax.vmap(says, in_axes=1)(x[None]),
+    "a print under two vmaps": lambda x: jax.vmap(jax.vmap(says))(x.reshape(2, 2)),
+    "a branch under vmap": jax.vmap(lambda x: lax.cond(x > 1, says, scaled, x)),
+    "a loop under vmap": jax.vmap(lambda x: lax.while_loop(lambda v: v < 3, lambda v: says(v) + 1, x)),
+    "a gradient of a loop": jax.grad(lambda x: lax.scan(lambda c, t: (says(c) * t, c), 1.0, x)[0]),
+    "a checkpointed gradient": jax.grad(jax.checkpoint(lambda x: jnp.sin(says(x)).sum())),
+    "a derivative that is pushed": lambda x: jax.jvp(squared, (x,), (x,))[1] + jax.linearize(squared, x)[1](x),
+    "a callback made anew": lambda x: jax.debug.callback(lambda v: v, x) or x,
+    "a pure callback under vmap": jax.vmap(lambda x: jax.pure_callback(np.sin, x, x, vmap_method="sequential")),
+    "a breakpoint": lambda x: jdw.breakpoint(x) * 2,
+    "an array made anew": lambda x: says(x * np.arange(4, dtype=np.float32)),
+    "custom derivatives": jax.grad(lambda x: jax.nn.relu(says(x)).sum()),
+}
+
+
+@pytest.mark.parametrize("options", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("kind", UNCHANGED)
+def test_where_nothing_has_changed_nothing_is_told(kind, options):
+    jitted = jax.jit(UNCHANGED[kind])
+    plain = jitted(X)
+    with jdw.capture(**options) as run:
+        np.testing.assert_array_equal(jitted(X), plain)
+    assert run.stale_reads == []
