@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.checks import Explanation
-    from jax_debug_widgets.events import CallSite, Event
+    from jax_debug_widgets.events import CallSite, Event, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
     from jax_debug_widgets.session.run.calls import CallLog
     from jax_debug_widgets.session.run.expectations import Expectations
@@ -72,6 +72,11 @@ class Reported(Values, Protocol):
 
     @property
     def dropped(self) -> int:
+        """See `Run`."""
+        ...
+
+    @property
+    def stale_reads(self) -> list[StaleRead]:
         """See `Run`."""
         ...
 
