@@ -36,6 +36,7 @@ class Watched:
       choice: the expression through which alone it goes to the results of its body, if that may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
       again: whether it is there under this name already: what the iteration before has made, or an argument.
+      merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Watched:
     gradient: int | None = None
     choice: str = ""
     again: bool = False
+    merges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

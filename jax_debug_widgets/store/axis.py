@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jax_debug_widgets.events import Nesting
+
 
 def along_steps(
     step: np.ndarray,
     inner: np.ndarray,
-    loops: Sequence[int | None],
-    reverse: Sequence[bool],
-    leap: int,
+    nestings: Sequence[Nesting],
+    kind: np.ndarray,
     call: np.ndarray,
     execution: np.ndarray,
     device: np.ndarray,
@@ -26,22 +27,39 @@ def along_steps(
 
     Args:
       step, inner, call, execution, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
-      loops, reverse: of the loops around it, outermost first, how many iterations they have and which run from the end.
-      leap: every how manieth iteration of the outermost it fires in.
+      nestings: the loops around it, of each of the types that its program was compiled for.
+      kind: int64[n], of which type each event is.
     """
     x = occurrence.astype(np.float64)
+    has_loops = _of_each(kind, [bool(one.loops) for one in nestings], dtype=bool)
     for number in np.unique(device).tolist():
         mine = device == number
         told = np.flatnonzero(mine & (step >= 0))
         if len(told):
-            outer, flat = step[told], np.maximum(inner[told], 0)
-            at = outer + _fraction(flat / math.prod(length or 1 for length in loops[1:]), loops)
-            turns = _turns(outer, flat, loops, reverse) if any(reverse) else at
-            x[told] = _counted_on(at, turns, call[told], execution[told], loops, leap)
+            at, turns = _places(step[told], np.maximum(inner[told], 0), nestings, kind[told])
+            x[told] = _counted_on(at, turns, call[told], execution[told], nestings, kind[told])
         others = np.flatnonzero(mine & (step < 0))
         if number >= 0 and len(others):
             x[others] = np.unique(occurrence[others], return_inverse=True)[1]
-    return x if loops else np.where(execution < 0, x, execution)
+    return np.where(has_loops | (execution < 0), x, execution)
+
+
+def _of_each(kind: np.ndarray, values: Sequence[float], dtype: type = np.float64) -> np.ndarray:
+    """What each event has by its type."""
+    return np.array(values, dtype)[kind]
+
+
+def _places(
+    outer: np.ndarray, flat: np.ndarray, nestings: Sequence[Nesting], kind: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where each event stands in its call, float64[n]; and where it would if no loop ran from the end: that only rises."""
+    at, turns = np.zeros(len(outer)), np.zeros(len(outer))
+    for number in np.unique(kind).tolist():
+        mine, loops, reverse = kind == number, nestings[number].loops, nestings[number].reverse
+        own = outer[mine] + _fraction(flat[mine] / math.prod(length or 1 for length in loops[1:]), loops)
+        at[mine] = own
+        turns[mine] = _turns(outer[mine], flat[mine], loops, reverse) if any(reverse) else own
+    return at, turns
 
 
 def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], reverse: Sequence[bool]) -> np.ndarray:
@@ -65,14 +83,16 @@ def _counted_on(
     turns: np.ndarray,
     call: np.ndarray,
     execution: np.ndarray,
-    loops: Sequence[int | None],
-    leap: int,
+    nestings: Sequence[Nesting],
+    kind: np.ndarray,
 ) -> np.ndarray:
     latest = np.maximum.accumulate(execution)
     begins = np.concatenate([[True], (np.diff(call) != 0) | (np.diff(turns) < 0) | (np.diff(latest) > 0)])
     lengths = np.floor(np.maximum.reduceat(at, np.flatnonzero(begins))) + 1
-    if loops[0] is not None:  # Those after the last that fired are of the call, too.
-        lengths[(lengths < loops[0]) & (loops[0] < lengths + leap)] = loops[0]
+    known = _of_each(kind[begins], [one.loops[0] or 0 if one.loops else 0 for one in nestings])
+    leaps = _of_each(kind[begins], [one.leap for one in nestings])
+    # Those after the last that fired are of the call, too.
+    lengths = np.where((lengths < known) & (known < lengths + leaps), known, lengths)
     # Those in which nothing has fired come before the first that follows them.
-    left_out = np.maximum(np.diff(latest[begins], prepend=-1) - 1, 0) * (loops[0] or 0)
+    left_out = np.maximum(np.diff(latest[begins], prepend=-1) - 1, 0) * known
     return (np.cumsum(lengths + left_out) - lengths)[np.cumsum(begins) - 1] + at

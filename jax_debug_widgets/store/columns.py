@@ -21,7 +21,8 @@ class Columns:
       execution: int64[n], the how manieth of its site in this run, by the calls of the programs that have it, those included in
       which nothing fired; -1 where its call is not known, and where no call leaves anything out, so that `occurrence` tells it;
       step: int64[n], iteration of the outermost loop; inner: int64[n], flat index over the loops inside it; device:
-      int64[n], index into `Store.devices`; each -1 where there is none or it cannot be told.
+      int64[n], index into `Store.devices`; each -1 where there is none or it cannot be told;
+      type: int64[n], which of its site's types it is of, see `SiteTypes`.
     """
 
     first: int
@@ -35,6 +36,7 @@ class Columns:
     inner: np.ndarray
     device: np.ndarray
     phantom: np.ndarray
+    type: np.ndarray
 
     def __len__(self) -> int:
         return len(self.site)

@@ -12,6 +12,7 @@ from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.lanes import by_event, flat_lanes, laid_out
 from jax_debug_widgets.store.nonfinite import odd_numbers, pieces
+from jax_debug_widgets.store.site_types import SiteTypes
 from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
 
 LARGE = 1 << 16
@@ -34,6 +35,7 @@ class Segment:
         occurrences: np.ndarray,
         ordinals: np.ndarray,
         devices: Devices,
+        types: SiteTypes,
     ) -> None:
         self.first = first
         self.taps = lot.taps
@@ -44,6 +46,7 @@ class Segment:
         self._row = np.empty(len(lot), np.int64)
         self._columns: list[list[Column]] = []
         self._devices = [devices.of(tap) for tap in self.taps]
+        self._types = np.array([types.of(tap) for tap in self.taps], np.int64)
         for number, tap in enumerate(self.taps):
             mine = lot.firings_of(number)
             self._row[mine] = np.arange(len(mine))
@@ -148,6 +151,7 @@ class Segment:
             inner=inner,
             device=device,
             phantom=phantom,
+            type=self._types[numbers],
         )
 
     def phantoms_by_site(self) -> dict[int, int]:

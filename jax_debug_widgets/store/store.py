@@ -18,6 +18,7 @@ from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.occurrences import Occurrences
 from jax_debug_widgets.store.ordinals import Ordinals
 from jax_debug_widgets.store.segment import Segment
+from jax_debug_widgets.store.site_types import SiteTypes
 from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
 from jax_debug_widgets.store.tally import Tally
 
@@ -50,6 +51,7 @@ class Store:
         self._ordinals = Ordinals()
         self._occurrences = Occurrences()
         self._devices = Devices()
+        self._types = SiteTypes()
         self._tally = Tally()
 
     def ingest(self, lot: Lot, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
@@ -82,6 +84,7 @@ class Store:
                         occurrences[rows],
                         ordinals[rows],
                         self._devices,
+                        self._types,
                     )
                 )
                 start = stop
@@ -122,10 +125,25 @@ class Store:
         with self._lock:
             return [tap.site for tap in self._tally.taps.values()]
 
+    def typed_sites(self) -> list[CallSite]:
+        """The same, each watched value once for each type that it has had."""
+        with self._lock:
+            order = {number: place for place, number in enumerate(self._tally.taps)}
+            taps = sorted(self._types.taps.items(), key=lambda item: order[item[0][0]])
+        typed = {
+            (site.id, site.watch and (site.watch.shape, site.watch.dtype)): site for site in (t.site for _, t in taps)
+        }
+        return list(typed.values())
+
     def latest_taps(self) -> dict[int, Tap]:
         """Site id -> the tap that reported its newest event, in the order of the sites' first event."""
         with self._lock:
             return dict(self._tally.taps)
+
+    def taps_by_type(self) -> dict[tuple[int, int], Tap]:
+        """Site id and number of a type, see `Columns.type` -> the tap of it that came last."""
+        with self._lock:
+            return dict(self._types.taps)
 
     def seen_by_site(self) -> dict[int, int]:
         """Site id -> how many events of it have arrived."""
@@ -253,25 +271,26 @@ class Store:
         return tuple(column[order] for column in columns)
 
     def _comes_backwards(self, site_id: int) -> bool:
-        with self._lock:
-            tap = self._tally.taps.get(site_id)
-        return tap is not None and tap.site.watch is not None and any(tap.nesting.reverse)
+        return any(tap.site.watch is not None and any(tap.nesting.reverse) for tap in self._taps_of(site_id))
 
     def _places(
         self, site_id: int, *, phantoms: bool = False, pieces: Sequence[Columns] | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pieces = self.columns(0, self._count) if pieces is None else pieces
-        with self._lock:
-            tap = self._tally.taps.get(site_id)
-        loops, reverse, leap = (tap.nesting.loops, tap.nesting.reverse, tap.nesting.leap) if tap else ((), (), 1)
+        nestings = [tap.nesting for tap in self._taps_of(site_id)]
         mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
         none = np.zeros(0, np.int64)
-        step, inner, call, execution, device, occurrence, lane = (
+        step, inner, call, execution, device, occurrence, lane, kind = (
             np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
-            for name in ("step", "inner", "call", "execution", "device", "occurrence", "lane")
+            for name in ("step", "inner", "call", "execution", "device", "occurrence", "lane", "type")
         )
-        x = along_steps(step, inner, loops, reverse, leap, call, execution, device, occurrence)
+        x = along_steps(step, inner, nestings, kind, call, execution, device, occurrence)
         return x, lane, device
+
+    def _taps_of(self, site_id: int) -> list[Tap]:
+        """A tap of each type of a site, by the number of the type."""
+        with self._lock:
+            return [tap for (number, _), tap in self._types.taps.items() if number == site_id]
 
     def nonfinite(self) -> dict[int, NonFinite]:
         """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""

@@ -51,6 +51,8 @@ class EventColumns(Protocol):
     def device(self) -> np.ndarray: ...  # noqa: D102
     @property
     def phantom(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def type(self) -> np.ndarray: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def batch_message(
     points: Points,
     texts: Mapping[int, str],
     devices: Sequence[str],
-    sites: Sequence[Tap],
+    sites: Mapping[tuple[int, int], Tap],
     calls: Sequence[Call],
     spans: ThreadSpans,
     status: Status,
@@ -91,7 +93,7 @@ def batch_message(
       oldest: position of the oldest event that can still be asked for.
       texts: `{row of this batch: line}`.
       devices: the names that the column `device` points to.
-      sites: a tap of each site that is new or has changed.
+      sites: by id and type, see `store.SiteTypes`, a tap of each that is new or has changed.
       spans: what threads were at since the batch before.
     """
     columns = {
@@ -105,6 +107,7 @@ def batch_message(
         "inner": _joined(pieces, "inner", np.int32),
         "device": _joined(pieces, "device", np.int32),
         "phantom": _joined(pieces, "phantom", np.uint8),
+        "type": _joined(pieces, "type", np.uint16),
         "point_row": points.row.astype(np.uint32),
         "point_value": points.value.astype(np.uint16),
         "point_element": points.element.astype(np.uint16),
@@ -128,7 +131,7 @@ def batch_message(
         "devices": list(devices),
         "threads": list(spans.threads),
         "first_span": spans.first,
-        "sites": [site_message(tap) for tap in sites],
+        "sites": [site_message(tap, number) for (_, number), tap in sites.items()],
         "calls": [call_message(call) for call in calls],
         "status": status_message(status),
     }, buffer
@@ -142,11 +145,12 @@ def rows_message(
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer
 
 
-def site_message(tap: Tap) -> SiteMessage:
-    """A call site as the browser knows it, with the shapes of this tap of it."""
+def site_message(tap: Tap, number: int) -> SiteMessage:
+    """A call site as the browser knows it, as it was compiled for the type of this number."""
     site = tap.site
     return {
         "id": site.id,
+        "type": number,
         "kind": site.kind,
         "ordered": site.ordered,
         "phase": site.phase,
@@ -187,6 +191,7 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "gradient": watched.gradient,
         "meant": list(watched.meant),
         "choice": watched.choice,
+        "merges": list(watched.merges),
     }
 
 

@@ -14,6 +14,8 @@ class WatchMessage(TypedDict):
     `value` is of a gradient the id of the site of its value, -1 where it has none that comes before; `gradient`
     is of a value that of its gradient, where that came first. `meant` are those of `posinf` and `neginf` that the source
     puts there, and that are nothing bad. `choice` is what may mask a NaN of it: `jnp.where(x > 0, h, 0.0) at model.py:7`.
+    `merges` says for each of the site's values how those of several lanes or devices become that of all: `min`, `max`, `mean`
+    and `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty where nothing does.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `answers.NameMessage` do.
     """
@@ -30,12 +32,14 @@ class WatchMessage(TypedDict):
     gradient: int | None
     meant: list[str]
     choice: str
+    merges: list[str]
 
 
 class SiteMessage(TypedDict):
     """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`.
 
-    `shapes` and `dtypes` are those of each value when it last changed, `order` its place in its program's order,
+    There is one for each `type` that it was compiled for, in order: they have other `shapes` and `dtypes`, `loops` or `watch`.
+    The column `type` of a batch says of which an event is. `order` is its place in its program's order,
     `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
     from the end (none where it is empty), `leap` every how manieth iteration of the outermost it fires in.
     `callers` are places, too.
@@ -44,6 +48,7 @@ class SiteMessage(TypedDict):
     """
 
     id: int
+    type: int
     kind: str
     ordered: bool
     phase: str

@@ -35,6 +35,7 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `inner`      | int32   | count  | flat index over the loops inside that, -1 where there is none            |
 | `device`     | int32   | count  | index into the message's `devices`, -1 where it is not known             |
 | `phantom`    | uint8   | count  | 1 where only a `vmap` made it fire, see `events.Event.phantom`           |
+| `type`       | uint16  | count  | which of its site's types it is of, see `SiteMessage`                    |
 | `point_row`  | uint32  | points | a number to plot: index of its event in this batch, ...                  |
 | `point_value`| uint16  | points | ... which value of the site (index into the site's `values`), ...        |
 | `point_element`| uint16 | points | ... which element of it (a vector of at most 16; 0 of a scalar), ...         |

@@ -114,7 +114,7 @@ def test_sites_calls_and_status_are_told_in_full(captured):
     assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
     for told, site in zip(content["sites"], run.sites, strict=True):
         assert set(told) == set(run_messages.SiteMessage.__annotations__)
-        of_values = {"leap", "loops", "reverse", "shapes", "dtypes"}
+        of_values = {"leap", "loops", "reverse", "shapes", "dtypes", "type"}
         wanted = {name: getattr(site, name) for name in set(told) - of_values}
         wanted |= {name: list(getattr(site, name)) for name in ("values", "transforms", "callers")}
         assert {name: told[name] for name in wanted} == wanted

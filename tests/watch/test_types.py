@@ -66,3 +66,44 @@ def test_a_layer_of_another_width_in_one_program_is_another_value():
     with jdw.capture(watch="hidden") as run:
         jax.jit(lambda x: layer(layer(x, jnp.ones((3, 5))), jnp.ones((5, 2))))(jnp.ones(3))
     assert [one["mean"].tolist() for one in run.values.values()] == [[3.0], [15.0]]
+
+
+def test_each_call_and_each_entry_of_the_sites_says_the_type_that_the_value_had_then():
+    @jax.jit
+    def double(x):
+        doubled = x * 2
+        return doubled
+
+    with jdw.capture(watch="doubled") as run:
+        for argument in (jnp.ones(3), jnp.ones(5, jnp.bfloat16), jnp.ones(3)):
+            double(argument)
+    jax.effects_barrier()
+    of_events = [(event.site.watch.shape, event.site.watch.dtype) for event in run.events]
+    assert of_events == [((3,), "float32"), ((5,), "bfloat16"), ((3,), "float32")]
+    assert {(site.watch.shape, site.watch.dtype) for site in run.sites} == set(of_events)
+    assert len({site.id for site in run.sites}) == len(repr(run.sites).splitlines()) == 1
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_steps_are_counted_by_the_loops_that_each_call_had(reverse):
+    @jax.jit
+    def summed(rows):
+        def row(total, columns):
+            def column(total, x):
+                partial = total + x
+                return partial, None
+
+            return jax.lax.scan(column, total, columns)[0], None
+
+        return jax.lax.scan(row, 0.0, rows, reverse=reverse)[0]
+
+    shapes = [(2, 4), (3, 2), (2, 4)]
+    with jdw.capture(watch="partial") as run:
+        for shape in shapes:
+            summed(jnp.ones(shape))
+    jax.effects_barrier()
+    wanted, begin = [], 0
+    for rows, columns in shapes:
+        wanted += [begin + row + column / columns for row in range(rows) for column in range(columns)]
+        begin += rows
+    np.testing.assert_allclose(run["partial"].steps, wanted)

@@ -47,8 +47,9 @@ EVENT_DTYPES = {
     "inner": "int32",
     "device": "int32",
     "phantom": "uint8",
+    "type": "uint16",
 }
-UNTOLD = {"execution": -1, "step": -1, "inner": -1, "device": -1, "phantom": 0}
+UNTOLD = {"execution": -1, "step": -1, "inner": -1, "device": -1, "phantom": 0, "type": 0}
 """What the cases that do not say otherwise have in these columns."""
 
 SPAN_DTYPES = {"span_site": "int32", "span_thread": "int32", "span_from": "float64", "span_to": "float64"}
@@ -58,6 +59,7 @@ POINT_DTYPES = {"point_row": "uint32", "point_value": "uint16", "point_element":
 def site(number: int, label: str, *, ordered: bool, line: int, **changes: Any) -> dict[str, Any]:
     return {
         "id": number,
+        "type": 0,
         "kind": "print",
         "ordered": ordered,
         "phase": "forward",
@@ -347,6 +349,7 @@ def large() -> tuple[dict[str, Any], bytes]:
 
 
 STATISTICS = ["min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf"]
+MERGES = {"min": "min", "max": "max", "mean": "mean", "std": "std", "l2": "norm", "value": "value"}
 
 
 def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> dict[str, Any]:
@@ -357,8 +360,12 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "full": False,
         "lanes": [],
         "value": None,
+        "gradient": None,
+        "meant": [],
+        "choice": "",
     }
     values = changes.pop("values", STATISTICS)
+    about["merges"] = [MERGES.get(name, "sum") for name in values]
     return site(
         number,
         f"grad/{name}" if is_gradient else name,
@@ -402,6 +409,29 @@ def watch() -> tuple[dict[str, Any], bytes]:
             watched(3, "logits", "gradient", line=21, order=5, value=1),
         ],
         calls=[call(1, events=3), call(2, events=3)],
+    )
+
+
+def types() -> tuple[dict[str, Any], bytes]:
+    """A watched value in a loop, computed in turn by a program of its function for a longer argument and a longer loop."""
+    loops = [3, 3, 3, 5, 5, 5, 5, 5, 3, 3, 3]
+    n = len(loops)
+    return batch(
+        {
+            "site": [1] * n,
+            "time": np.arange(n) / 8,
+            "occurrence": range(n),
+            "lane": [-1] * n,
+            "call": [1] * 3 + [2] * 5 + [3] * 3,
+            "step": [0, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2],
+            "type": [0] * 3 + [1] * 5 + [0] * 3,
+        },
+        points={"point_row": range(n), "point_value": [0] * n, "point_y": np.arange(n) / 4},
+        sites=[
+            watched(1, "h", "value", line=21, shape=[3], loops=[3], reverse=[False], meant=["neginf"]),
+            watched(1, "h", "value", line=21, shape=[5], dtype="bfloat16", loops=[5], reverse=[False], type=1),
+        ],
+        calls=[call(1, events=3), call(2, events=5), call(3, events=3)],
     )
 
 
@@ -601,6 +631,7 @@ CASES = {
     "dtypes": dtypes,
     "unicode": unicode_text,
     "lanes": lanes,
+    "types": types,
     "steps": steps,
     "nonfinite": nonfinite,
     "dropped": dropped,

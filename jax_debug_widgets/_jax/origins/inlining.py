@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from jax_debug_widgets._jax.compat.private import source_info_util
 
-Rule = Literal["forward", "backward"]
-"""What runs a rule: the forward pass, or the backward one."""
+Rule = Literal["forward", "backward", "batching"]
+"""What runs a rule: the forward pass of a derivative, its backward pass, or `vmap`."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,14 @@ def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
 
 
 def run_forward_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
-    """Run what computes values, with tangents or what is kept or of all lanes, as JAX does."""
+    """Run what computes values, with tangents or what is kept, as JAX does."""
     with _from_here("forward"):
+        return rule(*args, **params)
+
+
+def run_batching_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
+    """Run what computes the values of all lanes, as JAX does."""
+    with _from_here("batching"):
         return rule(*args, **params)
 
 
@@ -85,7 +91,11 @@ def run_backward_rule(rule: Callable[..., Any], *args: Any) -> Any:
         return rule(*args)
 
 
-_RUNNING: dict[Rule, CodeType] = {"forward": run_forward_rule.__code__, "backward": run_backward_rule.__code__}
+_RUNNING: dict[Rule, CodeType] = {
+    "forward": run_forward_rule.__code__,
+    "backward": run_backward_rule.__code__,
+    "batching": run_batching_rule.__code__,
+}
 """What runs rules, as it is found in tracebacks."""
 
 

@@ -105,12 +105,15 @@ class Book:
         """Where somebody has looked."""
         self._types = _Several[tuple[Place, str], Type]()
         """Of what has a name there."""
+        self._names_at = _Several[Place, str]()
         self._of_variables = _Newest[Any, Noted]()
         self._of_tangents = _Newest[Any, Noted]()
         self._of_derived = _Newest[Any, Noted]()
         """Of what operations have become that JAX has differentiated: what their rules compute has tracebacks of its own."""
         self._of_operations = _Newest[tuple[Operation, int], tuple[Sequence[Noted | None], str]]()
         """Of the results of an operation, by how many there are, with its primitive, if it is the only one of that there."""
+        self._named = _Newest[Operation, None]()
+        """Operations with a result that has a name."""
         self._of_operands = _Newest[tuple[Operation, int, int], Noted]()
         """Of what an operation takes of its program's inputs, by where it takes that and how many it takes."""
         self._of_given = _Several[Any, Noted]()
@@ -138,6 +141,7 @@ class Book:
             noted = self._of_variables.get(tracer.val) or self._of_variables.put(tracer.val, Noted())
             noted.add(place, name, time)
             self._types.add((place, name), type_of(tracer.aval))
+            self._names_at.add(place, name)
             if tangent is not None:
                 known = self._of_tangents.get(tangent.val) or self._of_tangents.put(tangent.val, Noted(of=noted))
                 known.add(place, name, time)
@@ -182,6 +186,7 @@ class Book:
     def _add_results(self, equation: Any, ordinal: Ordinal) -> None:
         results = [self._of_variables.get(variable) for variable in equation.outvars]
         if any(results):
+            self._named.put(operation_of(equation), None)
             only = equation.primitive.name if ordinal is None else ""
             self._of_operations.put((operation_of(equation), len(results)), (results, only))
         for position in range(len(results)):
@@ -222,6 +227,16 @@ class Book:
     def is_traced(self, variable: Any) -> bool:
         with self._lock:
             return variable in self._traced
+
+    def is_known_otherwise(self, equation: Any) -> bool:
+        """Whether the operation that an equation was has a result with a name, and another number of results."""
+        operation = operation_of(equation)
+        with self._lock:
+            return operation in self._named and (operation, len(equation.outvars)) not in self._of_operations
+
+    def names_at(self, place: Place) -> Sequence[str]:
+        with self._lock:
+            return tuple(self._names_at.get(place, ()))
 
     def types_of(self, place: Place, name: str) -> Sequence[Type]:
         with self._lock:

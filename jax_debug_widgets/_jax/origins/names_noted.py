@@ -22,9 +22,19 @@ def is_noted(place: Place) -> bool:
 
 
 def may_be(variable: Any, place: Place, name: str) -> bool:
-    """Whether a variable is of a type that was noted of that name there, if any was; batched it has more axes."""
+    """Whether a variable is of a type that was noted of that name there; batched it has more axes.
+
+    Where nothing was noted of the name it may be that, unless the name is of a tree, whose parts were noted.
+    """
     known, (own, count) = book.types_of(place, name), type_of(variable.aval)
-    return not known or any(dtype == own and axes <= count for dtype, axes in known)
+    if not known:
+        return not any(one.startswith((f"{name}.", f"{name}[")) for one in book.names_at(place))
+    return any(dtype == own and axes <= count for dtype, axes in known)
+
+
+def gives_as_many(equation: Any) -> bool:
+    """Whether an equation has as many results as what it was, if a result of that has a name."""
+    return not book.is_known_otherwise(equation)
 
 
 def are_as_traced(equations: Iterable[Any]) -> bool:

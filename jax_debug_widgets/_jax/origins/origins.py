@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.residuals import is_residual
 
 Origin = Hashable
 """Equal for the same result, or the same use of an input, of a program and of what that has become."""
@@ -68,7 +71,7 @@ def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Or
 
     Where JAX leaves one of several out, none of them is known again.
     """
-    keys = [(operation_of(one), one.primitive.name, of) for one, of in zip(equations, transposed, strict=True)]
+    keys = [(operation_of(one), _kind_of(one), of) for one, of in zip(equations, transposed, strict=True)]
     counts, seen = Counter(keys), Counter[Any]()
     ordinals: list[Ordinal] = []
     for key in keys:
@@ -81,19 +84,58 @@ def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Or
 def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterator[Origin]:
     """Of a result of an equation; and of what makes it inside, where JAX may put that in the place of the equation."""
     jaxpr = _program_of(equation)
-    inner = jaxpr.outvars[position] if jaxpr is not None and position < len(jaxpr.outvars) else None
-    maker = next((one for one in (jaxpr.eqns if jaxpr else ()) if inner in one.outvars), None)
-    if maker is not None and maker is loop_called_by(equation):
-        yield from origins_of_result(maker, maker.outvars.index(inner), ordinal)
-        return
-    if inner is not None and maker is not None:
+    made = _made_in(jaxpr, position) if jaxpr is not None else None
+    if jaxpr is None or made is None:
+        kind = equation.primitive.name, is_residual_result(equation, position)
+        yield operation_of(equation), ordinal, kind, position, len(equation.outvars)
+    elif made.equation is loop_called_by(equation):
+        yield from origins_of_result(made.equation, made.position, ordinal)
+    else:
+        inner = jaxpr.outvars[position]
         is_stacked = len(equation.outvars[position].aval.shape) > len(inner.aval.shape)
-        for origin in origins_of_result(maker, maker.outvars.index(inner), None):
+        for origin in origins_of_result(made.equation, made.position, made.ordinal):
             yield operation_of(equation), ordinal, is_stacked, origin
-            if ordinal is None and equation.primitive.name not in _LOOPS:
-                yield origin
-        return
-    yield operation_of(equation), ordinal, equation.primitive.name, position, len(equation.outvars)
+        if ordinal is None and made.is_alone and equation.primitive.name not in _LOOPS:
+            yield from origins_of_result(made.equation, made.position, None)
+
+
+def is_residual_result(equation: Any, position: int) -> bool:
+    """Whether a result of an equation, in any branch of a `cond`, is what a derivative's rule computes beside the value."""
+    made = (_made_in(program, position) for program in core.jaxprs_in_params(equation.params))
+    return is_residual(equation) or any(is_residual_result(one.equation, one.position) for one in made if one)
+
+
+class _Made(NamedTuple):
+    """What makes a variable: the equation, which of its results it is, and which of several alike the equation is.
+
+    Attributes:
+      is_alone: whether no other equation has its traceback; what JAX has traced before and puts in has that of the call.
+    """
+
+    equation: Any
+    position: int
+    ordinal: Ordinal
+    is_alone: bool
+
+
+def _made_in(jaxpr: Any, position: int) -> _Made | None:
+    """What makes a result of a program; None of what it is given, or where it has no such result."""
+    inner = jaxpr.outvars[position] if position < len(jaxpr.outvars) else None
+    return _made_by(jaxpr).get(inner) if isinstance(inner, core.Var) else None
+
+
+@cached
+def _made_by(jaxpr: core.Jaxpr) -> dict[Any, _Made]:
+    """What makes each variable of a program that it gives."""
+    wanted = {atom for atom in jaxpr.outvars if isinstance(atom, core.Var)}
+    ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
+    counts = Counter(map(operation_of, jaxpr.eqns))
+    return {
+        variable: _Made(equation, position, ordinal, counts[operation_of(equation)] == 1)
+        for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True)
+        for position, variable in enumerate(equation.outvars)
+        if variable in wanted
+    }
 
 
 def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterator[Origin]:
@@ -105,7 +147,7 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
     """
     jaxpr = _program_of(equation)
     if jaxpr is None:
-        yield operation_of(equation), equation.primitive.name, position
+        yield operation_of(equation), _kind_of(equation), position
         return
     place = position - (len(equation.invars) - len(jaxpr.invars))  # The condition of a loop takes its own before.
     inner = jaxpr.invars[place] if place >= 0 else None
@@ -117,6 +159,11 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
                 for origin in origins_of_uses(one, number, is_traced=is_traced):
                     for which in (ordinal,) if is_traced or ordinal is None else (ordinal, None):
                         yield origin if is_same else (operation_of(equation), which, origin)
+
+
+def _kind_of(equation: Any) -> tuple[str, bool]:
+    """Different for what an operation computes, and what the rule of its derivative computes beside that."""
+    return equation.primitive.name, is_residual(equation)
 
 
 def _ordinal_in(jaxpr: Any, equation: Any) -> Ordinal:

@@ -8,7 +8,7 @@ from typing import Any
 from jax_debug_widgets._jax.compat.private import ad, custom_batching
 from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
 from jax_debug_widgets._jax.origins.context import is_capturing
-from jax_debug_widgets._jax.origins.inlining import run_backward_rule, run_forward_rule
+from jax_debug_widgets._jax.origins.inlining import run_backward_rule, run_batching_rule, run_forward_rule
 
 
 def put_in(replace: Replacements) -> None:
@@ -20,7 +20,7 @@ def put_in(replace: Replacements) -> None:
 
 
 def _batch(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
-    return run_forward_rule(theirs, *args, **params) if is_capturing() else theirs(*args, **params)
+    return run_batching_rule(theirs, *args, **params) if is_capturing() else theirs(*args, **params)
 
 
 def _differentiate_jvp(

@@ -28,7 +28,7 @@ from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.origins.name_registry import Place, book, place_of_arguments
-from jax_debug_widgets._jax.tracing import cotangents
+from jax_debug_widgets._jax.tracing import cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_watching
 from jax_debug_widgets._jax.tracing.cotangents import staged
 
@@ -227,8 +227,12 @@ _WITHOUT_FIELDS = (jax.Array, np.ndarray, type, ModuleType, FunctionType, Method
 
 
 def _is_function(node: Any) -> bool:
-    """Whether it is a function that is a tree, such as `jax.vjp` gives: what that keeps has no name."""
-    return isinstance(node, jax.tree_util.Partial) or type(node).__module__.startswith("jax.")
+    """Whether it is a function that is a tree, such as `jax.vjp` gives: what that keeps has no name.
+
+    Tuples of JAX's are what its functions give: `jnp.linalg.qr`.
+    """
+    is_of_jax = type(node).__module__.startswith("jax.") and not isinstance(node, tuple)
+    return is_of_jax or isinstance(node, jax.tree_util.Partial)
 
 
 def _text_of(key: Any) -> str:
@@ -296,6 +300,7 @@ def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     theirs(frame, equation)
     # What transforms a program says that what it makes comes from where that was made.
     is_traced = source_info_util._source_info_context.context.traceback is None
+    rule_equations.add(equation)
     if is_traced:
         cotangents.add(equation)
     if _is_ours(sys.gettrace()):

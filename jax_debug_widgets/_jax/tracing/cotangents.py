@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
 from jax_debug_widgets._jax.origins.name_registry import Noted, Place, book, is_of_arguments
 from jax_debug_widgets._jax.origins.origins import Operation, operation_of
+from jax_debug_widgets._jax.origins.residuals import is_residual_now, mark_residuals, marked
+from jax_debug_widgets._jax.tracing import rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_watching
 
 
@@ -110,16 +113,18 @@ def _processing(position: int) -> Callable[..., Any]:
         programs, _here.traceback = _here.programs, traceback
         if traceback is None and programs is None:
             _here.programs = []
+        # What a rule computes comes from where its operation does.
+        is_one = traceback is not None and traceback is not around and not is_residual_now()
+        own = Operation(traceback) if is_one else None
         try:
-            results = theirs(trace, *args, **options)
+            with rule_equations.noted() if own else nullcontext() as made:
+                results = theirs(trace, *args, **options)
         finally:
             _here.traceback = around
             if programs is None:
                 book.add_made_of_one(_here.programs or ())
             _here.programs = programs
-        # What a rule computes comes from where its operation does.
-        own = Operation(traceback) if traceback is not None and traceback is not around else None
-        return _told(trace, args[position], results, own, args[0].name)
+        return _told(trace, args[position], results, own, args[0].name, made or ())
 
     return process
 
@@ -185,7 +190,9 @@ def add(equation: Any) -> None:
         _here.programs.append(operation_of(equation))
 
 
-def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operation | None, primitive: str) -> Any:
+def _told(
+    trace: Any, operands: Sequence[Any], results: Any, operation: Operation | None, primitive: str, made: Sequence[Any]
+) -> Any:
     given = {id(one.tangent): one.primal for one in operands if isinstance(one, (ad.LinearizeTracer, ad.JVPTracer))}
     for position, one in enumerate(operands):
         noted = book.of_operand(operation, position, len(operands)) if operation is not None else None
@@ -194,9 +201,16 @@ def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operatio
                 staged(one), one.tangent if isinstance(one, (ad.LinearizeTracer, ad.JVPTracer)) else None, noted
             )
     several = results if isinstance(results, list | tuple) else [results]
-    for position, one in enumerate(several):
-        is_derived = isinstance(one, (ad.LinearizeTracer, ad.JVPTracer)) and one._trace.tag is trace.tag
-        primal = staged(one.primal if is_derived else one)
+    is_derived_of = [
+        isinstance(one, (ad.LinearizeTracer, ad.JVPTracer)) and one._trace.tag is trace.tag for one in several
+    ]
+    primals = [
+        staged(one.primal if is_derived else one) for one, is_derived in zip(several, is_derived_of, strict=True)
+    ]
+    mark_residuals(
+        (one for one in made if operation_of(one) == operation), {one.val for one in primals if one is not None}
+    )
+    for position, (one, primal, is_derived) in enumerate(zip(several, primals, is_derived_of, strict=True)):
         if primal is None:  # Un-jitted a copy would be one.
             continue
         if is_derived and id(one.tangent) in given and one.primal is not given[id(one.tangent)]:
@@ -214,9 +228,10 @@ def _told(trace: Any, operands: Sequence[Any], results: Any, operation: Operatio
 def _copied(trace: Any, tangent: Any) -> Any:
     """A tangent that is handed on as it is, which is to be told from what it comes from."""
     if isinstance(trace, ad.JVPTrace):
-        with core.set_current_trace(trace.parent_trace):
-            return lax.copy_p.bind(tangent)
-    with core.set_current_trace(trace.tangent_trace), source_info_util.set_name_stack(trace._name_stack_suffix()):
+        own, stack = trace.parent_trace, source_info_util.current_name_stack()
+    else:
+        own, stack = trace.tangent_trace, trace._name_stack_suffix()
+    with core.set_current_trace(own), source_info_util.set_name_stack(marked(stack)):
         return lax.copy_p.bind(tangent)
 
 

@@ -33,7 +33,7 @@ class Feed:
         self._lock = threading.Lock()
         self._next = 0
         self._number = 0
-        self._taps: dict[int, Tap] = {}
+        self._taps: dict[tuple[int, int], Tap] = {}
         self._call_version = 0
         self._spans = 0
         self._last_status: object = None
@@ -72,7 +72,7 @@ class Feed:
         run, store = self._run, self._run.store
         pieces = store.columns(start, stop)
         first = pieces[0].first if pieces else max(start, min(stop, store.oldest))
-        taps = store.latest_taps()
+        taps = store.taps_by_type()
         calls, self._call_version = run.call_log.calls(self._call_version)
         spans = run.call_log.spans.since(self._spans)
         self._spans = spans.first + len(spans.site)
@@ -88,7 +88,7 @@ class Feed:
             points=self._points(first, stop),
             texts=self._texts(first, pieces),
             devices=store.devices,
-            sites=[tap for site, tap in taps.items() if self._taps.get(site) is not tap],
+            sites={key: tap for key, tap in taps.items() if self._taps.get(key) is not tap},
             calls=[call for call in calls if shown(call)],
             spans=spans,
             status=status,

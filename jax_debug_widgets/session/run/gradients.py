@@ -9,8 +9,18 @@ from jax_debug_widgets.events import CallSite
 
 def gradients_of(sites: Iterable[CallSite]) -> dict[int, CallSite]:
     """The id of a value's site -> the site of its gradient; where several derivatives are taken for it, of the first."""
-    by_id = {site.id: site for site in sites if site.watch is not None}
-    in_order = sorted(by_id.values(), key=lambda site: site.order, reverse=True)
-    found = {site.watch.value: site for site in in_order if site.watch and site.watch.value in by_id}
-    came_first = ((site.id, site.watch.gradient) for site in in_order if site.watch)
-    return {**found, **{value: by_id[gradient] for value, gradient in came_first if gradient in by_id}}
+    in_order = sorted((site for site in sites if site.watch), key=_place)
+    gradients = [site for site in in_order if site.watch and site.watch.role == "gradient"]
+    firsts = {site.watch.value: site for site in reversed(gradients) if site.watch}
+    by_id: dict[int | None, CallSite] = {site.id: site for site in gradients}
+    found: dict[int, CallSite] = {}
+    for site in in_order:
+        if site.watch and site.watch.role == "value":
+            own = [one for one in (firsts.get(site.id), by_id.get(site.watch.gradient)) if one]
+            if own:
+                found[site.id] = min(own, key=_place)
+    return found
+
+
+def _place(site: CallSite) -> tuple[int, int]:
+    return site.order, site.id

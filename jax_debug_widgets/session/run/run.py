@@ -109,9 +109,12 @@ class Run:
 
     @property
     def sites(self) -> Sites:
-        """The call sites that have fired, in the order of their first event; shown as a line a site."""
+        """The call sites that have fired, in the order of their first event; shown as a line a site.
+
+        A watched value that was compiled for several types is there once for each.
+        """
         self.collect()
-        return Sites(self.store.sites(), self.store.seen_by_site())
+        return Sites(self.store.typed_sites(), self.store.seen_by_site())
 
     @property
     def calls(self) -> Calls:

@@ -70,12 +70,13 @@ class Sites(_Lines[CallSite]):
 
     def __repr__(self) -> str:
         callers = told_apart(self)
-        shown = self[:_SHOWN_SITES]
+        of_all = list({site.id: site for site in self}.values())  # In a line for all its types.
         lines = [
-            f"{site.id}  {site_line(site, self._events.get(site.id, 0), callers.get(site.id, ''))}" for site in shown
+            f"{site.id}  {site_line(site, self._events.get(site.id, 0), callers.get(site.id, ''))}"
+            for site in of_all[:_SHOWN_SITES]
         ]
-        left = f"… {plural(len(self) - len(lines), 'more site')}"
-        return "\n".join(lines + [left] * (len(lines) < len(self))) or "<no sites>"
+        left = f"… {plural(len(of_all) - len(lines), 'more site')}"
+        return "\n".join(lines + [left] * (len(lines) < len(of_all))) or "<no sites>"
 
 
 def events_frame(store: Store) -> pd.DataFrame:

@@ -34,7 +34,7 @@ from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, n
 from jax_debug_widgets.watch.naming.value_gradient_pairs import Partners
 from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import whole_shape
-from jax_debug_widgets.watch.statistics.statistics import dtype_of, names_of
+from jax_debug_widgets.watch.statistics.statistics import dtype_of, merges_of, names_of
 from jax_debug_widgets.watch.syntax.noted import lines_of
 from jax_debug_widgets.watch.syntax.source import source_of
 from jax_debug_widgets.watch.syntax.statements import Span
@@ -338,6 +338,7 @@ class ProgramWatcher:
             meant,
             partner.id if partner and not is_gradient else None,
             choice,
+            merges=merges_of(values),
         )
         # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
         place = (replace(watched, shape=(), dtype="", choice=""), one.file, one.span, one.function, one.stack, values)

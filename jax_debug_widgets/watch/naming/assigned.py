@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_debug_widgets._jax.origins.names_noted import may_be
+from jax_debug_widgets._jax.origins.names_noted import gives_as_many, may_be
+from jax_debug_widgets._jax.passes.uses import runs_program
 from jax_debug_widgets.watch.naming.bindings_of_body import Bound
 from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
@@ -18,7 +19,13 @@ def assigned(bound: Bound, call: Call, statement: Statement, members: Sequence[i
         return noted
     place = call.file, call.span
     taken = _taken(bound.body, call, statement, members)
-    return [(name, made) for name, made in taken if may_be(made[0], place, name)]
+    return [(name, made) for name, made in taken if may_be(made[0], place, name) and _is_own(bound.body, made)]
+
+
+def _is_own(body: Body, made: Made) -> bool:
+    """Whether it is no more than what the source says: a jitted function gives what its derivative keeps as well."""
+    equation = body.equations[made[1]]
+    return not runs_program(equation) or gives_as_many(equation)
 
 
 def _taken(body: Body, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:

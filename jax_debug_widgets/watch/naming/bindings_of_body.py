@@ -55,9 +55,11 @@ class Bound:
             found += [(name, one.made) for name in names if is_of_statement(name, statement)]
             known.add(one.origin)
         body, depth = self.body, call.depth
-        in_rule = any(level.runs_rule for number in members for level in body.levels[number][depth:])
-        is_sure = not in_rule and are_as_traced(body.equations[number] for number in members)
-        return found if found or is_sure else None
+        rules = {level.runs_rule for number in members for level in body.levels[number][depth:]}
+        # What the rule of a derivative computes beside the value may be all that is left.
+        is_of_derivative = not rules.isdisjoint(("forward", "backward"))
+        is_traced = "batching" not in rules and are_as_traced(body.equations[number] for number in members)
+        return found if found or is_of_derivative or is_traced else None
 
     def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
         """The variables with the names that statements give them which compute nothing: the file and the statement."""

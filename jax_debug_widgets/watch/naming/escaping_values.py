@@ -10,7 +10,9 @@ from jax.extend import core as jax_core
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.inputs import only_pulls_back
+from jax_debug_widgets._jax.origins.origins import is_residual_result
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
+from jax_debug_widgets._jax.tracing.cotangents import is_named
 from jax_debug_widgets.watch.naming.body import Body, Made, outer_of
 
 
@@ -19,10 +21,12 @@ def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
     inside = set(members)
     found = []
     for number in members:
-        if _only_guards(body, number) or is_given_as_cotangent(body.equations[number]):
+        equation = body.equations[number]
+        # What has a name of ours is a tangent.
+        if _only_guards(body, number) or is_given_as_cotangent(equation) or is_named(equation):
             continue
-        for position, variable in enumerate(body.equations[number].outvars):
-            if body.is_tangent(variable):
+        for position, variable in enumerate(equation.outvars):
+            if body.is_tangent(variable) or is_residual_result(equation, position):
                 continue
             is_result = variable in body.uses.results and not (
                 _is_kept(body, number, position, inside, depth) or _asking_for_tangents(body, number, depth)

@@ -10,6 +10,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import PUSHES
 from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.residuals import is_residual
 from jax_debug_widgets._jax.passes.uses import runs_program
 from jax_debug_widgets._jax.tracing.copies import is_given_back
 from jax_debug_widgets.watch.naming.body import Body, Call, is_array
@@ -117,7 +118,9 @@ def _signature(body: Body, number: int) -> Any:
     if runs_program(body.equations[number]):  # Transposed, the first layer's has no gradient of what it was given.
         params = {key: params[key] for key in ("name", "length") if key in params}
     params = {key: value for key, value in params.items() if isinstance(value, int | float | str | tuple)}
-    return (*operation_of(body, number), repr(sorted(params.items(), key=lambda item: item[0])))
+    # What the rule of a derivative computes beside the value is no execution of its own.
+    is_beside = is_residual(body.equations[number])
+    return (*operation_of(body, number), is_beside, repr(sorted(params.items(), key=lambda item: item[0])))
 
 
 def operation_of(body: Body, number: int) -> Any:

@@ -17,6 +17,9 @@ from jax_debug_widgets.watch.statistics.chain import Chain
 from jax_debug_widgets.watch.statistics.layout import CHAIN, LARGEST, LEAST, SCALAR, SMALL, STATISTICS, TABLE
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
 
+_MERGED = {"l2": "norm", **{name: name for name in ("min", "max", "mean", "std", "value")}}
+"""How statistics of parts become that of the whole, where they are not added up, as counts are."""
+
 _TOGETHER = 1 << 24
 """Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
 
@@ -30,6 +33,19 @@ _SCALES = 2.0**-126, 2.0**126
 def names_of(aval: Any) -> tuple[str, ...]:
     """What is taken of a value of this type."""
     return SCALAR if aval.size == 1 else STATISTICS
+
+
+def merges_of(values: Sequence[str]) -> tuple[str, ...]:
+    """For each of the values of a site how those of its lanes, or devices, become that of all; empty for what is no number.
+
+    `norm` is the root of the sum of squares, `sum` the sum; others have the name of the statistic.
+    """
+    return tuple(_merge_of(name) if at == 0 or name != SCALAR[0] else "" for at, name in enumerate(values))
+
+
+def _merge_of(name: str) -> str:
+    is_count = name in STATISTICS or name.startswith("hist ")
+    return _MERGED.get(name, "sum" if is_count else "")
 
 
 def origins(jaxpr: Any) -> dict[Any, Any]:

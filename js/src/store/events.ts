@@ -24,6 +24,7 @@ export class EventLog {
     inner: new Growable(Int32Array),
     device: new Growable(Int32Array),
     phantom: new Growable(Uint8Array),
+    type: new Growable(Uint16Array),
   };
   private readonly numbers = new Growable<Uint32Array>(Uint32Array);
 
@@ -39,11 +40,12 @@ export class EventLog {
 
   /** Appends the gap in place of events `first .. first + count - 1` and returns its position. */
   appendGap(first: number, count: number): number {
-    const { site, time, occurrence, phantom, ...others } = this.columns;
+    const { site, time, occurrence, phantom, type, ...others } = this.columns;
     site.push(GAP);
     time.push(time.at(-1));
     occurrence.push(count);
     phantom.push(0);
+    type.push(0);
     for (const column of Object.values(others)) column.push(-1);
     this.numbers.push(first);
     return this.length - 1;
@@ -98,6 +100,11 @@ export class EventLog {
 
   site(position: number): number {
     return this.columns.site.at(position);
+  }
+
+  /** Which of its site's types it is of. */
+  type(position: number): number {
+    return this.columns.type.at(position);
   }
 
   time(position: number): number {

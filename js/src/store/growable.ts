@@ -1,6 +1,6 @@
 /** A typed array that grows by doubling: the columns of everything that the panel keeps. */
 
-export type TypedArray = Uint8Array | Uint32Array | Int32Array | Float64Array;
+export type TypedArray = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array;
 
 export class Growable<T extends TypedArray> {
   length = 0;

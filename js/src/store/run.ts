@@ -13,6 +13,7 @@ import { earlierRuns } from "./earlier";
 import { EventLog } from "./events";
 import { ProgramOrder } from "./order";
 import { SeriesSet } from "./series";
+import { Sites } from "./sites";
 import { Sources } from "./sources";
 import { OneStream, WholeLog } from "./stream";
 import { Texts } from "./texts";
@@ -54,7 +55,7 @@ export class RunStore {
   readonly log = new EventLog();
   readonly texts: Texts;
   readonly series = new SeriesSet();
-  readonly sites = new Map<number, SiteMessage>();
+  readonly sites = new Sites();
   readonly calls = new Map<number, CallMessage>();
   /** By site, how often it has fired. */
   readonly fired = new Map<number, number>();
@@ -208,6 +209,11 @@ export class RunStore {
     return this.active ? "" : "The run is over";
   }
 
+  /** The site of an entry of the log, as it was compiled for that. */
+  siteAt(position: number): SiteMessage | undefined {
+    return this.sites.of(this.log.site(position), this.log.type(position));
+  }
+
   /** Events per second; no batch comes where there are no events. */
   get rate(): number {
     const { status } = this;
@@ -255,7 +261,7 @@ export class RunStore {
   private applyState(batch: Batch): void {
     for (const site of batch.sites) {
       if (!this.rank.has(site.id)) this.rank.set(site.id, this.rank.size);
-      this.sites.set(site.id, site);
+      this.sites.add(site);
       this.watched.addSite(site);
     }
     if (batch.sites.length > 0) this.apart = tellApart(this.sites.values());

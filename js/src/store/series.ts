@@ -5,18 +5,18 @@
  * loops it is which execution of the site it was, and where neither is known how often that had fired, on that device. A
  * long line is thinned to its lows and highs.
  */
-import type { Batch, SiteMessage } from "../transport/wire";
+import type { Batch } from "../transport/wire";
 import { Band } from "./band";
 import { decimate } from "./decimate";
 import { Growable } from "./growable";
-import { Loops } from "./steps";
+import type { Sites } from "./sites";
+import { type Loops, LoopsOf } from "./steps";
 
 /** Of each element; of more lanes and devices only the band that they span is kept. */
 export const MOST_LINES = 3;
 const MOST_POINTS = 131_072;
 const MOST_MARKS = 4096;
 const LANES = 0x1_0000;
-export const NO_LOOPS = new Loops({ loops: [], reverse: [], leap: 1 });
 
 export class Line {
   readonly x = new Growable<Float64Array>(Float64Array, 64);
@@ -103,6 +103,8 @@ interface Cursor {
   /** The farthest that it has been. */
   last: number;
   call: number;
+  /** Those of that call. */
+  loops: Loops;
   /** Of the iteration, and where its call began. */
   turn: number;
   base: number;
@@ -178,7 +180,7 @@ export class Series {
     const [call, execution] = [events.call[row] as number, events.execution[row] as number];
     let cursor = this.cursors.get(device);
     if (!cursor) {
-      cursor = { x: -1, last: -1, call, turn: Number.NEGATIVE_INFINITY, base: 0, execution: -1, occurrence: -1 };
+      cursor = { x: -1, last: -1, call, loops, turn: Number.NEGATIVE_INFINITY, base: 0, execution: -1, occurrence: -1 };
       this.cursors.set(device, cursor);
     }
     if (step >= 0) {
@@ -186,9 +188,10 @@ export class Series {
       const turn = loops.turn(step, inner);
       const later = execution - cursor.execution;
       const begins = call !== cursor.call || turn < cursor.turn || later > 0;
-      if (begins && cursor.last >= 0) cursor.base += loops.stepsOfCall(cursor.last - cursor.base);
+      if (begins && cursor.last >= 0) cursor.base += cursor.loops.stepsOfCall(cursor.last - cursor.base);
       if (later > 1) cursor.base += loops.stepsLeftOut(later - 1);
       cursor.call = call;
+      cursor.loops = loops;
       cursor.turn = turn;
       cursor.x = cursor.base + loops.at(step, inner);
     } else if (execution >= 0 && !loops.areAny) {
@@ -210,16 +213,16 @@ export class SeriesSet {
   private readonly bySite = new Map<number, Series>();
 
   /** Takes the points of the rows from `from` on; those of watched values are kept in `watched.ts`. */
-  append(batch: Batch, from: number, sites: ReadonlyMap<number, SiteMessage>): void {
+  append(batch: Batch, from: number, sites: Sites): void {
     const { points, events } = batch;
-    const loops = new Map([...sites].map(([id, site]) => [id, new Loops(site)]));
+    const loops = new LoopsOf(sites);
     for (let i = 0; i < points.row.length; i++) {
       const row = points.row[i] as number;
       if (row < from) continue;
       const site = events.site[row] as number;
       if (sites.get(site)?.watch) continue;
       const series = this.ensure(site, points.value[i] as number);
-      series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, loops.get(site) ?? NO_LOOPS);
+      series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, loops.at(site, events.type[row]));
     }
   }
 

@@ -1,6 +1,7 @@
 /** The iterations of the loops around an event. */
 import type { SiteMessage } from "../transport/wire";
 import type { EventLog } from "./events";
+import type { Sites } from "./sites";
 
 /** The length of a loop that only run time tells. */
 const OPEN = Number.POSITIVE_INFINITY;
@@ -62,6 +63,25 @@ export class Loops {
 
   private fraction(iterations: number): number {
     return this.isOpen ? iterations / (1 + iterations) : iterations;
+  }
+}
+
+export const NO_LOOPS = new Loops({ loops: [], reverse: [], leap: 1 });
+
+/** Of sites, and of each of the types that they were compiled for. */
+export class LoopsOf {
+  private readonly known = new Map<SiteMessage | undefined, Loops>();
+
+  constructor(private readonly sites: Sites) {}
+
+  at(id: number, type = 0): Loops {
+    const site = this.sites.of(id, type);
+    let loops = this.known.get(site);
+    if (!loops) {
+      loops = site ? new Loops(site) : NO_LOOPS;
+      this.known.set(site, loops);
+    }
+    return loops;
   }
 }
 

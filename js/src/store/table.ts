@@ -26,7 +26,7 @@ export function* records(run: RunStore, positions: Positions): Generator<EventRe
     const at = positions.at(i);
     if (log.gapCount(at) > 0) continue;
     const event = log.number(at);
-    const site = run.sites.get(log.site(at));
+    const site = run.siteAt(at);
     const lane = log.lane(at);
     yield {
       event,

@@ -3,6 +3,7 @@ import { TestRun } from "../../test/fakes";
 import { goldenBatch } from "../../test/golden";
 import type { Batch } from "../transport/wire";
 import type { Line } from "./series";
+import { Sites } from "./sites";
 import { Watched, type WatchTable } from "./watched";
 
 const NOW = { moment: null, call: null };
@@ -88,7 +89,7 @@ describe("watched values", () => {
 
   it("tell the first that was not finite", () => {
     const run = watched();
-    expect(run.store.watched.firstBad).toEqual({ nan: { site: GRADIENT, event: 5, time: 0.625 }, inf: null });
+    expect(run.store.watched.firstBad).toEqual({ nan: { site: GRADIENT, type: 0, event: 5, time: 0.625 }, inf: null });
     expect([...run.store.watched.bad.view()]).toEqual([5]);
     expect([0, 1].map((row) => table(run, GRADIENT).isBad(row))).toEqual([false, true]);
   });
@@ -136,7 +137,7 @@ describe("watched values", () => {
   it("of a number, are not finite when it is not", () => {
     const { points } = goldenBatch("watch");
     const run = watched({ points: { ...points, y: points.y.map((y) => (y === 2.25 ? Number.NEGATIVE_INFINITY : y)) } });
-    expect(run.store.watched.firstBad.inf).toEqual({ site: LOSS, event: 1, time: 0.125 });
+    expect(run.store.watched.firstBad.inf).toEqual({ site: LOSS, type: 0, event: 1, time: 0.125 });
   });
 
   it("become series when they are plotted, and grow with the run", () => {
@@ -155,10 +156,24 @@ describe("watched values", () => {
     const logits = table(run, LOGITS);
     const rows = logits.together(logits.rowAt(NOW));
     expect(rows).toEqual([5, 4, 3]);
-    expect(logits.combined(rows, "min")).toBe(3);
-    expect(logits.combined(rows, "max")).toBe(15);
     expect(logits.combined([5], "max")).toBe(15);
     expect(logits.combined(rows, "skewness")).toBeUndefined();
+  });
+
+  it("have the type, the loops and the meant infinities of their own call", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("types"));
+    const h = table(run, 1);
+    const rows = [0, 3, 8].map((row) => h.siteAt(row)?.watch);
+    expect(rows.map((watch) => [watch?.shape, watch?.dtype, watch?.meant])).toEqual([
+      [[3], "float32", ["neginf"]],
+      [[5], "bfloat16", []],
+      [[3], "float32", ["neginf"]],
+    ]);
+    expect(run.store.sites.get(1)?.watch?.shape).toEqual([5]);
+    expect(run.store.siteAt(0)?.loops).toEqual([3]);
+    const [series] = run.store.watched.plotted(["1/0"]);
+    expect([...((series?.first as Line | undefined)?.x.view() ?? [])]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 
   it("find the gradient of their own step, though the last layer's comes first", () => {
@@ -176,7 +191,9 @@ describe("watched values", () => {
 
   it("are thinned when they are too many, but for those that were not finite", () => {
     const { sites } = goldenBatch("watch");
-    const watched = new Watched(new Map(sites.map((site) => [site.id, site])), 1);
+    const known = new Sites();
+    for (const site of sites) known.add(site);
+    const watched = new Watched(known, 1);
     for (const site of sites) watched.addSite(site);
     for (let first = 0; first < 6000; first += 1000) {
       const batch = executions(1000, () => ({}));

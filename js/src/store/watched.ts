@@ -7,7 +7,8 @@
 import type { Batch, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
 import { Growable } from "./growable";
 import { Series } from "./series";
-import { Loops } from "./steps";
+import type { Sites } from "./sites";
+import { LoopsOf } from "./steps";
 
 /** Of all tables together; beyond them the older half of a table is thinned. */
 const MOST_ROWS = 1_000_000;
@@ -17,7 +18,7 @@ const MOST_LANES = 4096;
 const MOST_LOOKED = 1024;
 
 /** Columns beside the statistics; -1 where a kernel tells nothing. */
-const ABOUT = ["time", "occurrence", "lane", "call", "execution", "step", "inner", "device"] as const;
+const ABOUT = ["time", "occurrence", "lane", "call", "execution", "step", "inner", "device", "type"] as const;
 const EVENT = "event";
 /** What statistics are called that count what is not finite: `nan`, `posinf`, `neginf`. */
 const COUNTS_BAD = /(nan|inf)$/;
@@ -30,6 +31,8 @@ export type WatchSite = SiteMessage & { watch: WatchMessage };
 
 export interface BadValue {
   site: number;
+  /** Which of its types. */
+  type: number;
   event: number;
   time: number;
 }
@@ -57,7 +60,8 @@ export class WatchTable {
 
   constructor(
     private readonly values: readonly string[],
-    readonly meant: readonly string[] = [],
+    /** The site as it was compiled for one of its types. */
+    private readonly siteOf: (type: number) => SiteMessage | undefined = () => undefined,
   ) {
     const told = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
     this.statistics = told.filter((name) => !name.startsWith("hist "));
@@ -85,6 +89,21 @@ export class WatchTable {
     return this.columns.has(column);
   }
 
+  /** The site as it was compiled for row `row`. */
+  siteAt(row: number): SiteMessage | undefined {
+    return this.siteOf(this.at(row, "type") as number);
+  }
+
+  /** The infinities that the source puts there. */
+  meantAt(row: number): readonly string[] {
+    return this.siteAt(row)?.watch?.meant ?? [];
+  }
+
+  /** How many elements it had. */
+  sizeAt(row: number): number {
+    return (this.siteAt(row)?.watch?.shape ?? []).reduce((all, n) => all * n, 1);
+  }
+
   isBad(row: number): boolean {
     return this.anyBad(row, row);
   }
@@ -105,15 +124,17 @@ export class WatchTable {
   set(row: number, value: number, y: number): "" | "nan" | "inf" {
     const name = this.values[value] ?? "";
     this.columns.get(name)?.set(row, y);
-    const isBad = COUNTS_BAD.test(name) ? y > 0 && !this.meant.includes(name) : this.isScalar && this.isOdd(y);
+    const isBad = COUNTS_BAD.test(name)
+      ? y > 0 && !this.meantAt(row).includes(name)
+      : this.isScalar && this.isOdd(row, y);
     if (!isBad) return "";
     if (this.bad.length === 0 || this.bad.at(-1) < this.event(row)) this.bad.push(this.event(row));
     return name === "nan" || Number.isNaN(y) ? "nan" : "inf";
   }
 
   /** Whether a number is not finite, and not an infinity that is meant. */
-  isOdd(y: number): boolean {
-    return !Number.isFinite(y) && !this.meant.includes(y > 0 ? "posinf" : y < 0 ? "neginf" : "nan");
+  isOdd(row: number, y: number): boolean {
+    return !Number.isFinite(y) && !this.meantAt(row).includes(y > 0 ? "posinf" : y < 0 ? "neginf" : "nan");
   }
 
   /** What a plot of `y` marks: `y` where it is not finite, or what the value had that its statistics leave out. */
@@ -170,32 +191,37 @@ export class WatchTable {
     return rows;
   }
 
-  /** A statistic of all lanes, which are of one size. */
+  /** A statistic of all these lanes or devices, which are of one size; `undefined` where nobody said how that is made. */
   combined(rows: readonly number[], statistic: string): number | undefined {
-    if (rows.length === 1) return this.at(rows[0] as number, statistic);
-    if (!this.has(statistic)) return undefined;
-    // A lane without a finite element has no say in what is told of the finite ones.
-    const of = (name: string) => rows.map((row) => this.at(row, name) as number).filter((y) => !Number.isNaN(y));
-    const all = of(statistic);
-    if (all.length === 0) return Number.NaN;
-    const mean = (values: number[]) => values.reduce((a, b) => a + b, 0) / values.length;
-    switch (statistic) {
+    const at = (row: number, name: string) => this.at(row, name) as number;
+    const [first] = rows as [number];
+    if (rows.length === 1 || !this.has(statistic)) return at(first, statistic);
+    const size = this.sizeAt(first);
+    /** How many elements are finite: a lane without one has no say in what is told of these. */
+    const count = (row: number) => size - at(row, "nan") - at(row, "posinf") - at(row, "neginf");
+    const finite = rows.filter(count);
+    const sum = (of: readonly number[], y: (row: number) => number) => of.reduce((all, row) => all + y(row), 0);
+    const mean = (y: (row: number) => number) => sum(finite, (row) => y(row) * count(row)) / sum(finite, count);
+    const own = (row: number) => at(row, statistic);
+    switch (this.siteAt(first)?.watch?.merges[this.values.indexOf(statistic)]) {
       case "min":
-        return Math.min(...all);
+        return finite.length > 0 ? Math.min(...finite.map(own)) : Number.NaN;
       case "max":
-        return Math.max(...all);
-      case "l2":
-        return Math.hypot(...all);
+        return finite.length > 0 ? Math.max(...finite.map(own)) : Number.NaN;
+      case "norm":
+        return Math.sqrt(sum(rows, (row) => own(row) ** 2));
       case "mean":
-      case ITSELF:
-        return mean(all);
+        return mean(own);
       case "std": {
-        const means = of("mean");
-        const squares = [all, means].map((values) => mean(values.map((y) => y * y))) as [number, number];
-        return Math.sqrt(Math.max(0, squares[0] + squares[1] - mean(means) ** 2));
+        const squares = mean((row) => own(row) ** 2 + at(row, "mean") ** 2);
+        return Math.sqrt(Math.max(0, squares - mean((row) => at(row, "mean")) ** 2));
       }
+      case "sum":
+        return sum(rows, own);
+      case "value":
+        return sum(rows, own) / rows.length;
       default:
-        return mean(all) * all.length;
+        return undefined;
     }
   }
 
@@ -229,13 +255,13 @@ export class Watched {
   private readonly series = new Map<string, { series: Series; last: number }>();
 
   constructor(
-    private readonly sites: ReadonlyMap<number, SiteMessage>,
+    private readonly sites: Sites,
     private readonly mostRows = MOST_ROWS,
   ) {}
 
   addSite(site: SiteMessage): void {
     if (isWatched(site) && !this.tables.has(site.id))
-      this.tables.set(site.id, new WatchTable(site.values, site.watch.meant));
+      this.tables.set(site.id, new WatchTable(site.values, (type) => this.sites.of(site.id, type)));
   }
 
   /** Takes the rows from `from` on that are of watched sites, and their points. */
@@ -256,7 +282,8 @@ export class Watched {
       if (at < 0) continue;
       const site = events.site[row] as number;
       const bad = this.tables.get(site)?.set(at, points.value[i] as number, points.y[i] as number);
-      if (bad) this.noteBad(bad, { site, event: batch.first + row, time: events.time[row] as number });
+      const [type, time] = [events.type[row] as number, events.time[row] as number];
+      if (bad) this.noteBad(bad, { site, type, event: batch.first + row, time });
     }
     const most = Math.max(LEAST_ROWS, this.mostRows / this.tables.size);
     for (const table of this.tables.values()) {
@@ -272,16 +299,15 @@ export class Watched {
     return [...keys].flatMap((key) => {
       const [site, value] = key.split("/").map(Number) as [number, number];
       const table = this.tables.get(site);
-      const about = this.sites.get(site);
-      const name = about?.values[value] ?? "";
+      const name = this.sites.get(site)?.values[value] ?? "";
       if (!table) return [];
       const kept = this.series.get(key) ?? { series: new Series(site, value), last: -1 };
       this.series.set(key, kept);
       const events = table.executions;
-      const loops = new Loops(about as SiteMessage);
+      const loops = new LoopsOf(this.sites);
       for (let row = table.after(kept.last); row < table.length; row++) {
         const y = table.at(row, name) ?? Number.NaN;
-        kept.series.push({ events }, row, 0, y, loops, table.markAt(row, y));
+        kept.series.push({ events }, row, 0, y, loops.at(site, events.type[row]), table.markAt(row, y));
         kept.last = table.event(row);
       }
       return kept.series;
@@ -294,7 +320,7 @@ export class Watched {
    */
   private noteBad(kind: "nan" | "inf", bad: BadValue): void {
     if (this.bad.length === 0 || this.bad.at(-1) < bad.event) this.bad.push(bad.event);
-    const alike = this.sites.get(bad.site)?.watch?.choice ? this.masked : this.sure;
+    const alike = this.sites.of(bad.site, bad.type)?.watch?.choice ? this.masked : this.sure;
     const before = alike[kind];
     if (before && !this.isBefore(bad, before)) return;
     alike[kind] = bad;

@@ -33,10 +33,15 @@ export interface WatchMessage {
   meant: string[];
   /** What may mask a NaN of it, `jnp.where(x > 0, h, 0.0) at model.py:7`; empty where nothing does. */
   choice: string;
+  /** For each of the site's values how those of several lanes or devices become that of all; "" where nothing does. */
+  merges: string[];
 }
 
+/** There is one for each type that a site was compiled for. */
 export interface SiteMessage {
   id: number;
+  /** Which of its types: the column `type` says of which an event is. */
+  type: number;
   kind: string;
   ordered: boolean;
   phase: string;
@@ -268,6 +273,8 @@ export interface EventColumns {
   device: Int32Array;
   /** 1 where only a `vmap` made it fire. */
   phantom: Uint8Array;
+  /** Which of its site's types it is of. */
+  type: Uint16Array;
 }
 
 export interface PointColumns {
@@ -459,6 +466,7 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
     inner: take(columns, "inner", Int32Array),
     device: take(columns, "device", Int32Array),
     phantom: columns.has("phantom") ? take(columns, "phantom", Uint8Array) : new Uint8Array(header.count),
+    type: columns.has("type") ? take(columns, "type", Uint16Array) : new Uint16Array(header.count),
   };
   for (const [name, column] of Object.entries(events)) {
     if (column.length !== header.count) {
@@ -493,6 +501,7 @@ const UNTOLD_STATUS = {
   commands: "",
 };
 const UNTOLD = {
+  type: 0,
   shapes: [],
   dtypes: [],
   order: -1,
@@ -503,7 +512,7 @@ const UNTOLD = {
   end_column: -1,
   callers: [],
 };
-const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "" };
+const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "", merges: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

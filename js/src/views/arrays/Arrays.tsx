@@ -51,13 +51,15 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   const [lane, setLane] = useState("");
   const [index, setIndex] = useState<readonly number[]>([]);
   const [spread, setSpread] = useState(false);
-  const [picture, useAnswer] = usePicture(array.shape, array.dtype);
-  const leading = array.shape.slice(0, picture.is ? -3 : -2);
   const events = useFirings(run, ui, array.site.id, lane);
   const last = events.length - 1;
   const moment = ui.moment.value;
   const at = moment === null ? last : events.lowerBound(run.log.lowerBound(moment + 1)) - 1;
   const event = at < 0 ? -1 : run.log.number(events.at(at));
+  // As it was compiled for that firing.
+  const shape = (at < 0 ? null : run.siteAt(events.at(at))?.shapes[array.value]) ?? array.shape;
+  const [picture, useAnswer] = usePicture(shape, array.dtype);
+  const leading = shape.slice(0, picture.is ? -3 : -2);
   const wantedIndex = inRange(index, leading);
   const wanted = { event, value: array.value, index: wantedIndex, image: picture.is };
   const answer = spread || event < 0 ? undefined : run.arrays.get(wanted);

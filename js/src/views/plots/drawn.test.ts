@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
-import { NO_LOOPS, type Series } from "../../store/series";
+import type { Series } from "../../store/series";
+import { NO_LOOPS } from "../../store/steps";
 import { drawnOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
 import { frameOf, paint, paintHeading } from "./paint";
 import { SvgPen } from "./svg";

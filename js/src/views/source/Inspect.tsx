@@ -75,8 +75,8 @@ export function Inspect({ run, ui, value, look, dark }: Props) {
         {found?.table.has("hist +0") && (
           <Magnitudes site={site} found={found} newest={run.watched.received} dark={dark} />
         )}
-        {found && site.watch.full && <Whole run={run} site={site} found={found} dark={dark} />}
-        {found && site.watch.lanes.length > 0 && <ByLane run={run} site={site} found={found} />}
+        {found?.site.watch.full && <Whole run={run} found={found} dark={dark} />}
+        {found && found.site.watch.lanes.length > 0 && <ByLane run={run} found={found} />}
         {found && found.rows.length > 1 && <Firings found={found} />}
       </div>
     </footer>
@@ -84,17 +84,7 @@ export function Inspect({ run, ui, value, look, dark }: Props) {
 }
 
 /** The value itself, at the chosen step. */
-function Whole({
-  run,
-  site,
-  found: { table, row },
-  dark,
-}: {
-  run: RunStore;
-  site: WatchSite;
-  found: Seen;
-  dark: boolean;
-}) {
+function Whole({ run, found: { table, row, site }, dark }: { run: RunStore; found: Seen; dark: boolean }) {
   const index = site.watch.shape.slice(0, -2).map(() => 0);
   const wanted = { event: table.event(row), value: site.values.length - 1, index, image: false };
   return (

@@ -11,12 +11,11 @@ const COLUMNS = ["value", "min", "mean", "max", "std", "nan"];
 
 interface Props {
   run: RunStore;
-  site: WatchSite;
   found: Seen;
 }
 
 /** Each lane of a `vmap`, where they were asked for. */
-export function ByLane({ run, site, found: { table, row } }: Props) {
+export function ByLane({ run, found: { table, row, site } }: Props) {
   const wanted = { event: table.event(row), value: site.values.indexOf("lanes"), index: [], image: false };
   const answer = run.arrays.get(wanted);
   const slice = useLast(answer);
@@ -95,7 +94,7 @@ function Head({ columns }: { columns: readonly string[] }) {
 }
 
 /** Asks for the lanes of a value from the next run on, or no longer. */
-export function LaneSwitch({ run, site }: Omit<Props, "found">) {
+export function LaneSwitch({ run, site }: { run: RunStore; site: WatchSite }) {
   const { watch, transforms } = site;
   if (watch.lanes.length === 0 && !transforms.includes("vmap")) return null;
   const pattern = `lanes/${watch.name}`;

@@ -38,7 +38,7 @@ export function Line(props: Props) {
     // biome-ignore lint/a11y/noStaticElementInteractions: the list moves along its lines with the arrow keys
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     <div class={`source-row${state}`} data-line={code.line} onClick={choose}>
-      <span class="line-number number" {...(value && found ? striped(heatOf(value, found)) : {})}>
+      <span class="line-number number" {...(value && found ? striped(heatOf(found)) : {})}>
         {index === 0 && code.line}
       </span>
       <code class={value || unseen.length ? "" : "whole"} title={code.text}>
@@ -96,7 +96,7 @@ function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) 
           {value.nth && <small class="muted"> {value.nth}</small>}
         </bdi>
       </span>
-      <span class="value-type muted">{typeOf(site)}</span>
+      <span class="value-type muted">{typeOf(found?.site ?? site)}</span>
       <span class="value-range" title={table && !table.isScalar ? range : ""}>
         {!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : range}
       </span>

@@ -302,6 +302,20 @@ describe("watched values elsewhere", () => {
   });
 });
 
+it("shows the type that a value had in the call that is looked at", () => {
+  const ui = createUi();
+  ui.tab.value = "source";
+  const run = show(goldenBatch("types"), ui);
+  const typeIn = (call: number | null) => {
+    act(() => {
+      ui.onlyCall.value = call;
+      run.draw();
+    });
+    return [texts(".value-type").at(-1), find("[data-name=h]").getAttribute("aria-description")?.split(" ")[1]];
+  };
+  expect([1, 2, 3, null].map(typeIn)).toEqual(["f32[3]", "bf16[5]", "f32[3]", "f32[3]"].map((type) => [type, type]));
+});
+
 describe("a sparkline", () => {
   const drawn = (...means: number[]) => {
     const table = new WatchTable(["mean", "nan"]);

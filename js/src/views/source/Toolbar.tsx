@@ -113,7 +113,7 @@ interface BadProps {
 
 function FirstBad({ run, ui, kind, bad }: BadProps) {
   run.watch();
-  const site = run.sites.get(bad.site);
+  const site = run.sites.of(bad.site, bad.type);
   if (!site || !isWatched(site)) return null;
   const go = () => {
     ui.moment.value = bad.event;

@@ -6,32 +6,31 @@ import { badOf, heatOf, type Seen } from "./reading";
 const site = (goldenBatch("watch").sites as WatchSite[])[0] as WatchSite;
 
 function seenWith(l2: number): Seen {
-  const table = new WatchTable(["l2"]);
+  const table = new WatchTable(["l2"], () => ({ ...site, watch: { ...site.watch, shape: [4, 4] } }));
   const row = table.push(goldenBatch("watch"), 0);
   table.set(row, 0, l2);
-  return { table, row, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
+  return { table, row, site, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
 }
 
 describe("the stripe beside a line", () => {
   it("tells how far elements are from 1", () => {
-    const value = { site: { ...site, watch: { ...site.watch, shape: [4, 4] } } } as never;
-    expect(heatOf(value, seenWith(4))).toBe(0);
-    expect(heatOf(value, seenWith(4e-3))).toBeCloseTo(-0.5);
-    expect(heatOf(value, seenWith(4e9))).toBe(1);
-    expect(heatOf(value, seenWith(4e-30))).toBe(-1);
-    expect(heatOf(value, seenWith(Number.NaN))).toBe(1);
-    expect(heatOf(value, seenWith(0))).toBe(0);
+    expect(heatOf(seenWith(4))).toBe(0);
+    expect(heatOf(seenWith(4e-3))).toBeCloseTo(-0.5);
+    expect(heatOf(seenWith(4e9))).toBe(1);
+    expect(heatOf(seenWith(4e-30))).toBe(-1);
+    expect(heatOf(seenWith(Number.NaN))).toBe(1);
+    expect(heatOf(seenWith(0))).toBe(0);
   });
 });
 
 describe("what is not finite", () => {
   const seen = (values: string[], numbers: number[], meant: string[]): Seen => {
-    const table = new WatchTable(values, meant);
+    const table = new WatchTable(values, () => ({ ...site, watch: { ...site.watch, meant } }));
     const row = table.push(goldenBatch("watch"), 0);
     numbers.forEach((number, i) => {
       table.set(row, i, number);
     });
-    return { table, row, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
+    return { table, row, site, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
   };
 
   it("is counted, without the infinities of a mask", () => {

@@ -9,6 +9,8 @@ import type { Value } from "./rows";
 export interface Seen {
   table: WatchTable;
   row: number;
+  /** As it was compiled for that row. */
+  site: WatchSite;
   /** Those of all its lanes and devices. */
   rows: number[];
   /** NaN where there is no such statistic. */
@@ -36,7 +38,8 @@ export function seen(run: RunStore, { site, gradient }: Value, look: Look): Seen
 function seenAt(table: WatchTable, row: number): Seen | null {
   if (row < 0) return null;
   const rows = table.together(row);
-  return { table, row, rows, get: (statistic) => table.combined(rows, statistic) ?? Number.NaN };
+  const site = table.siteAt(row) as WatchSite;
+  return { table, row, site, rows, get: (statistic) => table.combined(rows, statistic) ?? Number.NaN };
 }
 
 /** The norm; of a number its size. */
@@ -48,9 +51,8 @@ export function norm({ table, get }: Seen): number {
  * How far the size of the elements is from 1, as a stripe beside the line: -1 vanishing (10^-6 and less), 0, 1 exploding (10^6
  * and more); of gradients as well.
  */
-export function heatOf({ site }: Value, found: Seen): number {
-  const size = site.watch.shape.reduce((all, n) => all * n, 1) * found.rows.length;
-  const magnitude = norm(found) / Math.sqrt(size);
+export function heatOf(found: Seen): number {
+  const magnitude = norm(found) / Math.sqrt(found.table.sizeAt(found.row) * found.rows.length);
   if (magnitude === Number.POSITIVE_INFINITY || Number.isNaN(magnitude)) return 1;
   return magnitude === 0 ? 0 : Math.max(-1, Math.min(1, Math.log10(magnitude) / 6));
 }
@@ -58,9 +60,9 @@ export function heatOf({ site }: Value, found: Seen): number {
 const BAD = { nan: "nan", posinf: "inf", neginf: "-inf" };
 
 /** What was not finite and is not meant, in words: `3 nan · 1 inf`. */
-export function badOf({ table, get }: Seen): string {
-  if (table.isScalar) return table.isOdd(get("value")) ? exact(get("value")) : "";
-  const found = Object.entries(BAD).filter(([name]) => get(name) > 0 && !table.meant.includes(name));
+export function badOf({ table, row, get }: Seen): string {
+  if (table.isScalar) return table.isOdd(row, get("value")) ? exact(get("value")) : "";
+  const found = Object.entries(BAD).filter(([name]) => get(name) > 0 && !table.meantAt(row).includes(name));
   return found.map(([name, word]) => `${get(name)} ${word}`).join(" · ");
 }
 
@@ -96,7 +98,8 @@ export function typeOf({ watch }: WatchSite): string {
 }
 
 /** All that is known of it, in few lines. */
-export function factsOf({ site, gradient, nth }: Value, found: SeenValue | null): string[] {
+export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): string[] {
+  const site = found?.site ?? newest;
   const { scope, primitive } = site.watch;
   const place = [nth, scope && `in ${scope}`, primitive].filter(Boolean).join(" · ");
   const head = `${watchedName(site)} ${typeOf(site)} · ${place}`;
@@ -106,7 +109,7 @@ export function factsOf({ site, gradient, nth }: Value, found: SeenValue | null)
   const numbers = table.statistics.filter((name) => get(name) !== 0).map((name) => `${name} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
   const lines = [head, whenOf(table, row) + lanes, numbers.join(" · ")];
-  const bad = badOf(found) ? site : found.gradient && badOf(found.gradient) ? gradient : null;
-  if (bad?.watch.choice) lines.push(`${bad.watch.choice} may mask it`);
+  const bad = [found, found.gradient].find((one) => one && badOf(one));
+  if (bad?.site.watch.choice) lines.push(`${bad.site.watch.choice} may mask it`);
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }

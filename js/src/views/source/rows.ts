@@ -75,18 +75,18 @@ function add(lines: Map<number, Value[]>, line: number, value: Value): void {
 }
 
 /** Each value with its gradient; a gradient without a value stands for itself. `session/run/gradients.py` is its twin. */
-function paired(sites: WatchSite[]): Value[] {
-  const byOrder = [...sites].sort((a, b) => a.order - b.order);
+export function paired(sites: WatchSite[]): Value[] {
+  const byOrder = [...sites].sort((a, b) => a.order - b.order || a.id - b.id);
   const values = byOrder.filter(({ watch }) => watch.role === "value");
-  const gradients = new Set(byOrder.filter(({ watch }) => watch.role === "gradient"));
+  const gradients = byOrder.filter(({ watch }) => watch.role === "gradient");
   const found = values.map((site, i) => {
     // Of several derivatives the first.
-    const own = [...gradients].find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
-    if (own) gradients.delete(own);
+    const own = gradients.find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
     const nth = values.length > 1 ? `${i + 1}/${values.length}` : "";
     return { site, gradient: own, isPart: false, nth };
   });
-  return [...found, ...[...gradients].map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
+  const left = gradients.filter((site) => found.every(({ gradient }) => gradient !== site));
+  return [...found, ...left.map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
 }
 
 function bySource({ site: a }: Value, { site: b }: Value): number {

@@ -22,7 +22,7 @@ interface EventProps extends Props {
 
 /** How many rows of the list an event takes in full. */
 export function detailRows(run: RunStore, number: number): number {
-  const site = run.sites.get(run.log.site(run.log.find(number)));
+  const site = run.siteAt(run.log.find(number));
   const lines = Math.min(MOST_LINES, run.texts.get(number)?.split("\n").length ?? 1);
   return 3 + (site && arraysOf(run, site).length > 0 ? Math.max(ROWS_OF_ARRAYS, lines) : lines);
 }
@@ -45,7 +45,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
   run.watch();
   const { log } = run;
   const position = log.find(number);
-  const site = run.sites.get(log.site(position));
+  const site = run.siteAt(position);
   const steps = stepsOf(log, position, site);
   const words = [
     `event ${number}`,

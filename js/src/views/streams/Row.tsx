@@ -35,7 +35,7 @@ export function Row({ run, ui, position, find }: Props) {
   if (gap > 0) return <div class="row gap">{plural(gap, "event")} dropped</div>;
   const number = log.number(position);
   const id = log.site(position);
-  const site = run.sites.get(id);
+  const site = run.siteAt(position);
   const text = run.texts.get(number);
   const steps = stepsOf(log, position, site);
   const expanded = ui.event.value === number;

@@ -1,0 +1,33 @@
+"""Which equations JAX makes where it differentiates one operation: its rule makes the value, and residuals beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Here(threading.local):
+    """What the rule that the current thread runs has made so far; None where it runs none."""
+
+    made: list[Any] | None = None
+
+
+_here = _Here()
+
+
+def add(equation: Any) -> None:
+    """An equation is made."""
+    if _here.made is not None:
+        _here.made.append(equation)
+
+
+@contextmanager
+def noted() -> Iterator[Sequence[Any]]:
+    """Give a list to which what is made inside comes, but for what an operation inside makes of its own."""
+    outer, _here.made = _here.made, []
+    try:
+        yield _here.made
+    finally:
+        _here.made = outer

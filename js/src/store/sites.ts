@@ -1,0 +1,18 @@
+/** The sites of a run by number, each as it was compiled last. */
+import type { SiteMessage } from "../transport/wire";
+
+export class Sites extends Map<number, SiteMessage> {
+  private readonly types = new Map<number, SiteMessage[]>();
+
+  add(site: SiteMessage): void {
+    this.set(site.id, site);
+    const types = this.types.get(site.id) ?? [];
+    types[site.type] = site;
+    this.types.set(site.id, types);
+  }
+
+  /** A site as it was compiled for one of its types: what an event of it is of. */
+  of(id: number, type: number): SiteMessage | undefined {
+    return this.types.get(id)?.[type] ?? this.get(id);
+  }
+}

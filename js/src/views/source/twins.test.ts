@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { twins } from "../../../test/twins";
+import { type WatchSite, WatchTable } from "../../store/watched";
+import type { WatchMessage } from "../../transport/wire";
+import { paired } from "./rows";
+
+const [site] = goldenBatch("watch").sites as [WatchSite];
+
+interface Pairing {
+  name: string;
+  sites: ({ id: number; order: number } & Pick<WatchMessage, "role" | "value" | "gradient">)[];
+  gradients: Record<string, number>;
+}
+
+describe("a value has the gradient that is its own", () => {
+  it.each(twins<Pairing>("gradients_of_values"))("$name", ({ sites, gradients }) => {
+    const all = sites.map(({ id, order, ...watch }) => ({ ...site, id, order, watch: { ...site.watch, ...watch } }));
+    const found = paired(all);
+    const own = found.filter(({ site, gradient }) => gradient && gradient !== site);
+    expect(Object.fromEntries(own.map(({ site, gradient }) => [site.id, gradient?.id]))).toEqual(gradients);
+    const ids = found.flatMap(({ site, gradient }) => [site.id, gradient?.id ?? site.id]);
+    expect(new Set(ids)).toEqual(new Set(sites.map(({ id }) => id)));
+  });
+});
+
+type Told = Record<string, number | string | null>;
+
+interface Merging {
+  name: string;
+  elements: unknown[][];
+  merges: Record<string, string>;
+  lanes: Told[];
+  whole: Told;
+}
+
+describe("the statistics of lanes become those of all by the rule that the kernel sends", () => {
+  it.each(twins<Merging>("merged_statistics"))("$name", ({ elements, merges, lanes, whole }) => {
+    const values = Object.keys(lanes[0] ?? {});
+    const watch = {
+      ...site.watch,
+      shape: [elements[0]?.length ?? 0],
+      merges: values.map((name) => merges[name] ?? ""),
+    };
+    const table = new WatchTable(values, () => ({ ...site, values, watch }));
+    const rows = lanes.map((lane) => {
+      const row = table.push(goldenBatch("watch"), 0);
+      values.forEach((name, i) => {
+        table.set(row, i, Number(lane[name]));
+      });
+      return row;
+    });
+    for (const [name, wanted] of Object.entries(whole)) {
+      const told = table.combined(rows, name);
+      if (wanted === null) expect(told, name).toBeUndefined();
+      else if (Number.isFinite(Number(wanted))) expect(told, name).toBeCloseTo(Number(wanted), 5);
+      else expect(told, name).toBe(Number(wanted));
+    }
+  });
+});
