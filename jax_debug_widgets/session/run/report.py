@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
@@ -210,13 +211,15 @@ def _of_what_is_let_go(run: Reported) -> Iterator[str]:
 def _of_watching(run: Reported) -> Iterator[str]:
     """What watching costs and, once the program has returned, what was not to be found."""
     watch, seen = run.options.watch, run.watch_seen()
-    if watch is None or seen is None:
+    if watch is None or seen is None or not features.available(features.WATCH):
         return
     if run.watched and (watch.everything or watch.ops) and not run.is_measured:
         sites = list(run.watched)
         yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
     has_failed = run.life.state(run.call_log, run.policy) == "failed"
-    if run.life.has_returned and (run.watched or not has_failed):  # What fails while it is traced says why.
+    knows_calls = features.available(features.CALLS)
+    # What fails while it is traced says why.
+    if knows_calls and run.life.has_returned and (run.watched or not has_failed):
         yield from notes_of(seen, watch, run.watched)
     is_over = run.life.has_returned and not has_failed and not run.call_log.pending()
     if (

@@ -1,0 +1,160 @@
+"""Run a program in processes that each have another JAX: one in which some names that we need are gone.
+
+A script: it reads lists of names from stdin, a list a line (`core.pvary mlir.set_sharding`), and writes for each what became of
+the program, as a line of JSON. JAX is imported once; each process is forked from there, before JAX has any thread.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from IPython.core.interactiveshell import InteractiveShell
+from jax.experimental import io_callback
+from traitlets.config import Config
+
+
+class StandIn(ModuleType):
+    """A module of JAX's in which our package does not find some names; JAX, which imports some late, does."""
+
+    def __init__(self, module: ModuleType, gone: set[str]) -> None:
+        super().__init__(module.__name__)
+        vars(self).update({name: value for name, value in vars(module).items() if name not in gone}, _module=module)
+
+    def __getattr__(self, name: str) -> Any:
+        if str(sys._getframe(1).f_globals["__name__"]).startswith("jax_debug_widgets"):
+            raise AttributeError(name)
+        return getattr(vars(self)["_module"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)["_module"], name, value)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(vars(self)["_module"], name)
+        super().__delattr__(name)
+
+
+def take_away(names: list[str]) -> None:
+    """Have modules without these names; of what is inside of a name the table of features is told that it is gone."""
+    from jax_debug_widgets._jax.compat import features, private
+
+    gone: dict[str, set[str]] = {}
+    for module, _, path in (name.partition(".") for name in names):
+        if "." not in path:
+            gone.setdefault(private.path_of(getattr(private, module)), set()).add(path)
+    for path, hidden in gone.items():
+        package, _, name = path.rpartition(".")
+        own = private.module(path)
+        if path in sys.modules:
+            sys.modules[path] = StandIn(own, hidden)
+        else:  # A module of jaxlib's, which `jax._src.lib` has as a name.
+            setattr(importlib.import_module(package), name, StandIn(own, hidden))
+    theirs = features._exists
+    features._exists = lambda owner, path, **rest: (
+        f"{next(name for name, one in vars(private).items() if one is owner)}.{path}" not in names
+        and theirs(owner, path, **rest)
+    )
+
+
+ARGS = np.asarray([0.5, -0.5], np.float32), np.asarray([1.0, 2.0, 3.0], np.float32)
+
+
+def body(carry, x):
+    h = jnp.tanh(carry * x)
+    jax.debug.print("h {}", h)
+    return h, h
+
+
+def loss(w, xs):
+    y = jnp.sin(w * xs[0])
+    double = jax.pure_callback(
+        lambda a: np.asarray(a * 2), jax.typeof(y), jax.lax.stop_gradient(y), vmap_method="sequential"
+    )
+    y = jax.lax.cond(y > 0, lambda: (jax.debug.print("positive {}", y), y)[1], lambda: y * 2)
+    _, hs = jax.lax.scan(body, y, xs)
+    return jnp.sum(hs) + double
+
+
+def square(x):
+    jax.debug.print("x {}", x, ordered=True)
+    return x**2
+
+
+def written(x):
+    io_callback(lambda _: None, None, x)
+    return square(x)
+
+
+def all_of_it(jdw: Any) -> list[Any]:
+    """What jitted, batched, differentiated and un-jitted programs give."""
+    values = jax.jit(jax.vmap(jax.value_and_grad(loss), (0, None)))(*ARGS)
+    with jax.disable_jit():
+        carried = jax.lax.fori_loop(0, 2, lambda i, x: (jax.debug.print("i {}", i), x + 1)[1], 0)
+    found = jax.tree.leaves((values, jdw.breakpoint(jax.grad(square)(3.0)), jax.jit(written)(2.0), carried))
+    return jax.block_until_ready(found)
+
+
+def run() -> dict[str, Any]:
+    """Load the extension, and run programs without a capture and in one that watches."""
+    import jax_debug_widgets as jdw
+    from jax_debug_widgets._jax.compat import features
+
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    shell.run_line_magic("load_ext", "jax_debug_widgets")
+    plain = all_of_it(jdw)
+    with jdw.capture(watch=["h", "y"]) as captured:
+        values = all_of_it(jdw)
+        jax.effects_barrier()
+    try:
+        listed = len(jdw.callbacks(loss, 0.5, ARGS[1]))
+    except NotImplementedError as error:
+        listed = str(error)
+    shell.run_line_magic("unload_ext", "jax_debug_widgets")
+    watched = {event.site.watch.name for event in captured.events if event.site.watch is not None}
+    return {
+        "is_same": all(map(np.array_equal, plain, values)),
+        "said": sorted(event.text for event in captured.events if event.site.watch is None),
+        "watched": sorted(watched),
+        "listed": listed,
+        "notes": captured.notes,
+        "off": list(features.missing()),
+    }
+
+
+def in_a_process(names: list[str]) -> dict[str, Any]:
+    """What `run` gives in a process without these names, or what it raises."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            take_away(names)
+            told = run()
+        except BaseException:  # noqa: BLE001 - told to the parent.
+            told = {"raised": traceback.format_exc()}
+        with os.fdopen(writing, "w") as pipe:
+            json.dump(told, pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(told) if told else {"raised": "the process has ended"}
+
+
+if __name__ == "__main__":
+    for slow in ("anywidget", "numba", "scipy"):  # What each process would import.
+        if importlib.util.find_spec(slow):
+            importlib.import_module(slow)
+    for line in sys.stdin:
+        print(json.dumps({"names": line.split(), **in_a_process(line.split())}), flush=True)

@@ -1,0 +1,85 @@
+"""Where JAX has renamed what a feature needs, that feature is off and says so; programs run, and the rest is captured.
+
+Each case is a process of its own, see `another_jax.py`: one for all names of a feature; with `JAXDEBUG_NAMES=all` one for each
+name, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jax_debug_widgets._jax.compat import features
+
+ROOT = Path(__file__).parents[2]
+
+
+def names_of(feature):
+    texts = features.NEEDED[feature].items()
+    return " ".join(f"{module}.{found['path']}" for module, text in texts for found in features.names_of(text))
+
+
+ALONE = {name for feature in features.NEEDED for name in names_of(feature).split()}
+CASES = {feature: names_of(feature) for feature in features.NEEDED}
+if os.environ.get("JAXDEBUG_NAMES") == "all":
+    CASES |= {name: name for name in sorted(ALONE)}
+
+SAYING = {features.CALLBACKS: ("loss.<locals>", "written.<locals>"), features.STOPS: ("breakpoint(",)}
+"""How what these features capture begins."""
+
+
+@pytest.fixture(scope="module")
+def without():
+    """What became of the programs where these names are gone."""
+    command = [sys.executable, "-W", "error", "-m", "tests._jax.another_jax"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def ask(names):
+            process.stdin.write(names + "\n")
+            process.stdin.flush()
+            told = json.loads(process.stdout.readline())
+            assert "raised" not in told, told["raised"]
+            return told
+
+        yield ask
+        process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def as_it_is(without):
+    return without("")
+
+
+def test_with_all_names_all_is_captured(as_it_is):
+    assert as_it_is["off"] == []
+    assert as_it_is["is_same"]
+    assert len(as_it_is["said"]) == 16
+    assert as_it_is["watched"] == ["h", "y"]
+    assert as_it_is["listed"] == 3
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_a_name_its_features_are_off_and_the_rest_works(case, without, as_it_is):
+    told = without(CASES[case])
+    off, notes = told["off"], told["notes"]
+    assert off
+    assert case in (off if case in features.NEEDED else CASES)
+    assert told["is_same"]
+    assert all(any(note.endswith(f", so {feature} is off.") for note in notes) for feature in off)
+    assert not [note for note in notes if "fault of ours" in note or "runs unwatched" in note]
+    if features.CAPTURE in off:
+        assert told["said"] == told["watched"] == []
+        assert told["listed"].endswith(" is off.")
+        return
+    silent = tuple(start for feature in off for start in SAYING.get(feature, ()))
+    assert told["said"] == [line for line in as_it_is["said"] if not (silent and line.startswith(silent))]
+    assert told["watched"] == ([] if features.WATCH in off else ["h", "y"])
+    if features.INVENTORY in off:
+        assert told["listed"].endswith(f", so {features.INVENTORY} is off.")
+    else:
+        assert told["listed"] == (2 if features.CALLBACKS in off else 3)
