@@ -56,6 +56,7 @@ def capture(
     stuck_after: float = 10.0,
     max_events: int = 2_000_000,
     max_mb: float = 256.0,
+    max_ended_mb: float = 512.0,
     watch: str | Sequence[str] | bool | None = None,
     ops: bool = False,
     values: bool = False,
@@ -93,6 +94,7 @@ def capture(
       timeout: seconds after which that wait gives up; None waits forever.
       stuck_after: seconds after which a note names a host function that has not returned.
       max_events, max_mb: bounds of what is kept, in events and MiB. The oldest goes first, and is counted.
+      max_ended_mb: bound of what all ended runs keep together, in MiB. The oldest arrays go first, and are counted.
       watch: the variables whose values and gradients are taken. Names and globs (`"logits,h*"`, `"self.w"`, `"grad/logits"`,
         `"logits@model.py"`, `"logits@model.py:12"`), lines (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives
         (`"dot_general|exp"`); True takes everything that has a name in the user's files.
@@ -130,6 +132,7 @@ def capture(
         stuck_after=stuck_after,
         max_events=max_events,
         max_mb=max_mb,
+        max_ended_mb=max_ended_mb,
         watch=watch,
         ops=ops,
         values=values,

@@ -143,6 +143,8 @@ class JaxDebugMagics(Magics):
             if run is None
             else summary(snapshot_of(run, lines=False), lines=0)
         )
+        if told := self._session.told_of_memory():
+            print(f"jaxdebug: {told}")
 
     def _barrier(self, rest: str) -> None:
         options, more = parse(rest, echo_by_default=False)

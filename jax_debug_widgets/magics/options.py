@@ -78,6 +78,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--max-events", type=int, metavar="N", default=defaults.max_events, help=events)
     megabytes = f"how many MiB of values are kept (default {defaults.max_mb:g})"
     parser.add_argument("--max-mb", type=float, metavar="MB", default=defaults.max_mb, help=megabytes)
+    ended = f"how many MiB of values all ended runs keep together (default {defaults.max_ended_mb:g})"
+    parser.add_argument("--max-ended-mb", type=float, metavar="MB", default=defaults.max_ended_mb, help=ended)
     break_on = (
         "stop where this holds: nonfinite (and was finite before), nan or inf alone, a site (train.py:41, its number or name), "
         "or an expression over captured values without blanks (loss>10, grad.h<0) or in quotes ('0 < h < 1', of any element); "

@@ -33,6 +33,7 @@ class Options:
       timeout: seconds after which that wait gives up; None waits for ever.
       stuck_after: seconds after which a host function that has not returned is called stuck.
       max_events, max_mb: how much of the run is kept, in events and MiB; the oldest goes first, and is counted.
+      max_ended_mb: how much of the ended runs is kept, of all together, in MiB; the oldest arrays go first, and are counted.
       watch: which values are watched, by their names in the source; None for none.
       break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
@@ -51,6 +52,7 @@ class Options:
     stuck_after: float = 10.0
     max_events: int = 2_000_000
     max_mb: float = 256.0
+    max_ended_mb: float = 512.0
     watch: Watch | None = None
     break_on: tuple[str, ...] = ()
     break_timeout: float | None = None
@@ -87,7 +89,7 @@ class Options:
         if self.every < 1:
             msg = f"every must be at least 1, got {self.every!r}"
             raise ValueError(msg)
-        for name in ("timeout", "stuck_after", "max_events", "max_mb", "break_timeout"):
+        for name in ("timeout", "stuck_after", "max_events", "max_mb", "max_ended_mb", "break_timeout"):
             value = getattr(self, name)
             if value is None and name in ("timeout", "break_timeout"):
                 continue
@@ -114,7 +116,16 @@ class Options:
     @property
     def budget(self) -> Budget:
         """What the store may hold."""
-        return Budget(self.max_events, int(min(max(self.max_mb * _MEBIBYTE, 1), sys.maxsize)))
+        return Budget(self.max_events, _in_bytes(self.max_mb))
+
+    @property
+    def ended_budget(self) -> int:
+        """How many bytes the ended runs may hold, all together."""
+        return _in_bytes(self.max_ended_mb)
+
+
+def _in_bytes(mebibytes: float) -> int:
+    return int(min(max(mebibytes * _MEBIBYTE, 1), sys.maxsize))
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:

@@ -150,6 +150,11 @@ class Runs:
         with self.lock:
             return list(self._known.values())
 
+    def ended(self) -> list[Run]:
+        """Those of them that capture no more, in the order in which they began."""
+        with self.lock:
+            return [run for run in self._known.values() if run not in self.going_on and run is not self.uncaptured]
+
     def _leave(self, run: Run) -> None:
         if run in self.own:  # Another thread may end a run, and one that has joined it as well.
             self.own.remove(run)

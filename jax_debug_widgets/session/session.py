@@ -21,6 +21,7 @@ from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.agreement import Agreements
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.interrupts import interrupts_of
+from jax_debug_widgets.session.memory import keep_within, told_of
 from jax_debug_widgets.session.observer import Observer
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panel.listing import Listing
@@ -205,6 +206,7 @@ class Session:
         with self._runs.lock:
             self._open = [one for one in self._open if one.run is not run]
             self._runs.end(run)
+        keep_within(self._runs.ended(), run.options.ended_budget)
         self._see_no_more()
         self.interrupts.stop()
 
@@ -325,6 +327,10 @@ class Session:
     def runs(self) -> list[Run]:
         """All runs that are still known, the newest last."""
         return self._runs.known()
+
+    def told_of_memory(self) -> str:
+        """What the ended runs hold, in a sentence; empty where there are none."""
+        return told_of(self._runs.ended())
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
         """What `run.status()` says of breakpoints, pause and stop."""

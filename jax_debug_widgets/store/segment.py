@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jax_debug_widgets.events import Column, Event, Lot, Tap, joined
+from jax_debug_widgets.events import COUNTED, Column, Event, Lot, Tap, joined
 from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.lanes import by_event, flat_lanes, laid_out
@@ -65,6 +65,11 @@ class Segment:
     def stop(self) -> int:
         """Position after the last event."""
         return self.first + int(self._starts[-1])
+
+    @property
+    def has_arrays(self) -> bool:
+        """Whether some of its values are arrays, not numbers and small vectors."""
+        return any(tap.nbytes >= COUNTED for tap in self.taps)
 
     def bytes_from(self, position: int) -> int:
         """Bytes of the firings from the one at event `position` on."""

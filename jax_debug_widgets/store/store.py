@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from jax_debug_widgets.store.budget import Budget
 from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.cuts import cuts
 from jax_debug_widgets.store.devices import Devices
+from jax_debug_widgets.store.kept import Kept
 from jax_debug_widgets.store.occurrences import Occurrences
 from jax_debug_widgets.store.ordinals import Ordinals
 from jax_debug_widgets.store.segment import Segment
@@ -37,16 +37,18 @@ class Piece(NamedTuple):
 
 
 class Store:
-    """Events of one run by position: the n-th that arrived, whether it is still kept or not."""
+    """Events of one run by position: the n-th that arrived, whether it is still kept or not.
+
+    Attributes:
+      released: how many events `release` has let go of.
+    """
 
     def __init__(self, budget: Budget, origin_ns: int) -> None:
         self.budget = budget
         self._origin_ns = origin_ns
         self._lock = threading.Lock()
-        self._segments: list[Segment] = []
-        self._oldest = 0
-        self._count = 0
-        self._nbytes = 0
+        self._kept = Kept()
+        self.released = 0
         self._largest = 0
         self._ordinals = Ordinals()
         self._occurrences = Occurrences()
@@ -76,7 +78,7 @@ class Store:
                 rows = slice(start, stop)
                 self._append(
                     Segment(
-                        self._count,
+                        self._kept.count,
                         lot.part(start, stop),
                         self._origin_ns,
                         calls[rows],
@@ -92,27 +94,40 @@ class Store:
 
     def __len__(self) -> int:
         """How many events have arrived, dropped ones too."""
-        return self._count
+        return self._kept.count
 
     @property
     def oldest(self) -> int:
         """Position of the first event that is still kept."""
-        return self._oldest
+        return self._kept.oldest
 
     @property
     def nbytes(self) -> int:
         """Bytes of values and bookkeeping that are kept."""
-        return self._nbytes
+        return self._kept.nbytes
 
     @property
     def free(self) -> int:
         """Bytes that values may take up which have not been taken in."""
-        return self.budget.for_waiting(self._nbytes)
+        return self.budget.for_waiting(self._kept.nbytes)
 
     @property
     def dropped(self) -> int:
         """How many events were let go of: the oldest, and those whose values could not wait to be taken in."""
-        return self._oldest + self._tally.lost
+        return self._kept.oldest + self._tally.lost
+
+    def release(self, nbytes: int, *, arrays: bool) -> int:
+        """Let go of the oldest events of a run that is over, until so many bytes are free; how many are.
+
+        Args:
+          arrays: no further than to its last array.
+        """
+        with self._lock:
+            kept = self._kept
+            before, oldest = kept.nbytes, kept.oldest
+            self._tally.drop(kept.let_go(0, nbytes, kept.end_of_arrays if arrays else None))
+            self.released += kept.oldest - oldest
+            return before - kept.nbytes
 
     @property
     def devices(self) -> list[str]:
@@ -182,10 +197,10 @@ class Store:
           IndexError: it has not arrived, or is no longer kept.
         """
         with self._lock:
-            if not self._oldest <= position < self._count:
-                msg = f"event {position} is not kept; {self._oldest} to {self._count - 1} are"
+            if not self._kept.oldest <= position < self._kept.count:
+                msg = f"event {position} is not kept; {self._kept.oldest} to {self._kept.count - 1} are"
                 raise IndexError(msg)
-            segment = self._segments[self._segment_at(position)]
+            segment = self._kept.at(position)
         return segment.event(position)
 
     def values_at(self, positions: np.ndarray) -> Iterator[tuple[Tap, list[int], list[tuple[np.ndarray, ...]]]]:
@@ -196,7 +211,7 @@ class Store:
 
     def last(self, count: int) -> list[Event]:
         """The newest `count` events that are kept, oldest first."""
-        return self.range(max(self._count - count, 0), self._count)
+        return self.range(max(self._kept.count - count, 0), self._kept.count)
 
     def range(self, start: int, stop: int) -> list[Event]:
         """Events `start .. stop - 1`, those of them that are kept."""
@@ -216,7 +231,7 @@ class Store:
 
     def kept(self) -> list[Piece]:
         """All events that are kept, oldest first, in pieces that do not change any more."""
-        return [Piece(*one) for one in self._between(0, self._count)]
+        return [Piece(*one) for one in self._between(0, self._kept.count)]
 
     def series(self, site_id: int, value: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
@@ -229,7 +244,7 @@ class Store:
         """
         parts = [
             segment.stacked(site_id, value, first, end, phantoms=phantoms)
-            for segment, first, end in self._between(0, self._count)
+            for segment, first, end in self._between(0, self._kept.count)
         ]
         kept = [part for part in parts if part is not None]
         if not kept:
@@ -255,7 +270,7 @@ class Store:
 
     def steps_of(self, site_ids: Iterable[int]) -> dict[int, np.ndarray]:
         """`steps` of several sites: the events are gone through once."""
-        pieces = self.columns(0, self._count)
+        pieces = self.columns(0, self._kept.count)
         found = {}
         for site_id in site_ids:
             x = self._places(site_id, pieces=pieces)[0]
@@ -276,7 +291,7 @@ class Store:
     def _places(
         self, site_id: int, *, phantoms: bool = False, pieces: Sequence[Columns] | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        pieces = self.columns(0, self._count) if pieces is None else pieces
+        pieces = self.columns(0, self._kept.count) if pieces is None else pieces
         nestings = [tap.nesting for tap in self._taps_of(site_id)]
         mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
         none = np.zeros(0, np.int64)
@@ -299,7 +314,7 @@ class Store:
 
     def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The events of a site that are kept, as in `series`: positions int64[n], occurrences int64[n]."""
-        pieces = self.columns(0, self._count)
+        pieces = self.columns(0, self._kept.count)
         mine = [np.flatnonzero((piece.site == site_id) & (phantoms | ~piece.phantom)) for piece in pieces]
         positions = [piece.first + chosen for piece, chosen in zip(pieces, mine, strict=True)]
         occurrences = [piece.occurrence[chosen] for piece, chosen in zip(pieces, mine, strict=True)]
@@ -309,34 +324,16 @@ class Store:
 
     def _between(self, start: int, stop: int) -> list[tuple[Segment, int, int]]:
         with self._lock:
-            start, stop = max(start, self._oldest), min(stop, self._count)
-            if start >= stop:
-                return []
-            chosen = self._segments[self._segment_at(start) : self._segment_at(stop - 1) + 1]
-            return [(segment, max(start, segment.first), min(stop, segment.stop)) for segment in chosen]
-
-    def _segment_at(self, position: int) -> int:
-        return bisect.bisect_right(self._segments, position, key=lambda segment: segment.first) - 1
+            return self._kept.between(start, stop)
 
     def _append(self, segment: Segment) -> None:
         self._tally.add(segment)
-        self._segments.append(segment)
-        self._count = segment.stop
-        self._nbytes += segment.bytes_from(segment.first)
+        self._kept.append(segment)
 
     def _evict(self) -> None:
-        while self._segments:
-            too_many = max(self._count - self._oldest - self.budget.events, 0)
-            too_big = max(self._nbytes - self.budget.for_kept(self._largest), 0)
-            if not (too_many or too_big):
-                return
-            segment = self._segments[0]
-            keep_from = segment.position_to_free(self._oldest, too_many, too_big)
-            self._tally.drop(segment.sites_between(self._oldest, keep_from))
-            self._nbytes -= segment.bytes_from(self._oldest) - segment.bytes_from(keep_from)
-            self._oldest = keep_from
-            if keep_from >= segment.stop:
-                self._segments.pop(0)
+        kept = self._kept
+        too_many = kept.count - kept.oldest - self.budget.events
+        self._tally.drop(kept.let_go(too_many, kept.nbytes - self.budget.for_kept(self._largest)))
 
 
 def _whole(x: np.ndarray) -> np.ndarray:

@@ -68,6 +68,18 @@ class RunCallbacks(Sequence[CallbackSummary]):
         with self._lock:
             return self._ended - len(self._calls)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of results that are kept."""
+        return self._nbytes
+
+    def release(self, nbytes: int) -> int:
+        """Let go of the oldest calls of a run that is over, until so many bytes are free; how many are."""
+        with self._lock:
+            before = self._nbytes
+            self._let_go(max(before - nbytes, 0))
+            return before - self._nbytes
+
     def call_of(self, event: Event) -> HostCall | None:
         """What became of the call that this event tells of; None while it runs, and when it is no longer kept."""
         self._run.collect()
@@ -201,7 +213,11 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._keys.append(key)
         self._by_event[key] = call
         self._nbytes += _size(call)
-        while len(self._calls) > MAX_HOST_CALLS or self._nbytes > self.budget:
+        self._let_go(self.budget)
+
+    def _let_go(self, nbytes: int) -> None:
+        """Keep the newest calls, with so many bytes of results at most."""
+        while len(self._calls) > MAX_HOST_CALLS or self._nbytes > nbytes:
             self._nbytes -= _size(self._calls.popleft())
             self._by_event.pop(self._keys.popleft(), None)
 

@@ -197,7 +197,12 @@ def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
 
 def _of_what_is_let_go(run: Reported) -> Iterator[str]:
     """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
-    if run.dropped:
+    if run.store.released:
+        yield (
+            "Ended runs together hold no more than --max-ended-mb, the newest as much as it has: this one has let go of its "
+            "oldest events, arrays first. `run.dropped` counts them."
+        )
+    if run.dropped > run.store.released:
         yield "Older events are no longer kept (--max-events, --max-mb): `run.dropped` counts them, and the panel does by site."
     if run.call_log.dropped:
         yield f"`run.calls` has the newest {MAX_CALLS:,} calls; the events of older ones are kept like all others."

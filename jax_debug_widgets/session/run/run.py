@@ -148,6 +148,15 @@ class Run:
         return self.store.dropped
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept of its events and of the results of host functions."""
+        return self.store.nbytes + self.callbacks.nbytes
+
+    def release(self, nbytes: int, *, arrays: bool) -> None:
+        """Let go of the oldest of that, until so many bytes are free; with `arrays` no further than to the last array."""
+        self.callbacks.release(nbytes - self.store.release(nbytes, arrays=arrays))
+
+    @property
     def values(self) -> WatchedValues:
         """The watched values by name, each with its statistics by step; `run["logits"]` is one of them."""
         return WatchedValues(self)

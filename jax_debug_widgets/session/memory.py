@@ -1,0 +1,35 @@
+"""Keep what ended runs hold within a budget: the oldest arrays go first, and are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.events.amounts import in_bytes, plural
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.run import Run
+
+
+def keep_within(ended: Sequence[Run], nbytes: int) -> None:
+    """Let go of what the oldest of these runs hold, until all together hold so many bytes at most.
+
+    First of their arrays, with what came before these in their run, then of all else. The newest run stays as it is: its own
+    budget bounds it.
+    """
+    for arrays in (True, False):
+        for run in ended[:-1]:
+            too_much = sum(run.nbytes for run in ended) - nbytes
+            if too_much <= 0:
+                return
+            run.release(too_much, arrays=arrays)
+
+
+def told_of(ended: Sequence[Run]) -> str:
+    """What these runs hold, in a sentence, and what they have let go of; empty where there are none."""
+    if not ended:
+        return ""
+    held, limit = (in_bytes(one) for one in (sum(run.nbytes for run in ended), ended[-1].options.ended_budget))
+    gone = [run.store.released for run in ended if run.store.released]
+    lost = f"; {plural(len(gone), 'run')} let go of {plural(sum(gone), 'event')}" if gone else ""
+    return f"values of {plural(len(ended), 'ended run')}: {held} of {limit} at most (--max-ended-mb){lost}"

@@ -1,0 +1,67 @@
+"""The segments that a run still has: the newest, for the oldest are let go of."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+
+from jax_debug_widgets.store.segment import Segment
+
+
+class Kept:
+    """Segments of events one after the other. Not locked.
+
+    Attributes:
+      count: how many events have come, those that are let go of, too.
+      oldest: position of the first event that is kept.
+      nbytes: bytes of values and bookkeeping.
+    """
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self.count = self.oldest = self.nbytes = 0
+
+    def append(self, segment: Segment) -> None:
+        """Keep what has come."""
+        self._segments.append(segment)
+        self.count = segment.stop
+        self.nbytes += segment.bytes_from(segment.first)
+
+    def at(self, position: int) -> Segment:
+        """The segment of an event that is kept."""
+        return self._segments[self._index_of(position)]
+
+    def between(self, start: int, stop: int) -> list[tuple[Segment, int, int]]:
+        """Events `start .. stop - 1` that are kept: their segments, and which events of each."""
+        start, stop = max(start, self.oldest), min(stop, self.count)
+        if start >= stop:
+            return []
+        chosen = self._segments[self._index_of(start) : self._index_of(stop - 1) + 1]
+        return [(segment, max(start, segment.first), min(stop, segment.stop)) for segment in chosen]
+
+    @property
+    def end_of_arrays(self) -> int:
+        """Position after the last segment with arrays; 0 where none has any."""
+        return max((segment.stop for segment in self._segments if segment.has_arrays), default=0)
+
+    def let_go(self, events: int, nbytes: int, stop: int | None = None) -> Counter[int]:
+        """Let go of the oldest firings, with so many events and bytes at least: site id -> how many events.
+
+        Args:
+          stop: an event from whose segment on all are kept; None for none.
+        """
+        gone: Counter[int] = Counter()
+        while self._segments and (events > 0 or nbytes > 0) and (stop is None or self.oldest < stop):
+            segment = self._segments[0]
+            keep_from = segment.position_to_free(self.oldest, max(events, 0), max(nbytes, 0))
+            gone.update(segment.sites_between(self.oldest, keep_from))
+            freed = segment.bytes_from(self.oldest) - segment.bytes_from(keep_from)
+            events, nbytes = events - (keep_from - self.oldest), nbytes - freed
+            self.nbytes -= freed
+            self.oldest = keep_from
+            if keep_from >= segment.stop:
+                self._segments.pop(0)
+        return gone
+
+    def _index_of(self, position: int) -> int:
+        return bisect.bisect_right(self._segments, position, key=lambda segment: segment.first) - 1
