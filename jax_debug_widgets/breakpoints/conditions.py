@@ -34,6 +34,7 @@ class Condition:
       trouble: why it could not be computed; empty where it could.
       kinds: what it looks for, if that is NaN or infinity.
       names: of the values that it looks at, the roots of trees: `params` of `params['w']`.
+      is_expression: whether it is one over values, and not a site.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Condition:
     trouble: Callable[[], str] = str
     kinds: Kinds = ()
     names: frozenset[str] = frozenset()
+    is_expression: bool = False
 
     def reason(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
         """A sentence of what is the matter."""
@@ -87,7 +89,7 @@ def parse_condition(text: str) -> Condition:
         msg = f"--break-on {text!r} names no captured value: write {_WANTED}"
         raise ValueError(msg)
     expression = _Expression(text, tree)
-    return Condition(text, expression, expression.concerns, expression.trouble, names=names)
+    return Condition(text, expression, expression.concerns, expression.trouble, names=names, is_expression=True)
 
 
 def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[str]:

@@ -22,9 +22,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax_debug_widgets._jax.compat.arrays import apart, computing_apart
+from jax_debug_widgets._jax.compat.arrays import computing_apart
 from jax_debug_widgets._jax.origins.frames import is_ours
-from jax_debug_widgets.breakpoints.namespace import assigned, own_names, require_values, variables_seen_from
+from jax_debug_widgets.breakpoints.namespace import (
+    assigned,
+    own_names,
+    require_values,
+    to_compute_with,
+    values_seen_from,
+)
 from jax_debug_widgets.breakpoints.stop import Ended, Stop
 
 HELP = """h             this help
@@ -36,7 +42,7 @@ lane I ...    look at another vmap lane
 set EXPR      go on with this value in the place of the one given to jdw.breakpoint(x); so does  x = EXPR
 c             continue;  n  to another breakpoint;  a  without any more stops
 q             end the program
-Everything else is Python over the variables of the frame; jax, jnp and np are there."""
+Everything else is Python over the variables of the frame; jax, jnp and np are there, and grad("h") where h has a gradient."""
 
 _RESUMING: dict[str, Ended] = {
     "c": "continue", "cont": "continue", "continue": "continue", "n": "next", "next": "next", "a": "all", "all": "all",
@@ -93,12 +99,12 @@ class Console:
         stop = self._stop
         key = (stop.frame, stop.lane)
         if key not in self._namespaces:
-            frame = stop.frames()[stop.frame]
             given = {"jax": jax, "jnp": jnp, "np": np}
-            seen = variables_seen_from(frame)
+            frame = stop.frames()[stop.frame]
+            seen = values_seen_from(frame)
             if stop.replaceable is not None and stop.frame == 0 and stop.replaceable.name.isidentifier():
                 seen.setdefault(stop.replaceable.name, stop.replaceable.value(stop.lane))
-            self._namespaces[key] = {**given, **{name: _apart(value) for name, value in seen.items()}}
+            self._namespaces[key] = {**given, **{name: to_compute_with(value) for name, value in seen.items()}}
         return self._namespaces[key]
 
     def complete(self, text: str, cursor: int) -> tuple[int, list[str]]:
@@ -128,7 +134,7 @@ class Console:
         value = self._value(expression)
         replaceable.set(self._stop.lane, value)
         if replaceable.name.isidentifier():
-            self.namespace()[replaceable.name] = _apart(replaceable.value(self._stop.lane))
+            self.namespace()[replaceable.name] = to_compute_with(replaceable.value(self._stop.lane))
         return f"{replaceable.name} goes on as {replaceable.value(self._stop.lane)!r}"
 
     def _later(self, text: str, reply: Reply) -> None:
@@ -201,22 +207,12 @@ class Console:
         return assigned(tree) & (own_names(frame) | frame.variables.keys())
 
 
-def _apart(value: Any) -> Any:
-    """A variable as the console computes with it; what is no array and no plain container of arrays stays what it is."""
-    if not isinstance(value, jax.Array | dict | list | tuple):
-        return value
-    try:
-        return apart(value)
-    except Exception:  # noqa: BLE001 - a dictionary whose keys have no order is no pytree; nor may be a user's own.
-        return value
-
-
 def _shown(error: BaseException) -> list[str]:
     """A traceback without our frames."""
-    step = error.__traceback__
-    while step is not None and is_ours(step.tb_frame.f_code.co_filename):
-        step = step.tb_next
-    return traceback.format_exception(type(error), error, step if isinstance(error, Exception) else None)
+    told = traceback.TracebackException.from_exception(error)
+    own = [frame for frame in told.stack if not is_ours(frame.filename)] if isinstance(error, Exception) else []
+    told.stack = traceback.StackSummary.from_list(own)
+    return list(told.format())
 
 
 def _listing(stop: Stop, _rest: str) -> str:

@@ -26,7 +26,7 @@ from jax_debug_widgets.breakpoints.stop import Ended, Scene, Stop
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
     from jax_debug_widgets.events import Bundle, Inbox, Tap
-    from jax_debug_widgets.taps.gate import Gate
+    from jax_debug_widgets.taps.gate import Firings, Gate
     from jax_debug_widgets.taps.sites import Switch
 
 Arrays = tuple[np.ndarray, ...]
@@ -158,41 +158,54 @@ class Debugger:
             equation.run(*(on_cpu(np.asarray(value)) for value in tap.values_of(arrays, lane)))
         return arrays[equation.stop.going_on]
 
-    def _may_pass(self, fired: Tap | Bundle, arrays: Arrays) -> None:
+    def _may_pass(self, fired: Tap | Bundle, arrays: Arrays, shown: Firings | None = None) -> None:
         """See `taps.gate`: called at each firing while the gate is closed."""
         if collectives.runs_on_several(fired):
             self.stage.stand_with_others(fired)
         self.ending.at(fired, arrays)
         if self.policy.pausing and self._take_pause(fired, arrays):
-            tap, own = next(iter(fired.firings(arrays)))
-            self.stage.hold(event_scene("pause", tap, own, f"paused at {tap.site.where}"), None, tap)
+            firings = list(fired.firings(arrays)) if shown is None else shown
+            tap, own = firings[0]
+            scene = event_scene("pause", tap, own, f"paused at {tap.site.where}", firings, self.policy.known)
+            self.stage.hold(scene, None, tap)
         stood_at = fired.site
         if self.policy.conditions:
-            for tap, own in fired.firings(arrays):
-                if self._stood_for_condition(tap, own):
+            firings = list(fired.firings(arrays)) if shown is None else shown
+            for tap, own in firings:
+                if self._stood_for_condition(tap, own, firings):
                     stood_at = tap.site
+                if self.policy.halted is not None:
+                    break
         self.ending.at(fired, arrays, stood_at)
 
-    def _stood_for_condition(self, tap: Tap, arrays: Arrays) -> bool:
-        stood = False
-        if tap.site.watch is not None and tap.site.watch.again:
-            return False
+    def _stood_for_condition(self, tap: Tap, arrays: Arrays, firings: Firings) -> bool:
+        stood, again = False, tap.site.watch.again if tap.site.watch else ""
         for condition in self.policy.conditions:
-            if condition.kinds and tap.site.id in self.policy.printing_watched:
+            is_told = tap.site.id in self.policy.printing_watched or again == "value"
+            if again == "name" or (condition.kinds and is_told):
                 continue
             point = self.points.of_condition(condition)
             lanes = condition.holds(tap, arrays)
             if lanes and self.policy.reaches(point) and self.audience.place() == "panel" and not self.policy.ignoring:
-                stood |= self._stood(tap, arrays, condition.reason(tap, arrays), point, lanes)
+                scene = event_scene(
+                    "breakpoint",
+                    tap,
+                    arrays,
+                    condition.reason(tap, arrays),
+                    firings,
+                    self.policy.known,
+                    self.policy.hits[point.number],
+                    lanes,
+                )
+                stood |= self._stood(tap, scene, point)
             elif lanes and self.audience.place() != "panel":
                 self._skipped(point)
         return stood
 
-    def _stood(self, tap: Tap, arrays: Arrays, reason: str, point: Point, lanes: Any) -> bool:
+    def _stood(self, tap: Tap, scene: Scene, point: Point) -> bool:
         """Stop here; whether the program has stood."""
         if self.audience.patience > 0:
-            hits = self.policy.hits[point.number]
-            how, stop = self.stage.hold(event_scene("breakpoint", tap, arrays, reason, hits, lanes), None, tap)
+            how, stop = self.stage.hold(scene, None, tap)
             if how != "unanswered":
                 return stop is not None
         self._skipped(point)

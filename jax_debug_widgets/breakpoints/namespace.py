@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
+import jax
+
+from jax_debug_widgets._jax.compat.arrays import apart
 from jax_debug_widgets._jax.origins.stack import StackFrame
 
 
@@ -18,6 +21,62 @@ def variables_seen_from(frame: StackFrame) -> dict[str, Any]:
     own = own_names(frame)
     seen = {name: value for name, value in frame.globals.items() if name not in own}
     return {**seen, **_trees(frame.variables)}
+
+
+def values_seen_from(frame: StackFrame) -> dict[str, Any]:
+    """The same, with what else is known where the frame is made of what has fired, and its gradients."""
+    hidden = own_names(frame)
+    elsewhere = {name: value for name, value in _trees(frame.elsewhere).items() if name not in hidden}
+    found = {**elsewhere, **variables_seen_from(frame)}
+    known = {**frame.elsewhere, **frame.variables}
+    gradients = {name.removeprefix(GRADIENT_OF): value for name, value in known.items() if name.startswith(GRADIENT_OF)}
+    if gradients and "grad" not in hidden:
+        found["grad"] = Gradients(gradients, found.get("grad"))
+    return found
+
+
+GRADIENT_OF = "grad/"
+"""What the name of a gradient begins with: `grad/h`."""
+
+
+class Gradients:
+    """The gradients that are known at a stop: `grad("h")`, `grad.h`. All else is what `grad` was before, `jax.grad` say."""
+
+    def __init__(self, known: Mapping[str, Any], other: Any) -> None:
+        self._known, self._other = known, other
+
+    def __call__(self, name: Any, *args: Any, **options: Any) -> Any:
+        """The gradient of that name."""
+        if not isinstance(name, str):
+            return self._other(name, *args, **options)
+        return self._of(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._other, name) if hasattr(self._other, name) else self._of(name)
+
+    def _of(self, name: str) -> Any:
+        wanted = name.removeprefix(GRADIENT_OF).replace('"', "'")
+        if wanted not in self._known:
+            raise NameError(f"no gradient of {wanted!r} is known at this stop; there are {', '.join(self._known)}")
+        return to_compute_with(self._known[wanted])
+
+    def __dir__(self) -> list[str]:
+        return [name for name in self._known if name.isidentifier()]
+
+    def __repr__(self) -> str:
+        return f"the gradients of {', '.join(self._known)}: grad({next(iter(self._known))!r})"
+
+
+def to_compute_with(value: Any) -> Any:
+    """A variable as the console computes with it; what is no array and no plain container of arrays stays what it is."""
+    if not isinstance(value, jax.Array | dict | list | tuple):
+        return value
+    try:
+        return apart(value)
+    except Exception:  # noqa: BLE001 - a dictionary whose keys have no order is no pytree; nor may be a user's own.
+        return value
 
 
 def own_names(frame: StackFrame) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -43,13 +43,24 @@ def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"])
     if watch is not None and "nan" in tap.site.values:
         told = dict(zip(tap.site.values, arrays, strict=False))
         odd = sum(int(told[name]) for name in ("posinf", "neginf") if name not in meant)
-        return _not_finite(_about(tap, ""), {"nan": int(told["nan"]), "inf": odd}, kinds)
+        words = _not_finite(_about(tap, ""), {"nan": int(told["nan"]), "inf": odd}, kinds)
+        value = told.get("value")
+        if words and value is not None and value.shape == watch.shape:  # A large one may have been sampled.
+            words += _first_at(value, meant, kinds)
+        return words
     for name, array in zip(tap.site.values, arrays, strict=False):
         if _is_inexact(array) and not np.isfinite(array).all():
             counts = {"nan": int(np.isnan(array).sum()), "inf": int(infinite(array, meant).sum())}
             if words := _not_finite(_about(tap, name), counts, kinds):
                 return words
     return ""
+
+
+def _first_at(value: np.ndarray, meant: Sequence[str], kinds: Kinds) -> str:
+    """Which element it is, or the first of several: `, at [3, 0]`."""
+    odd = (np.isnan(value) & ("nan" in kinds)) | (infinite(value, meant) & ("inf" in kinds))
+    at = np.argwhere(odd)
+    return f", {'' if len(at) == 1 else 'the first '}at {at[0].tolist()}" if len(at) else ""
 
 
 def _about(tap: Tap, name: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextvars
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets._jax.running.dispatch import is_of_effects
 from jax_debug_widgets.breakpoints.conditions import Condition
 from jax_debug_widgets.breakpoints.points import Point
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.taps.gate import Firings
 
 _MOST_TYPED = 500
 
@@ -48,6 +51,7 @@ class Policy:
       notes: what else became of stops, in sentences -> how often.
       points: the breakpoints of this run's programs, which other runs may share; `hits`: by number, how often this one has
         reached each.
+      known: the number of a site that has just fired -> what else is known of that step.
       typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
     """
 
@@ -67,6 +71,7 @@ class Policy:
     notes: Counter[str] = field(default_factory=Counter)
     points: dict[int, Point] = field(default_factory=dict)
     hits: Counter[int] = field(default_factory=Counter)
+    known: Callable[[int], Firings] = lambda _site: []
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
 
     def reaches(self, point: Point) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +9,15 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import shown
 from jax_debug_widgets._jax.origins.stack import StackFrame
-from jax_debug_widgets.breakpoints.conditions import variables_of
+from jax_debug_widgets.breakpoints.firing_frames import frame_at, frames_of_firing, variables_shown
 from jax_debug_widgets.breakpoints.nonfinite import nonfinite_words
 from jax_debug_widgets.breakpoints.stop import Replaceable, Scene
-from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events import CallSite, Tap
 from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import StopPoint
+    from jax_debug_widgets.taps.gate import Firings
 
 Arrays = tuple[np.ndarray, ...]
 Lanes = Sequence[tuple[int, ...]]
@@ -45,11 +43,27 @@ def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str,
     )
 
 
-def event_scene(kind: Any, tap: Tap, arrays: Arrays, reason: str, hits: int = 0, stopped: Lanes | None = None) -> Scene:
-    """At an event that is no breakpoint: a pause, or a condition that holds."""
+def event_scene(
+    kind: Any,
+    tap: Tap,
+    arrays: Arrays,
+    reason: str,
+    firings: Firings,
+    known: Callable[[int], Firings],
+    hits: int = 0,
+    stopped: Lanes | None = None,
+) -> Scene:
+    """At an event that is no breakpoint: a pause, or a condition that holds.
+
+    Args:
+      firings: all that have fired together.
+      known: what else is known of this step, see `Policy`.
+    """
 
     def frames(lane: tuple[int, ...]) -> list[StackFrame]:
-        return [frame_of_site(tap, arrays, lane)]
+        together = {one.site.id for one, _ in firings}
+        before = [fired for fired in known(tap.site.id) if fired[0].site.id not in together]
+        return frames_of_firing(tap, arrays, lane, [*before, *firings])
 
     return _scene(kind, tap, arrays, reason, tap.site.label, hits, stopped if tap.lanes else None, frames)
 
@@ -98,33 +112,7 @@ def replaceable_of(tap: Tap, arrays: Arrays, point: StopPoint) -> Replaceable | 
 def frame_of_site(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> StackFrame:
     """The place of a tap as a frame, its values as variables."""
     site = tap.site
-    return StackFrame(
-        file=site.file,
-        line=site.line,
-        function=site.function,
-        first_line=1,
-        source=tuple(line.rstrip("\n") for line in linecache.getlines(site.file)),
-        variables=_variables(tap, arrays, lane),
-        globals=globals_of(site.file),
-        unset=f"only what has fired is here; write jdw.breakpoint() in {site.function} to see its variables",
-    )
-
-
-def _variables(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> dict[str, Any]:
-    site, values = tap.site, variables_of(tap, arrays, lane)
-    if site.watch is None:
-        return {name: shown(np.asarray(value)) for name, value in values.items()}
-    if "value" in site.values:
-        return {site.label: shown(np.asarray(values["value"]))}
-    return {site.label: Summarised(site.watch.shape, site.watch.dtype, values)}
-
-
-def globals_of(file: str) -> dict[str, Any]:
-    """The globals of the module that a file is of; those of the notebook for a cell."""
-    for module in list(sys.modules.values()):
-        if getattr(module, "__file__", None) == file:
-            return vars(module)
-    return vars(sys.modules["__main__"])
+    return frame_at(site.file, site.line, site.function, variables_shown(tap, arrays, lane))
 
 
 def _called(site: CallSite) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets._jax.studies.stepping import Standing
 from jax_debug_widgets.breakpoints.debugger import Debugger
-from jax_debug_widgets.breakpoints.scenes import globals_of
+from jax_debug_widgets.breakpoints.firing_frames import globals_of
 from jax_debug_widgets.breakpoints.stop import Ended, Scene
 from jax_debug_widgets.watch import Scope, Scopes
 

@@ -17,7 +17,7 @@ from jax_debug_widgets.events.stale_read import StaleRead
 from jax_debug_widgets.events.stamps import times_of
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
 from jax_debug_widgets.events.stopped import Stopped
-from jax_debug_widgets.events.tap import Bundle, Firing, Tap
+from jax_debug_widgets.events.tap import Bundle, Caller, Firing, Tap
 from jax_debug_widgets.events.thread_spans import ThreadSpans
 from jax_debug_widgets.events.trace_print import TracePrint
 
@@ -33,6 +33,7 @@ __all__ = [
     "CallSite",
     "CallState",
     "CallbackSummary",
+    "Caller",
     "Column",
     "Event",
     "Finding",

@@ -35,7 +35,8 @@ class Watched:
       gradient: of a value the id of the site of its gradient, where that came first.
       choice: the expression through which alone it goes to the results of its body, if that may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
-      again: whether it is there under this name already: what the iteration before has made, or an argument.
+      again: `name` where it is there under this name already, as what the iteration before has made or as an argument; `value`
+        where it is under another one, nearer to what makes it.
       merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
     """
 
@@ -51,7 +52,7 @@ class Watched:
     meant: tuple[str, ...] = ()
     gradient: int | None = None
     choice: str = ""
-    again: bool = False
+    again: Literal["", "name", "value"] = ""
     merges: tuple[str, ...] = ()
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,17 @@ MOST_ELEMENTS = 16
 if TYPE_CHECKING:
     from jax_debug_widgets.events.nesting import Nesting
     from jax_debug_widgets.events.site import CallSite
+
+
+class Caller(NamedTuple):
+    """A frame of the user's around what fires, and the range of the call in it."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
 
 
 @dataclass(eq=False)
@@ -40,6 +51,7 @@ class Tap:
       nbytes: bytes that one firing holds, all lanes together.
       unflatten: the values of one event -> `(args, kwargs)` as the program wrote them.
       render: the values of one event -> the text that JAX would have written, or None where it writes nothing.
+      callers: the frames around that of the site in its program, innermost first; None where they are not known.
     """
 
     site: CallSite
@@ -54,6 +66,20 @@ class Tap:
     guard: tuple[bool, ...] | None = None
     guards: tuple[str, ...] = ()
     is_numbered: bool = False
+    callers: tuple[Caller, ...] | None = None
+
+    def with_value(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tap:
+        """The same that hands over the whole value, of this type, after all else that is of it."""
+        site, count = self.site, len(self.site.values) - self.site.values.count("value")
+        return replace(
+            self,
+            site=replace(
+                site, values=(*site.values[:count], "value"), watch=site.watch and replace(site.watch, full=True)
+            ),
+            mapped=(*self.mapped[:count], ()),
+            shapes=(*self.shapes[:count], shape),
+            dtypes=(*self.dtypes[:count], dtype),
+        )
 
     @cached_property
     def size(self) -> int:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.breakpoints import Policy, conditions_of, parse_condition
+from jax_debug_widgets.breakpoints import Condition, Policy, conditions_of, parse_condition
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.taps import Settings
-from jax_debug_widgets.watch import Watch
+from jax_debug_widgets.watch import Stops, Watch
 
 _MEBIBYTE = 1 << 20
 
@@ -77,7 +77,7 @@ class Options:
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
         conditions = conditions_of(break_on)
         if watched is not None and conditions:
-            watched = watched.stopping(name for text in conditions for name in parse_condition(text).names)
+            watched = watched.stopping(_stops(list(map(parse_condition, conditions))))
         return cls(every=every, watch=watched, break_on=conditions, **others)
 
     def __post_init__(self) -> None:
@@ -126,6 +126,15 @@ class Options:
 
 def _in_bytes(mebibytes: float) -> int:
     return int(min(max(mebibytes * _MEBIBYTE, 1), sys.maxsize))
+
+
+def _stops(conditions: Sequence[Condition]) -> Stops:
+    """What programs are compiled by."""
+    return Stops(
+        names=tuple(sorted({name for one in conditions for name in one.names})),
+        kinds=tuple(sorted({kind for one in conditions for kind in one.kinds})),
+        expressions=tuple(one.text for one in conditions if one.is_expression),
+    )
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -35,7 +35,15 @@ from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
-from jax_debug_widgets.taps.recorders import BundleRecorder, TapTeller, bundle_recorder, recorder, unless_muted
+from jax_debug_widgets.taps.recorders import (
+    BundleRecorder,
+    TapTeller,
+    WholeRecorder,
+    bundle_recorder,
+    recorder,
+    unless_muted,
+    whole_recorder,
+)
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.stale_reads import StaleReads
 from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener, why_unformattable
@@ -218,10 +226,15 @@ class Capture:
         """Whether the current thread is inside `explaining`: what it runs then is ours."""
         return self._callback_hooks.is_explaining()
 
-    def bundle_recorder(self, taps: Sequence[Tap]) -> BundleRecorder:
+    def bundle_recorder(self, bundle: Bundle) -> BundleRecorder:
         """The function that a compiled program calls with the watched values of one body."""
-        switches = [self.sites.switch_of(tap.site.id) for tap in taps]
-        return bundle_recorder(Bundle(tuple(taps)), switches, self._box_here().firings, self.gate)
+        switches = [self.sites.switch_of(tap.site.id) for tap in bundle.taps]
+        return bundle_recorder(bundle, switches, self._box_here().firings, self.gate)
+
+    def whole_recorder(self, bundle: Bundle, whole: Mapping[Tap, Tap]) -> WholeRecorder:
+        """The same where the program may stop, with the whole values of some of its taps."""
+        switches = [self.sites.switch_of(tap.site.id) for tap in bundle.taps]
+        return whole_recorder(bundle, whole, switches, self._box_here().firings, self.gate)
 
     def _wants_lanes(self) -> bool:
         settings: Settings | None = captured_settings()

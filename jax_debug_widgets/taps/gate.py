@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,8 +14,20 @@ from jax_debug_widgets.events import Bundle, Tap, joined
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Pass = Callable[["Tap | Bundle", "tuple[np.ndarray, ...]"], None]
-"""Called with the tap that fires, or several together, and what it hands over. May block, and may raise to end the program."""
+Firings = Sequence[tuple[Tap, tuple[np.ndarray, ...]]]
+"""Taps, each with what it hands over."""
+
+
+class Pass(Protocol):
+    """May block, and may raise to end the program."""
+
+    def __call__(self, fired: Tap | Bundle, arrays: tuple[np.ndarray, ...], shown: Firings | None = None, /) -> None:
+        """Called with the tap that fires, or several together, and what it hands over.
+
+        Args:
+          shown: the same firings with more values, where there are such.
+        """
+        ...
 
 
 class Gate:
@@ -36,7 +48,7 @@ class Gate:
     def __init__(self) -> None:
         self.closed = False
         self.word = np.zeros(1, np.uint64)
-        self.may_pass: Pass = lambda _tap, _arrays: None
+        self.may_pass: Pass = lambda _fired, _arrays, _shown=None: None
         self.when_closed: Callable[[], None] = lambda: None
         self._passed: dict[Tap | Bundle, list[np.ndarray]] = {}
         """Coordinates of what has passed and has not been counted, one array an axis."""

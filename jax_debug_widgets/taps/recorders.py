@@ -6,7 +6,7 @@ return. Everything else is done by whoever empties the inbox.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -27,6 +27,16 @@ class BundleRecorder(Protocol):
     taps: tuple[Tap, ...]
     teller: BundleTeller
     writer: TapWriter | None
+
+    def __call__(self, *arrays: np.ndarray) -> tuple[()]:
+        """See `Recorder`."""
+        ...
+
+
+class WholeRecorder(Protocol):
+    """A recorder that is called in the place of another one, see `whole_recorder`."""
+
+    stands_for: Bundle
 
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
         """See `Recorder`."""
@@ -67,6 +77,46 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
     chosen.taps = teller.taps = bundle.taps
     chosen.teller = teller
     chosen.writer = writer(bundle, inbox, gate)
+    return chosen
+
+
+def whole_recorder(
+    bundle: Bundle, whole: Mapping[Tap, Tap], switches: Sequence[Switch], inbox: Inbox, gate: Gate
+) -> WholeRecorder:
+    """The same where the program may stop, handed the whole values of some taps as well, after all else.
+
+    These are for who looks at the firing while the program stands, and are not recorded.
+
+    Args:
+      whole: of the taps that have them, in the order of the values, the tap that has its whole value.
+    """
+    put, stamps = inbox.putter(bundle), inbox.stamps
+    is_on_mesh, passed, width = bool(bundle.nesting.axes), gate.passage(bundle), bundle.width
+
+    def record(*arrays: np.ndarray) -> tuple[()]:
+        plain, values = arrays[:width], arrays[width:]
+        if not all(switch.off for switch in switches):
+            put((stamps.now(), *plain))
+        if is_on_mesh:
+            passed(plain[bundle.coordinates])
+        if gate.closed:
+            gate.may_pass(
+                bundle, plain, list(_with_values(bundle.firings(plain), dict(zip(whole, values, strict=True))))
+            )
+        return ()
+
+    def _with_values(
+        firings: Iterable[tuple[Tap, tuple[np.ndarray, ...]]], values: Mapping[Tap, np.ndarray]
+    ) -> Iterator[tuple[Tap, tuple[np.ndarray, ...]]]:
+        for tap, own in firings:
+            if tap not in values:
+                yield tap, own
+                continue
+            statistics = len(whole[tap].shapes) - 1
+            yield whole[tap], (*own[:statistics], values[tap], *own[len(tap.shapes) :])
+
+    chosen = cast("WholeRecorder", record)
+    chosen.stands_for = bundle
     return chosen
 
 

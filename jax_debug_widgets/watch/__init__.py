@@ -9,6 +9,7 @@ from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
 from jax_debug_widgets.watch.choosing.notes import notes_of
 from jax_debug_widgets.watch.choosing.price import price
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
+from jax_debug_widgets.watch.choosing.stops import Stops
 from jax_debug_widgets.watch.choosing.watching import Watching
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
@@ -22,6 +23,7 @@ __all__ = [
     "NamedPlace",
     "Scope",
     "Scopes",
+    "Stops",
     "Watch",
     "Watching",
     "is_library",

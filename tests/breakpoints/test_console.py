@@ -94,7 +94,9 @@ def test_a_variable_without_a_value_is_no_global_of_its_name(stopped):
 
 
 @pytest.mark.behaviour("B2")
-def test_a_watched_value_stands_under_its_name_with_its_statistics(stopped):
+def test_a_watched_value_stands_under_its_name_with_its_statistics(stopped, monkeypatch):
+    monkeypatch.setattr("jax_debug_widgets.watch.choosing.stops.MOST_ELEMENTS", 5)
+
     def user(page):
         page.go_on(page.stop())
         stop = page.stop()

@@ -259,7 +259,7 @@ def test_what_a_choice_may_mask_stops_and_says_so(stopped):
     seen = []
     stopped(f, jnp.float32([-1, 1]), user=lambda page: seen.extend(page.all_stops()), watch=True, break_on="nonfinite")
     (stop,) = seen
-    assert stop["reason"].startswith("h is not finite: 1 NaN; jnp.where(x > 0, h, 0.0) at test_stop.py:")
+    assert stop["reason"].startswith("h is not finite: 1 NaN, at [0]; jnp.where(x > 0, h, 0.0) at test_stop.py:")
     assert stop["reason"].endswith(" may mask it")
 
 
@@ -277,7 +277,7 @@ def test_a_program_that_prints_its_loss_stops_where_the_nan_is_born(stopped, wat
     f, x = jax.jit(lambda x: lax.scan(step, x, length=3)[0]), jnp.float32([2.5, 3.5])
     stopped(f, x, user=lambda page: seen.extend(page.all_stops()), watch=watch, break_on="nonfinite")
     told = [(stop["step"], stop["reason"]) for stop in seen]
-    assert told == [([2], "logp is not finite: 1 NaN"), ([2], "loss is not finite: 1 NaN")]
+    assert told == [([2], "logp is not finite: 1 NaN, at [0]"), ([2], "loss is not finite: 1 NaN")]
 
 
 @pytest.mark.behaviour("B2")

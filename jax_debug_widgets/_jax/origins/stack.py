@@ -6,7 +6,7 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -30,6 +30,7 @@ class StackFrame:
       variables: the local variables; of a traced program its arrays when it has stopped, tracers before.
       globals: of the module; empty where they are not known.
       unset: why a variable of its function may have no value here, and what to do.
+      elsewhere: what else is known by name, of a frame that is made of what has fired.
     """
 
     file: str
@@ -40,6 +41,7 @@ class StackFrame:
     variables: Mapping[str, Any]
     globals: dict[str, Any]
     unset: str = "nothing has been assigned to it yet"
+    elsewhere: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Stack:

@@ -34,12 +34,31 @@ class Taken:
       variables: the values that are read.
       compute: their arrays -> the arrays that are handed to `record`.
       when: only where this holds, all is taken; None for always.
+      stop: what more is handed over where the program may stop; None for nothing.
     """
 
     variables: Sequence[Any]
     compute: Callable[..., Sequence[Any]]
     record: Recorder
     when: When | None = None
+    stop: Stop | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stop:
+    """What more is handed over where the program may stop.
+
+    Attributes:
+      variables: what is read for that.
+      holds: the arrays that are handed to `Taken.record`, and those of `variables` -> bool[], whether it may.
+      compute: the arrays of `variables` -> those that are handed to `record` as well, after all others.
+      record: called in the place of `Taken.record` then.
+    """
+
+    variables: Sequence[Any]
+    holds: Callable[[Sequence[Any], Sequence[Any]], jax.Array]
+    compute: Callable[..., Sequence[Any]]
+    record: Recorder
 
 
 class When(Protocol):
@@ -69,8 +88,7 @@ def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, sampled: Sample
     beside = jaxpr.eqns[-1] if jaxpr.eqns else None
     if beside is None:
         return _tap_equations(taken, None, place, sampled)
-    looked_at = taken.when.variables if taken.when else ()
-    varies = any(versions.varying_over(one.aval) for one in (*taken.variables, *looked_at))
+    varies = any(versions.varying_over(one.aval) for one in (*taken.variables, *_looked_at(taken)))
     # Where some axes of a mesh are manual and some are not, a call to the host is lowered by what the mesh is.
     with (
         mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh),
@@ -88,7 +106,7 @@ def _telling_what_varies(place: Place) -> Iterator[None]:
 
 def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | None) -> list[Any]:
     source = source_info_util.current() if beside is None else beside.source_info
-    if taken.when is not None or sampled is not None:
+    if taken.when is not None or taken.stop is not None or sampled is not None:
         return _switched_tap_equations(taken, place, sampled, source)
     equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
     coordinates = coordinate_equations(place, beside or equations[-1])
@@ -99,25 +117,50 @@ def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | N
 
 def _switched_tap_equations(taken: Taken, place: Place, sampled: Sampled | None, source: Any) -> list[Any]:
     """A switch beside the values, which computes what is taken of them only where and when that is asked for."""
-    counters, looked_at = _iterations(place), taken.when.variables if taken.when else ()
-    count, asked = len(taken.variables), len(looked_at)
+    counters, looked_at = _iterations(place), _looked_at(taken)
+    count, asked = len(taken.variables), len(taken.when.variables) if taken.when else 0
 
     def switched(*operands: Any) -> None:
-        arrays, at, where = operands[:count], operands[count : count + asked], operands[count + asked :]
+        arrays, more = operands[:count], operands[count : count + len(looked_at)]
+        at, more, where = more[:asked], more[asked:], operands[count + len(looked_at) :]
         holds = taken.when.of(*at) if taken.when else True
         if sampled and counters:
             number = _from_start(where[sampled.loop], place.loops[sampled.loop])
             holds &= lax.rem(number, np.int32(sampled.every)) == 0
 
-        def take(arrays: Sequence[Any], where: Sequence[Any]) -> None:
-            watch_tap_p.bind(*taken.compute(*arrays), *where, record=taken.record)
+        def take(arrays: Sequence[Any], more: Sequence[Any], where: Sequence[Any]) -> None:
+            _hand_over(taken, taken.compute(*arrays), more, where)
 
-        lax.cond(holds, take, lambda _arrays, _where: None, arrays, where)
+        if holds is True:
+            take(arrays, more, where)
+        else:
+            lax.cond(holds, take, lambda _arrays, _more, _where: None, arrays, more, where)
 
     coordinates = coordinate_equations(place, core.new_jaxpr_eqn([], [], watch_tap_p, {}, set(), source))
     where = [*counters, *(one.outvars[0] for one in coordinates)]
     equations, _ = _appended(switched, [*taken.variables, *looked_at, *where])
     return [*coordinates, *(one.replace(source_info=source) for one in equations)]
+
+
+def _looked_at(taken: Taken) -> list[Any]:
+    """The variables that are read for a switch, and for what is behind it."""
+    return [*(taken.when.variables if taken.when else ()), *(taken.stop.variables if taken.stop else ())]
+
+
+def _hand_over(taken: Taken, handed: Sequence[Any], more: Sequence[Any], where: Sequence[Any]) -> None:
+    """The tap; where the program may stop the one that is handed more."""
+    stop = taken.stop
+    if stop is None:
+        watch_tap_p.bind(*handed, *where, record=taken.record)
+        return
+
+    def with_more(handed: Sequence[Any], more: Sequence[Any], where: Sequence[Any]) -> None:
+        watch_tap_p.bind(*handed, *where, *stop.compute(*more), record=stop.record)
+
+    def plain(handed: Sequence[Any], _more: Sequence[Any], where: Sequence[Any]) -> None:
+        watch_tap_p.bind(*handed, *where, record=taken.record)
+
+    lax.cond(stop.holds(handed, more), with_more, plain, list(handed), list(more), list(where))
 
 
 def _iterations(place: Place) -> Sequence[Any]:
@@ -144,9 +187,9 @@ def _appended(function: Callable[..., Any], variables: Sequence[Any]) -> tuple[l
 
 
 def recorders_in(jaxpr: core.Jaxpr) -> Iterator[Recorder]:
-    """The recorders of the watched values of a program."""
+    """The recorders of the watched values of a program, without those of the same firings with more."""
     for equation in jaxpr.eqns:
-        if equation.primitive is watch_tap_p:
+        if equation.primitive is watch_tap_p and not hasattr(equation.params["record"], "stands_for"):
             yield equation.params["record"]
         for inner in core.jaxprs_in_params(equation.params):
             yield from recorders_in(inner)

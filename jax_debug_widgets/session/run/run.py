@@ -6,6 +6,7 @@ import math
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from jax_debug_widgets.session.run.calls import CallLog, CallSpan
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
+from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
 from jax_debug_widgets.session.run.tables import Calls, Sites, events_frame, write_parquet
 from jax_debug_widgets.session.run.texts import Texts
@@ -73,6 +75,7 @@ class Run:
         self.options = options
         self.settings = options.settings(box, processes)
         self.policy = options.policy()
+        self.policy.known = partial(known_at, self)
         self.is_on_many_devices = False
         self.is_measured = False
         self.events: Sequence[Event] = EventView(self)

@@ -15,6 +15,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.watch.choosing.condition import Condition
+from jax_debug_widgets.watch.choosing.stops import NO_STOPS, Stops
 from jax_debug_widgets.watch.naming.names import Named
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS
 from jax_debug_widgets.watch.syntax.source import is_library
@@ -42,7 +43,7 @@ class Watch:
       lanes: also each lane of a `vmap` by itself, see `watch.lanes`; a pattern `lanes/h` asks for it of some.
       when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
       added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
-      stops: names whose values may stop the program: with `everything` what an iteration was given is there as well.
+      stops: what may stop the program. With `everything` of the names in it what an iteration was given is there as well.
     """
 
     names: tuple[str, ...] = ()
@@ -54,7 +55,7 @@ class Watch:
     when: str = ""
     added: tuple[str, ...] = ()
     lanes: bool = False
-    stops: tuple[str, ...] = ()
+    stops: Stops = NO_STOPS
 
     @property
     def wants_lanes(self) -> bool:
@@ -65,9 +66,9 @@ class Watch:
         """With these names added."""
         return replace(self, added=tuple(name for name in added if name not in self.names))
 
-    def stopping(self, names: Iterable[str]) -> Watch:
-        """With values of these names that may stop the program."""
-        return replace(self, stops=tuple(sorted(names)))
+    def stopping(self, stops: Stops) -> Watch:
+        """With values that may stop the program."""
+        return replace(self, stops=stops)
 
     @classmethod
     def of(

@@ -9,17 +9,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets._jax.passes.body_context import Around
 from jax_debug_widgets._jax.passes.choices import left_out_by
-from jax_debug_widgets._jax.passes.watch_tap import Taken
+from jax_debug_widgets._jax.passes.watch_tap import Stop, Taken
 from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
-from jax_debug_widgets.events import NO_VALUE, CallSite, Nesting, Tap, Watched
+from jax_debug_widgets.events import NO_VALUE, Bundle, CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import lanes
 from jax_debug_widgets.watch.choosing.compile_report import Seen
@@ -27,9 +27,11 @@ from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
 from jax_debug_widgets.watch.choosing.price import Work
 from jax_debug_widgets.watch.choosing.reading import reading_of
 from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of, wants_file
+from jax_debug_widgets.watch.choosing.stops import whole_of
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import Bound
 from jax_debug_widgets.watch.naming.body import Body, is_key
+from jax_debug_widgets.watch.naming.callers import callers_of
 from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.naming.value_gradient_pairs import Partners
 from jax_debug_widgets.watch.statistics import histogram
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
 _MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
 """Orders of one body, and where those of what is recomputed and of gradients begin; JavaScript counts to 2^53."""
 
+
+Again = Literal["", "name", "value"]
+"""See `Watched.again`."""
 
 _LONGEST = 80
 """Characters of an expression that a finding quotes."""
@@ -104,7 +109,7 @@ class ProgramWatcher:
         self._tell_prepared, self._bodies = prepared, bodies
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
-        self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops)]
+        self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops.names)]
         """Names only: none of them is a primitive."""
         self._names: set[Pattern] = set()
         """Those that are names in this program, and so no primitives."""
@@ -177,7 +182,7 @@ class ProgramWatcher:
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
         orders = _orders(chosen, next(self._bodies), place)
         choices, again = self._choices(body, chosen), self._again(body, chosen)
-        taps = [self._tap(*each, place, around) for each in zip(chosen, axes, orders, choices, again, strict=True)]
+        taps = [self._tap(*each, body) for each in zip(chosen, axes, orders, choices, again, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
@@ -185,7 +190,19 @@ class ProgramWatcher:
         self._seen.hindered = self._seen.hindered | own if is_hindered() else self._seen.hindered - own
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
         reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
-        return Taken(reading.variables, reading.compute, self._capture.bundle_recorder(taps), holds)
+        bundle = Bundle(tuple(taps))
+        record = self._capture.bundle_recorder(bundle)
+        return Taken(reading.variables, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
+
+    def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> Stop | None:
+        """What is handed over where the program may stop."""
+        meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
+        whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
+        if whole is None:
+            return None
+        types = {bundle.taps[row]: chosen[row].variable.aval for row in whole.rows}
+        taps = {tap: tap.with_value(tuple(aval.shape), np.dtype(aval.dtype)) for tap, aval in types.items()}
+        return Stop(whole.variables, whole.holds, whole.compute, self._capture.whole_recorder(bundle, taps))
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
         self._partners.add_carried(named)
@@ -224,8 +241,8 @@ class ProgramWatcher:
         asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
         return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
 
-    def _again(self, body: Body, chosen: Sequence[Named]) -> list[bool]:
-        """For each value whether one of the same name has told it before: in this iteration, or at the end of the last."""
+    def _again(self, body: Body, chosen: Sequence[Named]) -> list[Again]:
+        """For each value whether another one tells it already: in this iteration, or at the end of the last."""
         values = [one for one in chosen if one.role == "value"]
         told = {one.name for one in values if not self._partners.is_carried(one)}
         loop = id(body.around.equation)
@@ -233,13 +250,18 @@ class ProgramWatcher:
             told |= self._told_in_loops.get(loop, set())
         else:
             self._told_in_loops[loop] = {one.name for one in values}
-        seen: set[tuple[Any, ...]] = set()
-        again = []
+        nearest: dict[Any, Named] = {}
+        for one in chosen:
+            known = nearest.setdefault(one.variable, one)
+            nearest[one.variable] = one if len(one.outer) > len(known.outer) else known
+        names: set[tuple[Any, ...]] = set()
+        again: list[Again] = []
         for one in chosen:
             key = one.variable, one.name, one.role
             is_given = one.role == "value" and self._partners.is_carried(one) and one.name in told
-            again.append(is_given or key in seen)
-            seen.add(key)
+            is_other = nearest[one.variable] is not one
+            again.append("name" if is_given or key in names else "value" if is_other else "")
+            names.add(key)
         return again
 
     def _choices(self, body: Body, chosen: Sequence[Named]) -> list[str]:
@@ -267,8 +289,8 @@ class ProgramWatcher:
     def _wants_file(self, file: str) -> bool:
         return wants_file((*self._patterns, *self._added), file)
 
-    def _tap(self, one: Named, axes: Axes, order: int, choice: str, again: bool, place: Place, around: Around) -> Tap:
-        aval = one.variable.aval
+    def _tap(self, one: Named, axes: Axes, order: int, choice: str, again: Again, body: Body) -> Tap:
+        aval, place, around = one.variable.aval, body.place, body.around
         statistics = names_of(aval)
         if self._watch.histograms and aval.size > 1:
             statistics = (*statistics, *histogram.NAMES)
@@ -310,6 +332,7 @@ class ProgramWatcher:
             nbytes=sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)),
             unflatten=partial(_unflatten, site.values),
             render=partial(_render, site),
+            callers=callers_of(body, one),
         )
 
     def _site(

@@ -30,12 +30,17 @@ export class ArraySlices<Wanted extends { image: boolean } = WantedSlice> {
 
   /** The slice, if it is here; else it is asked for. */
   get(wanted: Wanted): SliceAnswer | undefined {
-    const found = this.kept.get(JSON.stringify(wanted));
+    const found = this.known(wanted);
     if (found === undefined) {
       this.wanted = wanted;
       this.askNext();
     }
     return found;
+  }
+
+  /** The slice, if it is here. */
+  known(wanted: Wanted): SliceAnswer | undefined {
+    return this.kept.get(JSON.stringify(wanted));
   }
 
   /** No answer will come; what failed may be tried again. */

@@ -175,6 +175,23 @@ describe("the locals", () => {
     expect(run.debugged).toEqual([wanted, wanted]);
   });
 
+  it("that were looked at stay when the program goes on; of others it is said that nobody has looked", () => {
+    const { run } = showStop();
+    click("[data-local=h] button");
+    draw(run);
+    answer(run, goldenArray("array", { rows: 1, columns: 3, pixels: Float32Array.of(1, Number.NaN, 2) }));
+    stopAt(run, null);
+    draw(run);
+    expect(all(".lines path")).toHaveLength(1);
+    const { run: other } = showStop();
+    stopAt(other, null);
+    draw(other);
+    click("[data-local=h] button");
+    draw(other);
+    expect(label("[data-testid=local-array]")).toContain("nobody has looked at these numbers");
+    expect(other.debugged).toEqual([]);
+  });
+
   it("of more than two axes are gone through slice by slice", () => {
     const stop = goldenStop();
     const [frame] = stop.frames;

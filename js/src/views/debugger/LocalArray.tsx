@@ -25,9 +25,8 @@ export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Prop
   const { locals } = run.debugger;
   const leading = shape.slice(0, picture.is ? -3 : -2);
   const at = inRange(index, leading);
-  const answer = stands
-    ? locals.get({ stop: stop.id, frame: stop.frame, name, index: at, image: picture.is })
-    : undefined;
+  const wanted = { stop: stop.id, frame: stop.frame, name, index: at, image: picture.is };
+  const answer = stands ? locals.get(wanted) : locals.known(wanted);
   useAnswer(answer);
   const slice = useLast(answer);
   return (
@@ -43,7 +42,9 @@ export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Prop
           plot
         </button>
       )}
-      {lines && mayBeLines(shape) && slice && typeof answer !== "string" ? (
+      {!stands && answer === undefined ? (
+        <p class="slice muted">The program has gone on; nobody has looked at these numbers while it stood.</p>
+      ) : lines && mayBeLines(shape) && slice && typeof answer !== "string" ? (
         <Lines slice={slice} name={name} />
       ) : (
         <Slice answer={answer} name={name} dark={dark} gone={run.gone} />

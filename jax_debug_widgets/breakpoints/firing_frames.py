@@ -1,0 +1,100 @@
+"""The frames around an event that is no breakpoint, with the values that have fired together as their variables."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jax_debug_widgets._jax.compat.arrays import shown
+from jax_debug_widgets._jax.origins.stack import StackFrame
+from jax_debug_widgets.breakpoints.conditions import variables_of
+from jax_debug_widgets.breakpoints.summarised import Summarised
+from jax_debug_widgets.events import Caller, Tap
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.taps.gate import Firings
+
+Arrays = tuple[np.ndarray, ...]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def frames_of_firing(tap: Tap, arrays: Arrays, lane: tuple[int, ...], firings: Firings) -> list[StackFrame]:
+    """The frame of an event and those of who has called it, innermost first, each with what is known of its variables.
+
+    Args:
+      firings: all that have fired together, in the order of the program.
+    """
+    site, callers = tap.site, tap.callers or ()
+    at = next((number for number, (one, _) in enumerate(firings) if one is tap), 0)
+    own = variables_shown(tap, arrays, lane)
+    own |= {name: value for name, value in _known(firings, at, _Where.of(tap)).items() if name not in own}
+    elsewhere = {**_known(firings, at), **own}
+    frames = [frame_at(site.file, site.line, site.function, own, elsewhere)]
+    for number, one in enumerate(callers):
+        known = _known(firings, at, _Where(one.file, one.function, callers[number + 1 :]))
+        frames.append(frame_at(one.file, one.line, one.function, known, elsewhere))
+    return frames
+
+
+def frame_at(
+    file: str, line: int, function: str, variables: Mapping[str, Any], elsewhere: Mapping[str, Any] = _NOTHING
+) -> StackFrame:
+    """A place of the source as a frame."""
+    return StackFrame(
+        file=file,
+        line=line,
+        function=function,
+        first_line=1,
+        source=tuple(line.rstrip("\n") for line in linecache.getlines(file)),
+        variables=variables,
+        globals=globals_of(file),
+        unset=f"only what has fired is here; write jdw.breakpoint() in {function} to see its variables",
+        elsewhere=elsewhere,
+    )
+
+
+def variables_shown(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> dict[str, Any]:
+    """The values of an event as variables: arrays, and statistics where nothing else has left the program."""
+    site, values = tap.site, variables_of(tap, arrays, lane)
+    if site.watch is None:
+        return {name: shown(np.asarray(value)) for name, value in values.items()}
+    if "value" in site.values:
+        return {site.label: shown(np.asarray(values["value"]))}
+    return {site.label: Summarised(site.watch.shape, site.watch.dtype, values)}
+
+
+class _Where(NamedTuple):
+    """One call of a function."""
+
+    file: str
+    function: str
+    callers: tuple[Caller, ...] | None
+
+    @classmethod
+    def of(cls, tap: Tap) -> _Where:
+        """That in which a tap fires."""
+        return cls(tap.site.file, tap.site.function, tap.callers)
+
+
+def _known(firings: Firings, at: int, where: _Where | None = None) -> dict[str, Any]:
+    """What has fired, in one call of a function or anywhere: of a name that has several values what it was at firing `at`."""
+    found: dict[str, tuple[Tap, Arrays]] = {}
+    for number, (tap, arrays) in enumerate(firings):
+        is_there = tap.site.watch is not None and where in (None, _Where.of(tap))
+        if is_there and (number <= at or tap.site.label not in found):
+            found[tap.site.label] = tap, arrays
+    return {name: value for tap, arrays in found.values() for name, value in variables_shown(tap, arrays, ()).items()}
+
+
+def globals_of(file: str) -> dict[str, Any]:
+    """The globals of the module that a file is of; those of the notebook for a cell."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == file:
+            return vars(module)
+    return vars(sys.modules["__main__"])

@@ -1,0 +1,38 @@
+"""What a stopped program has computed in the same step: for who looks at it while it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Event
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.taps.gate import Firings
+
+
+_LOOKED_THROUGH = 20_000
+"""Events, the newest: what is of the same step is among them."""
+
+
+def known_at(run: Run, site_id: int) -> Firings:
+    """The newest watched values of the call, device and step in which a site has just fired; of inner loops the last."""
+    run.collect()
+    newest = _newest_by_site(run)
+    own = newest.pop(site_id, None)
+    if own is None or own.call < 0:
+        return []
+    found = [event for event in newest.values() if event.site.watch is not None and _is_of_one_step(own, event)]
+    return [(event.tap, event.values) for event in sorted(found, key=lambda event: event.seq)]
+
+
+def _newest_by_site(run: Run) -> dict[int, Event]:
+    """The newest event of each site."""
+    store = run.store
+    pieces = store.columns(max(len(store) - _LOOKED_THROUGH, 0), len(store))
+    newest = {site: piece.first + at for piece in pieces for at, site in enumerate(piece.site.tolist())}
+    return {site: store.event(position) for site, position in newest.items()}
+
+
+def _is_of_one_step(own: Event, other: Event) -> bool:
+    around = min(len(own.step), len(other.step))
+    return (own.call, own.device, own.step[:around]) == (other.call, other.device, other.step[:around])

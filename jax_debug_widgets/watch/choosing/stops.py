@@ -1,0 +1,125 @@
+"""What a program hands over where it may stop (`--break-on`): its watched values whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax_debug_widgets._jax.passes.slices import slice_of
+from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
+from jax_debug_widgets.watch.naming.body import is_key
+from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes
+from jax_debug_widgets.watch.statistics.statistics import STATISTICS
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.watch.choosing.condition import Holds
+    from jax_debug_widgets.watch.naming.names import Named
+
+MOST_ELEMENTS = 1 << 20
+"""Of a value that is handed over whole: it stays in memory until all of its body is computed. Larger ones have statistics."""
+
+
+@dataclass(frozen=True)
+class Stops:
+    """What may stop a program. Hashable: programs are compiled by it.
+
+    Attributes:
+      names: of the values that conditions look at.
+      kinds: of `nan` and `inf`, those that are looked for.
+      expressions: the conditions that are such.
+    """
+
+    names: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
+
+
+NO_STOPS = Stops()
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The whole values of a body, and when they are handed over.
+
+    Attributes:
+      rows: which of the watched values are.
+      variables: what is read for them, and for `holds`.
+      holds: what is handed over otherwise, and the arrays of `variables` -> bool[].
+      compute: the arrays of `variables` -> those values.
+    """
+
+    rows: Sequence[int]
+    variables: Sequence[Any]
+    holds: Callable[[Sequence[Any], Sequence[Any]], jax.Array]
+    compute: Callable[..., Sequence[Any]]
+
+
+def whole_of(
+    stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], meant: Sequence[Iterable[str]]
+) -> Whole | None:
+    """What a body with these watched values hands over where it may stop; None where nothing of it does.
+
+    Args:
+      meant: of each watched value the infinities that are meant.
+    """
+    rows = [row for row, one in enumerate(chosen) if _can_be_whole(one.variable.aval)]
+    conditions = [found for text in stops.expressions if (found := _within(text, named)) is not None]
+    odd = _odd_places(stops, [one.variable.aval for one in chosen], meant)
+    if not rows or not (conditions or odd):
+        return None
+    slice_ = slice_of(jaxpr, [chosen[row].variable for row in rows], folded_transposes(jaxpr))
+    count = len(slice_.variables)
+    looked_at = [one for found in conditions for one in found.variables]
+
+    def holds(handed: Sequence[Any], arrays: Sequence[Any]) -> jax.Array:
+        at, found = list(arrays[count:]), [_is_odd(handed[0], odd)] if odd else []
+        for condition in conditions:
+            own, at = at[: len(condition.variables)], at[len(condition.variables) :]
+            found.append(condition.of(*own))
+        return jnp.stack(found).any()
+
+    return Whole(rows, [*slice_.variables, *looked_at], holds, lambda *arrays: slice_.compute(*arrays[:count]))
+
+
+def _can_be_whole(aval: Any) -> bool:
+    return 1 < aval.size <= MOST_ELEMENTS and not is_key(aval)
+
+
+def _within(text: str, named: Sequence[Named]) -> Holds | None:
+    """A condition over what a body computes; None where that has not all of its names, or it cannot be computed of them."""
+    found = Condition(text).within(named)
+    if found is None:
+        return None
+    try:
+        jax.eval_shape(found.of, *(jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in found.variables))
+    except ConditionError:
+        return None  # The host says why.
+    return found
+
+
+Places = Sequence[tuple[int, int]]
+"""Row and column of a table of statistics, see `Bundle`: a count of what is odd; column -1 for a number itself."""
+
+
+def _odd_places(stops: Stops, avals: Sequence[Any], meant: Sequence[Iterable[str]]) -> Places:
+    columns = {"nan": ("nan",), "inf": ("posinf", "neginf")}
+    wanted = [name for kind in stops.kinds for name in columns[kind]]
+    places: list[tuple[int, int]] = []
+    for row, (aval, left_out) in enumerate(zip(avals, meant, strict=True)):
+        if jnp.issubdtype(aval.dtype, jnp.inexact):
+            names = [name for name in wanted if name not in left_out]
+            places += [(row, STATISTICS.index(name)) for name in names] if aval.size > 1 else [(row, -1)] * bool(names)
+    return places
+
+
+def _is_odd(table: Any, places: Places) -> jax.Array:
+    counts = np.array([place for place in places if place[1] >= 0], np.int32).reshape(-1, 2)
+    numbers = np.array([row for row, column in places if column < 0], np.int32)
+    found = [(table[counts[:, 0], counts[:, 1]] > 0).any()] if len(counts) else []
+    found += [(~jnp.isfinite(table[numbers, 0])).any()] if len(numbers) else []
+    return jnp.stack(found).any()

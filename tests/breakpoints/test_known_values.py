@@ -1,0 +1,176 @@
+"""At a stop by `--break-on` all that is known of this step is there: values, gradients, callers."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+
+def unit(z):
+    n2 = (z**2).sum(-1, keepdims=True)
+    norm = jnp.where(n2 > 0, jnp.sqrt(n2), 1.0)
+    return z / norm
+
+
+def spread(a, b):
+    ua, ub = unit(a), unit(b)
+    logits = ua @ ub.T
+    return logits.mean()
+
+
+A, B = np.float32([[3, 4], [0, 0], [6, 8]]), np.float32([[5, 12], [8, 6]])
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("options", [{}, {"values": True}, {"lanes": True, "histograms": True}], ids=str)
+def test_a_stop_by_a_gradient_has_the_values_of_its_frame_and_of_its_callers(stopped, options):
+    def user(page):
+        stop = page.stop()
+        assert stop["reason"] == "gradient of n2 is not finite: 1 NaN, at [1, 0]"
+        assert [frame["function"] for frame in stop["frames"]] == ["unit", "spread"]
+        names = [[one["name"] for one in frame["locals"]] for frame in stop["frames"]]
+        assert names[0][:3] == ["grad/n2", "n2", "norm"]
+        assert {"ua", "ub", "logits", "grad/logits"} <= {*names[1]}
+        own = next(one for one in stop["frames"][0]["locals"] if one["name"] == "n2")
+        assert (own["stats"]["nan"], own["stats"]["zero"], own["stats"]["max"]) == (0, 1, 100)
+        # Of two calls it is that in which it stands.
+        assert page.say(stop, "n2.ravel().tolist()") == "[25.0, 0.0, 100.0]"
+        assert page.say(stop, "jnp.isnan(grad('n2')).ravel().tolist()") == "[False, True, False]"
+        assert page.say(stop, "grad.norm.shape") == page.say(stop, 'grad("norm").shape') == "(3, 1)"
+        assert page.say(stop, "logits.shape") == "(3, 2)"
+        missing = page.say(stop, "grad('nothing')")
+        assert "no gradient of 'nothing' is known at this stop; there are" in missing and "namespace.py" not in missing
+        shown = page.ask("local", stop=stop["id"], frame=0, name="grad/n2")
+        assert (shown["type"], shown["shape"]) == ("array", [3, 1])
+        assert "in spread" in page.say(stop, "bt") and "unit(a), unit(b)" in page.say(stop, "u")
+        assert page.say(stop, "logits.ndim, n2.ndim") == "(2, 2)"
+        page.go_on(stop, "all")
+
+    f = jax.jit(jax.value_and_grad(spread))
+    _, run = stopped(f, A, B, user=user, watch=True, break_on="nonfinite", **options)
+    kept = "value" in run["n2@test_known_values.py:15#1"].site.values
+    assert kept == ("values" in options), "what a stop has shown is not kept"
+
+
+def in_a_scan(x):
+    def step(x, _):
+        low = x - 1
+        return low, jnp.log(low).sum()
+
+    return lax.scan(step, x, length=3)
+
+
+def in_a_branch(x):
+    def negative(x):
+        low = x - 3
+        return jnp.log(low)
+
+    return lax.cond(x.sum() > 0, negative, lambda x: x, x)
+
+
+def under_vmap(x):
+    def f(x):
+        low = x - 3
+        return jnp.log(low)
+
+    return jax.vmap(f)(x)
+
+
+def in_a_checkpoint(x):
+    @jax.checkpoint
+    def f(x):
+        low = x - 3
+        return jnp.log(low).sum()
+
+    return jax.value_and_grad(f)(x)
+
+
+def in_a_while(x):
+    def body(x):
+        low = x - 1
+        return jnp.where(low > -1, jnp.log(low), low)
+
+    return lax.while_loop(lambda x: jnp.isfinite(x).all(), body, x)
+
+
+@pytest.mark.parametrize("function", [in_a_scan, in_a_branch, under_vmap, in_a_checkpoint, in_a_while])
+@pytest.mark.parametrize("condition", ["nonfinite", "(low < 0).any()"])
+def test_what_stops_is_there_whole(function, condition, stopped, same_bits):
+    x, seen = jnp.float32([2.5, 2.0, 1.5]), []
+
+    def user(page):
+        stop = page.stop()
+        seen.append(page.say(stop, "jnp.stack([low, jnp.log(low)]).shape"))
+        seen.append(page.say(stop, "bool((low < 0).any()) or bool(jnp.isnan(jnp.log(low)).any() | (low == 0).any())"))
+        page.go_on(stop, "all")
+
+    f = jax.jit(function)
+    given, run = stopped(f, x, user=user, watch=True, break_on=condition)
+    assert seen == ["(2, 3)", "True"]
+    assert same_bits(given, f(x))
+    assert not [note for note in run.notes if "unwatched" in note], run.notes
+
+
+def nested(x):
+    def outer(x, _):
+        def inner(low, _):
+            low = low - 0.25
+            return low, None
+
+        low, _ = lax.scan(inner, x, length=2)
+        last = jnp.log(low)
+        return low, last
+
+    return lax.scan(outer, x, length=4)
+
+
+@pytest.mark.parametrize(("condition", "step", "said"), [
+    ("nan", [2], {"float(low), bool(jnp.isnan(last))": "(-0.25, True)"}),
+    ("low <= 0", [2, 0], {"float(low)": "0.0", "last": "NameError"}),  # That is of the step before.
+])  # fmt: skip
+def test_what_other_loops_of_the_same_step_have_computed_is_known_and_nothing_older(stopped, condition, step, said):
+    def user(page):
+        stop = page.stop()
+        assert stop["step"] == step
+        assert all(answer in page.say(stop, text) for text, answer in said.items())
+        page.go_on(stop, "all")
+
+    stopped(jax.jit(nested), jnp.float32(1.25), user=user, watch=True, break_on=condition)
+
+
+def test_what_is_too_large_has_its_statistics(stopped):
+    def user(page):
+        stop = page.stop()
+        assert page.say(stop, "h.nan") == "1"
+        assert "--values" in page.say(stop, "h.sum()")
+        page.go_on(stop, "all")
+
+    def f(x):
+        h = jnp.log(x)
+        return h.sum()
+
+    x = jnp.ones((1 << 20) + 1).at[7].set(-1)
+    stopped(jax.jit(f), x, user=user, watch="h", break_on="nan")
+
+
+def test_stop_ends_it_at_the_first_of_what_has_fired_together(stopped):
+    def f(x):
+        h = jnp.log(x)
+        g = h * 2
+        return g + h
+
+    runs = []
+
+    def user(page):
+        runs.append(page.run)
+        page.go_on(page.stop(), "quit")
+
+    with pytest.raises(jdw.Stopped):
+        stopped(jax.jit(f), jnp.float32([-1, 1]), user=user, watch=True, break_on="nan")
+    (point,) = runs[0].status().breakpoints
+    assert point.hits == 1
