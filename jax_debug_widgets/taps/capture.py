@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat import hidden_frames
-from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
     capturing,
@@ -31,8 +30,8 @@ from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
 from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
-from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.taps.callbacks import CallbackListener
+from jax_debug_widgets.taps.failures import Failures
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.recorders import (
@@ -111,7 +110,7 @@ class Capture:
         self.gate = Gate()
         self.boxes: dict[int, Box] = {0: Box(self.gate)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
-        self._hooks = Hooks(self._make_recorder, self._untapped, self._left_out)
+        self._hooks = Hooks(self._make_recorder, self._left_out)
         listener = CallbackListener(
             self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
         )
@@ -142,6 +141,8 @@ class Capture:
             UntouchedHooks(self.handover.gives_away),
             self._trace_counts,
         )
+        failures = Failures(watch_hooks, self._note_here)
+        failures.told_by(self._replacing, watching=(watch_hooks, self.lanes, self._bindings))
 
     def box(self, number: int) -> Box:
         """The box of that number."""
@@ -193,11 +194,8 @@ class Capture:
                     error.add_note(notes.popleft())
                 raise
 
-    def _untapped(self, program: str, error: Exception) -> None:
-        self._outcomes_here().notes.append(
-            f"`{function_of(program)}` ran without a capture: its taps could not be put in ({error_line(error)}). What it says "
-            "went where JAX sends it. This is a fault of ours, or a JAX that we do not know: please report it."
-        )
+    def _note_here(self, note: str) -> None:
+        self._outcomes_here().notes.append(note)
 
     def _left_out(self, what: str) -> None:
         self._outcomes_here().notes.append(

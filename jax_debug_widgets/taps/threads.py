@@ -28,8 +28,8 @@ class ThreadWatch(Replacing):
         self.inherit = inherit
 
     def _put_in(self, replace: Replacements) -> None:
-        replace.attribute(threading.Thread, "start", self._start, wrap=_method)
-        replace.attribute(ThreadPoolExecutor, "submit", self._submit, wrap=_method)
+        replace.attribute(threading.Thread, "start", self._start)
+        replace.attribute(ThreadPoolExecutor, "submit", self._submit)
 
     def _start(self, theirs: Callable[..., None], thread: threading.Thread) -> None:
         enter = None if thread.daemon or _is_worker(thread) else self.inherit()
@@ -60,11 +60,3 @@ class ThreadWatch(Replacing):
 def _is_worker(thread: threading.Thread) -> bool:
     """Whether it belongs to a `ThreadPoolExecutor`, whose tasks are what is captured."""
     return getattr(getattr(thread, "_target", None), "__module__", "") == "concurrent.futures.thread"
-
-
-def _method(ours: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(theirs)
-    def replacement(*args: Any, **kwargs: Any) -> Any:
-        return ours(theirs, *args, **kwargs)
-
-    return replacement

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import os
 import sys
 import threading
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat import features, guard
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import is_ours
 from jax_debug_widgets._jax.tracing.tracing import Tracing, tracing_now
@@ -51,7 +50,7 @@ class PrintWatch(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.TRACING):
-            replace.attribute(builtins, "print", self._print, wrap=_named_print)
+            replace.attribute(builtins, "print", self._print)
 
     def _print(self, theirs: Callable[..., None], *args: Any, **options: Any) -> None:
         file = options.get("file")
@@ -127,17 +126,7 @@ def _difference(before: tuple[tuple[str, str], ...], now: tuple[tuple[str, str],
 def _caller() -> tuple[str, int] | None:
     """File and line of the frame that called `print`; None if that is one of JAX's or ours."""
     frame = sys._getframe(1)  # noqa: SLF001 - there is no other way to ask who calls.
-    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+    while frame.f_code.co_filename in (__file__, guard.__file__) and frame.f_back is not None:
         frame = frame.f_back
     file = frame.f_code.co_filename
     return None if is_ours(file) or f"{os.sep}jax{os.sep}_src{os.sep}" in file else (file, frame.f_lineno)
-
-
-def _named_print(ours: Callable[..., None], theirs: Callable[..., None]) -> Callable[..., None]:
-    """A function that is called `print`, and found by that name (when it is pickled, for one)."""
-
-    @functools.wraps(theirs)
-    def replacement(*args: Any, **options: Any) -> None:
-        return ours(theirs, *args, **options)
-
-    return replacement

@@ -1,26 +1,34 @@
-"""Put functions of ours in the place of JAX's, and give them back: each of ours is called with JAX's own first."""
+"""Put functions of ours in the place of JAX's, and give them back: each of ours is called with JAX's own first.
+
+Where one of ours fails, JAX's own does what it does without us (`guard`).
+"""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, update_wrapper
 from types import ModuleType
 from typing import Any
 
-from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat.private import itself
+from jax_debug_widgets._jax.compat.guard import Told, guarded
+from jax_debug_widgets._jax.compat.private import batching, itself
 
 
 class Replacing(ABC):
-    """Functions of ours that are in place while somebody uses them. Counted: captures may nest and overlap in threads."""
+    """Functions of ours that are in place while somebody uses them. Counted: captures may nest and overlap in threads.
+
+    Attributes:
+      failed: told of those that fail.
+    """
 
     def __init__(self) -> None:
+        self.failed: Told = lambda _name, _error, _args: None
         self._lock = threading.Lock()
         self._users = 0
-        self._replaced = Replacements()
+        self._replaced = Replacements(self._report_failure)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -37,6 +45,9 @@ class Replacing(ABC):
                 if not self._users:
                     self._replaced.undo()
 
+    def _report_failure(self, name: str, error: Exception, args: Sequence[Any]) -> None:
+        self.failed(name, error, args)
+
     @abstractmethod
     def _put_in(self, replace: Replacements) -> None:
         """Put each of ours in its place."""
@@ -45,17 +56,20 @@ class Replacing(ABC):
 class InPlace(partial[Any]):
     """One of ours in the place of a function of JAX's: to who pickles a function that calls it, it is that one."""
 
+    theirs: Any = None
+    """JAX's."""
     is_global = False
     """Whether it is in the place of a module's function, which is found there by its name."""
 
     def __reduce__(self) -> Any:
-        return vars(self)["__qualname__"] if self.is_global else (partial, self.args)
+        return vars(self)["__qualname__"] if self.is_global else (partial, (self.theirs,))
 
 
 class Replacements:
-    """What has been replaced, and how it is undone."""
+    """What has been replaced, and how it is undone; `told` of each of ours that fails."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Told = lambda _name, _error, _args: None) -> None:
+        self.told = told
         self._undo: list[Callable[[], object]] = []
 
     def undo(self) -> None:
@@ -69,46 +83,69 @@ class Replacements:
         name: str,
         ours: Callable[..., Any],
         *,
-        wrap: Callable[[Callable[..., Any], Any], Any] = InPlace,
+        wrap: Callable[..., Any] | None = None,
+        begins: bool = False,
+        retries: bool = False,
     ) -> None:
-        """`owner.name(...)` becomes `ours(theirs, ...)`, as `wrap(ours, theirs)` makes it."""
+        """`owner.name(...)` becomes `ours(theirs, ...)`, see `guarded`, in the form that `wrap` gives it."""
         owner = itself(owner)
         theirs = getattr(owner, name)
         inherited = name not in vars(owner)
         self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
-        made = wrap(ours, theirs)
+        hook = guarded(ours, theirs, self.told, begins=begins, retries=retries)
+        if wrap is None:
+            wrap = _as_it_is if isinstance(owner, type) else InPlace
+        made = wrap(hook)
         if isinstance(made, InPlace):
             update_wrapper(made, theirs, updated=())
-            made.is_global = isinstance(owner, ModuleType)
+            made.theirs, made.is_global = theirs, isinstance(owner, ModuleType)
         setattr(owner, name, made)
 
-    def item(self, table: dict[Any, Any], key: Any, ours: Callable[..., Any]) -> None:
-        """`table[key](...)` becomes `ours(theirs, ...)`, if there is one."""
+    def item(
+        self,
+        table: Any,
+        key: Any,
+        ours: Callable[..., Any],
+        *,
+        begins: bool = False,
+        retries: bool = False,
+    ) -> None:
+        """`table[key](...)` becomes `ours(theirs, ...)`, if there is one, see `guarded`."""
         if key in table:
             theirs = table[key]
             self._undo.append(partial(table.__setitem__, key, theirs))
-            table[key] = partial(ours, theirs)
+            table[key] = guarded(ours, theirs, self.told, begins=begins, retries=retries)
 
-    def batcher(self, primitive: Any, ours: Callable[..., Any]) -> None:
-        """The batching rule of `primitive` becomes `ours(theirs, operands, dims, **params)`."""
-        self._undo.append(versions.replace_batcher(primitive, ours))
+    def batcher(self, primitive: Any, ours: Callable[..., Any], *, begins: bool = False) -> None:
+        """The batching rule of `primitive` becomes `ours(theirs, operands, dims, **params)`, see `guarded`."""
+        fancy = batching.fancy_primitive_batchers
+        table = fancy if primitive in fancy else batching.primitive_batchers
+        self.item(table, primitive, partial(_batched, ours), begins=begins)
+
+    def around(self, ours: Callable[..., Any]) -> Callable[..., Any]:
+        """What calls `ours(theirs, ...)`, see `guarded`, for JAX to put around a function that it has made."""
+
+        def call(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
+            return guarded(ours, theirs, self.told)(*args, **params)
+
+        return call
 
     def undone_by(self, undo: Callable[[], object]) -> None:
         """Undo what was put in some other way."""
         self._undo.append(undo)
 
 
+def _as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
+    return hook
+
+
+def _batched(ours: Callable[..., Any], theirs: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    *axis, operands, dims = args  # Some rules are also told of the axis.
+    return ours(partial(theirs, *axis), operands, dims, **params)
+
+
 class CachedFunction(InPlace):
     """The same of a cached function of JAX's, which has methods besides."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.args[0], name)
-
-
-def as_method(ours: Callable[..., Any], theirs: Any) -> Any:
-    """How a method is wrapped: called with its object after JAX's own."""
-
-    def method(trace: Any, *args: Any, **options: Any) -> Any:
-        return ours(theirs, trace, *args, **options)
-
-    return method
+        return getattr(vars(self)["theirs"], name)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import (
-    batching,
     config,
     core,
     flattree,
@@ -21,7 +20,6 @@ from jax_debug_widgets._jax.compat.private import (
     monitoring,
     sharding_impls,
 )
-from jax_debug_widgets._jax.compat.private import callback as jax_callback
 
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
@@ -31,9 +29,6 @@ CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
 
 SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11, 1)
 """Whether a `shard_map` that is differentiated gives what its backward pass needs before what it gives itself."""
-
-NUM_DEVICES = 7 if jax.__version_info__ < (0, 11) else 8
-"""Where `_cached_lowering_to_hlo` has it among its arguments, after the program and its name."""
 
 BATCHING = ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
 """The methods of `BatchTrace` that batch something; since 0.12 calls are primitives like all others, without the second."""
@@ -48,26 +43,6 @@ PMAP_FILES = ("pmap.py", "linear_util.py")
 def values_in(args: tuple[Any, ...]) -> list[Any]:
     """The values that a function of JAX's is given: before 0.10 each by itself, later all in one `FlatTree`."""
     return [*args[0]] if args and type(args[0]).__name__ == "FlatTree" else [*args]
-
-
-def replace_batcher(primitive: Any, ours: Callable[..., Any]) -> Callable[[], None]:
-    """Put `ours(theirs, operands, dims, **params)` in the place of the batching rule; answers with what undoes it.
-
-    Since 0.10 JAX's own rule is also told of the axis; before, it was not.
-    """
-    table: Any = batching.fancy_primitive_batchers
-    if primitive in table:
-        theirs = table[primitive]
-
-        def with_axis(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
-            return ours(partial(theirs, axis), operands, dims, **params)
-
-        table[primitive] = with_axis
-    else:
-        table = batching.primitive_batchers
-        theirs = table[primitive]
-        table[primitive] = partial(ours, theirs)
-    return partial(table.__setitem__, primitive, theirs)
 
 
 def set_sharding(module: Any, operation: Any, sharding: Any) -> None:

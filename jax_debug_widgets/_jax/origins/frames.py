@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import linecache
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
@@ -32,6 +33,14 @@ class Frame:
 def is_ours(file: str) -> bool:
     """Whether a file is of this package: its frames are no more the user's than JAX's own."""
     return file.startswith(FOLDER)
+
+
+def calling_frame() -> FrameType:
+    """The frame of JAX's, or of the user's, that has called us."""
+    frame = sys._getframe(1)
+    while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def is_users(file: str) -> bool:

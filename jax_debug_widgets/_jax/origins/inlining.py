@@ -66,11 +66,15 @@ class OfRule:
         return [*codes[:end], _RUNNING[self.rule]], [*offsets[:end], 0]
 
 
-def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Any:
+def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
     """JAX's rule that evaluates what is known of a `checkpoint`, the forward pass."""
-    current = source_info_util.current()
-    with _marked(CalledFrom(current.traceback), current.traceback):
-        return theirs(*args, **params)
+    called = source_info_util.current().traceback
+
+    def evaluate() -> Any:
+        with _marked(CalledFrom(called), called):
+            return theirs(*args, **params)
+
+    return evaluate
 
 
 def run_forward_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:

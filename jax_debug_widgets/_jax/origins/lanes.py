@@ -15,7 +15,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.private import batching, core, source_info_util
-from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import levels_of
 
 Axes = tuple[int, ...]
@@ -51,7 +51,7 @@ class LaneHooks(Replacing):
         if features.available(features.LANES):
             for name in versions.BATCHING:
                 if hasattr(batching.BatchTrace, name):
-                    replace.attribute(batching.BatchTrace, name, self._noting, wrap=as_method)
+                    replace.attribute(batching.BatchTrace, name, self._noting)
 
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
         results = theirs(trace, *args, **options)

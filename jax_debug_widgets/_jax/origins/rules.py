@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from jax_debug_widgets._jax.compat.private import ad, custom_batching
-from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
+from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.origins.inlining import run_backward_rule, run_batching_rule, run_forward_rule
 
 
 def put_in(replace: Replacements) -> None:
     """Put our methods in the place of JAX's."""
+    forward, backward, batching = map(replace.around, (run_forward_rule, run_backward_rule, run_batching_rule))
     for trace in (ad.JVPTrace, ad.LinearizeTrace):
-        replace.attribute(trace, "process_custom_jvp_call", _differentiate_jvp, wrap=as_method)
-        replace.attribute(trace, "process_custom_vjp_call", _differentiate_vjp, wrap=as_method)
-    replace.batcher(custom_batching.custom_vmap_p, _batch)
+        replace.attribute(trace, "process_custom_jvp_call", partial(_differentiate_jvp, forward))
+        replace.attribute(trace, "process_custom_vjp_call", partial(_differentiate_vjp, forward, backward))
+    replace.batcher(custom_batching.custom_vmap_p, partial(_batch, batching))
 
 
-def _batch(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
-    return run_batching_rule(theirs, *args, **params) if is_capturing() else theirs(*args, **params)
+def _batch(run: Callable[..., Any], theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
+    return run(theirs, *args, **params) if is_capturing() else theirs(*args, **params)
 
 
 def _differentiate_jvp(
-    theirs: Callable[..., Any], trace: Any, primitive: Any, function: Any, rule: Any, *args: Any, **options: Any
+    run: Callable[..., Any],
+    theirs: Callable[..., Any],
+    trace: Any,
+    primitive: Any,
+    function: Any,
+    rule: Any,
+    *args: Any,
+    **options: Any,
 ) -> Any:
     if is_capturing():
-        rule = rule.wrap(run_forward_rule, (), None)
+        rule = rule.wrap(run, (), None)
     return theirs(trace, primitive, function, rule, *args, **options)
 
 
 def _differentiate_vjp(
+    run_forward: Callable[..., Any],
+    run_backward: Callable[..., Any],
     theirs: Callable[..., Any],
     trace: Any,
     primitive: Any,
@@ -42,5 +53,5 @@ def _differentiate_vjp(
     **options: Any,
 ) -> Any:
     if is_capturing():
-        forward, backward = forward.wrap(run_forward_rule, (), None), backward.wrap(run_backward_rule, (), None)
+        forward, backward = forward.wrap(run_forward, (), None), backward.wrap(run_backward, (), None)
     return theirs(trace, primitive, function, forward, backward, *args, **options)

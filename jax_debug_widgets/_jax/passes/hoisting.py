@@ -7,6 +7,8 @@ the body are told the loops around them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from jax_debug_widgets._jax.compat.caching import cached
@@ -19,17 +21,24 @@ from jax_debug_widgets._jax.passes.tap import as_tap, debugging_primitives
 Lengths = tuple[int | None, ...]
 
 
-def differentiate_scan(theirs: Any, *args: Any, **params: Any) -> Any:
+def differentiate_scan(theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
     """JAX's rule for the parameters of a `scan`: linearization, or evaluation of what is known."""
-    return theirs(*args, **params | {"jaxpr": _at_home(params["jaxpr"], params["length"])})
+    return partial(theirs, *args, **params | {"jaxpr": _at_home(params["jaxpr"], params["length"])})
 
 
-def recompute_scan(theirs: Any, saveable: Any, unknown: Any, instantiated: Any, equation: core.JaxprEqn) -> Any:
+def recompute_scan(
+    theirs: Any, saveable: Any, unknown: Any, instantiated: Any, equation: core.JaxprEqn
+) -> Callable[[], Any]:
     """JAX's rule for the equation of a `scan` in a `checkpoint`."""
     params = equation.params | {"jaxpr": _at_home(equation.params["jaxpr"], equation.params["length"])}
-    # JAX puts what it knows of the loop into a call, and would say that what is in that comes from the checkpoint.
-    with as_what_makes(equation):
-        return theirs(saveable, unknown, instantiated, equation.replace(params=params))
+    own = equation.replace(params=params)
+
+    def recompute() -> Any:
+        # JAX puts what it knows of the loop into a call, and would say that what is in that comes from the checkpoint.
+        with as_what_makes(equation):
+            return theirs(saveable, unknown, instantiated, own)
+
+    return recompute
 
 
 def left(home: Lengths, loops: Lengths) -> Lengths:

@@ -8,7 +8,8 @@ whether the lane is really there. It is computed from the predicate and changes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,19 +35,23 @@ from jax_debug_widgets._jax.passes.operands import (
 from jax_debug_widgets._jax.passes.tap import as_tap, debugging_primitives
 
 
-def batch_cond(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+def batch_cond(
+    theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any
+) -> Callable[[], Any]:
     """JAX's rule for `cond`, its branches guarded where they become a `select`."""
     branches, index_dim = params["branches"], dims[0]
     becomes_select = index_dim is not None and "branches_platforms" not in params
     if not becomes_select or not any(has_debugging(branch.jaxpr) for branch in branches):
-        return theirs(axis, operands, dims, **params)
+        return partial(theirs, axis, operands, dims, **params)
     batched = core.typeof(operands[0])
     which = core.mapped_aval(batched.shape[index_dim], index_dim, batched)
     params["branches"] = tuple(_guarded_branch(branch, index, which) for index, branch in enumerate(branches))
-    return theirs(axis, [*operands, operands[0]], [*dims, index_dim], **params)
+    return partial(theirs, axis, [*operands, operands[0]], [*dims, index_dim], **params)
 
 
-def batch_while(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+def batch_while(
+    theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any
+) -> Callable[[], Any]:
     """JAX's rule for `while`, guarded where lanes may finish one after the other."""
     body, condition = params["body_jaxpr"], params["cond_jaxpr"]
     in_body, in_condition = has_debugging(body.jaxpr), has_debugging(condition.jaxpr)
@@ -55,14 +60,18 @@ def batch_while(theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[
     # Where the user says how the lanes are sharded (`AxisType.Explicit`), ours would have to say it as well.
     is_explicit = getattr(axis, "explicit_mesh_axis", None) is not None
     if is_guarded or is_explicit or not (in_body or in_condition) or not _predicate_is_batched(axis, dims, **params):
-        return theirs(axis, operands, dims, **params)
+        return partial(theirs, axis, operands, dims, **params)
     if in_body:
         operands, dims, params = _with_guarded_body(operands, dims, params)
     if not in_condition:
-        return theirs(axis, operands, dims, **params)
+        return partial(theirs, axis, operands, dims, **params)
     params |= {"body_jaxpr": counting(params["body_jaxpr"]), "cond_jaxpr": _guarded_condition(condition)}
-    results, their_dims = theirs(axis, [*operands, np.int32(0)], [*dims, None], **params)
-    return results[:-1], their_dims[:-1]
+
+    def batch() -> Any:
+        results, their_dims = theirs(axis, [*operands, np.int32(0)], [*dims, None], **params)
+        return results[:-1], their_dims[:-1]
+
+    return batch
 
 
 def _with_guarded_body(

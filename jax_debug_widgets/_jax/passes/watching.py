@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -21,6 +21,8 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.guard import HookError
+from jax_debug_widgets._jax.compat.parameters import argument, parameters_of
 from jax_debug_widgets._jax.compat.private import core, debugging, pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
@@ -107,15 +109,20 @@ class WatchHooks(Replacing):
         self._settings = settings
         self._here = threading.local()
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        self._left_off: dict[str, HookError] = {}
+        self._parameters: Sequence[str] = ()
+        """Of JAX's function that lowers a program."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
+            self._left_off.clear()
+            self._parameters = parameters_of(pxla._cached_lowering_to_hlo)
             replace.attribute(pxla, "_cached_lowering_to_hlo", self._lower)
         if features.available(features.COPIES):
             copies.put_in(replace)
 
     def _lower(self, theirs: Any, program: Any, name: str, *args: Any, **options: Any) -> Any:
-        replicas = args[versions.NUM_DEVICES]
+        replicas = argument("num_devices", self._parameters, (program, name, *args), options)
         tapped = None if getattr(self._here, "leaves", False) else self.tapped(program, name, replicas)
         if tapped is None:
             return theirs(program, name, *args, **options)
@@ -131,6 +138,10 @@ class WatchHooks(Replacing):
             watcher.failed(name, failure)
         return lowered
 
+    def leave_off(self, functions: Iterable[str], reason: HookError) -> None:
+        """What was noted of these while they were traced may be wrong: programs of them run unwatched."""
+        self._left_off.update(dict.fromkeys(functions, reason))
+
     @uninterrupted()
     def tapped(self, program: Any, name: str, replicas: int) -> Any | None:
         """A program that so many devices run, with its taps; None where nothing in it is watched."""
@@ -142,6 +153,9 @@ class WatchHooks(Replacing):
         known, key = self._watched.setdefault(program, {}), (settings, replicas)
         if key not in known:
             known[key], began = None, time.perf_counter()
+            if reason := self._left_off.get(program.jaxpr.debug_info.func_src_info):
+                watcher.failed(name, reason)
+                return None
             try:
                 known[key] = self._with_taps(program, name, replicas, watcher)
             except Exception as error:  # noqa: BLE001 - see above.

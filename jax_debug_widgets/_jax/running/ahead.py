@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.passes.callbacks import inspections
 from jax_debug_widgets._jax.passes.program import without
@@ -27,7 +27,7 @@ class AheadHooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.AHEAD):
-            replace.attribute(jax.stages.Traced, "lower", _lower, wrap=as_method)
+            replace.attribute(jax.stages.Traced, "lower", _lower)
 
 
 def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:

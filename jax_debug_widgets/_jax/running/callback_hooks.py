@@ -6,7 +6,6 @@ rules, what JAX removes from a program before it is compiled, and the errors of 
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
-from jax_debug_widgets._jax.origins.frames import Frame, called_from_here, frame_of, frames_of
+from jax_debug_widgets._jax.origins.frames import Frame, called_from_here, calling_frame, frame_of, frames_of
 from jax_debug_widgets._jax.origins.python_loops import loops_now
 from jax_debug_widgets._jax.passes.callbacks import (
     At,
@@ -121,7 +120,7 @@ class CallbackHooks(Replacing):
         derivatives: list[tuple[Reason, Any]] = [("jvp", ad.primitive_jvps), ("transpose", ad.primitive_transposes)]
         batched: list[tuple[Reason, Any]] = [("vmap of cond", conditionals.cond_p), ("vmap of while", loops.while_p)]
         for primitive in taps_of_callbacks():
-            replace.attribute(primitive, "impl", partial(self._run, primitive))
+            replace.attribute(primitive, "impl", partial(self._run, primitive), begins=True)
             replace.attribute(primitive, "bind", self._bind)
             replace.batcher(primitive, partial(self._batch, primitive))
             for reason, table in derivatives:
@@ -135,21 +134,20 @@ class CallbackHooks(Replacing):
             replace.attribute(pxla, "_cached_lowering_to_hlo", self._check_devices)
             replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
 
-    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
+    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
         if not self._is_capturing():
-            return theirs(*operands, **params)
+            return partial(theirs, *operands, **params)
         # JAX compiles it once for all places that call the same function; for us each place is a site.
         current = source_info_util.current()
         params, axes = without_lanes(params)
         found, iterations = loops_now()
         around = len(found) - axes
         at = At((frames_of(current.traceback), str(current.name_stack)), found[:around])
-        return dispatch.apply_primitive(
-            taps_of_callbacks()[primitive], *operands, *iterations[:around], at=at, **params
-        )
+        tapped = taps_of_callbacks()[primitive]
+        return partial(dispatch.apply_primitive, tapped, *operands, *iterations[:around], at=at, **params)
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
-        caller = sys._getframe(1).f_code
+        caller = calling_frame().f_code
         called_by_user = caller.co_filename == jax_callback.__file__ and caller.co_name in _ENTRY_POINTS
         if not self._is_heard() or not called_by_user:
             return theirs(*operands, **params)

@@ -109,8 +109,8 @@ class HandoverHooks(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.HANDOVER):
             replace.attribute(pjit, "_pjit_call_impl_python", self._call)
-            replace.attribute(pxla, "lower_sharding_computation", self._lower)
-            replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
+            replace.attribute(pxla, "lower_sharding_computation", self._lower, retries=True)
+            replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
             lowered = self._cache.cache_info().misses
             if lowered != self._lowered and _are_given_away_already(self._cache):
                 self.gives_away()

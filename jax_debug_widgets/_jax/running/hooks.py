@@ -7,7 +7,6 @@ process-wide, so each asks the context first: a thread that is not capturing get
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -42,7 +41,7 @@ from jax_debug_widgets._jax.origins.context import (
     leaves_out_debugging,
 )
 from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
-from jax_debug_widgets._jax.origins.frames import called_from_here, callers_now, frame_of
+from jax_debug_widgets._jax.origins.frames import called_from_here, callers_now, calling_frame, frame_of
 from jax_debug_widgets._jax.origins.inlining import evaluate_checkpointed, traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
 from jax_debug_widgets._jax.origins.python_loops import count_iterations, loops_now
@@ -61,76 +60,66 @@ class Hooks(Replacing):
     """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap.
 
     Attributes:
-      failed: told the name of a program that runs without taps, and why: JAX is not as we know it.
       left_out: told what a program has not because other processes may run it without a capture.
     """
 
-    def __init__(
-        self, tapper: Tapper, failed: Callable[[str, Exception], None], left_out: Callable[[str], None]
-    ) -> None:
+    def __init__(self, tapper: Tapper, left_out: Callable[[str], None]) -> None:
         super().__init__()
         self._tapper = tapper
-        self.failed = failed
         self.left_out = left_out
 
     def _put_in(self, replace: Replacements) -> None:
         if not features.available(features.CAPTURE):
             return
         register_all()
-        replace.attribute(mlir, "lower_jaxpr_to_module", self._lower)
+        replace.attribute(mlir, "lower_jaxpr_to_module", self._lower, retries=True)
         count_iterations(replace)
-        replace.attribute(debug_tap_p, "impl", self._run_tap)
-        replace.attribute(debug_stop_p, "impl", self._run_stop)
+        replace.attribute(debug_tap_p, "impl", self._run_tap, begins=True)
+        replace.attribute(debug_stop_p, "impl", self._run_stop, begins=True)
         for primitive in debugging_readers():
-            replace.attribute(primitive, "impl", partial(self._run, primitive))
+            replace.attribute(primitive, "impl", partial(self._run, primitive), begins=True)
             replace.attribute(primitive, "bind", self._bind)
-            replace.batcher(primitive, partial(self._batch, primitive))
-            replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive))
+            replace.batcher(primitive, partial(self._batch, primitive), begins=True)
+            replace.item(shard_map.eager_rules, primitive, partial(self._run_on_mesh, primitive), begins=True)
         if features.available(features.CALLS):
             replace.attribute(pjit, "_get_fastpath_data", _fast_path)
         if features.available(features.HOISTING):
             for table in (pe.custom_partial_eval_rules, ad.primitive_linearizations):
-                replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan))
+                replace.item(table, lax.scan_p, partial(_while_capturing, differentiate_scan), begins=True)
             ours = partial(_while_capturing, recompute_scan)
-            replace.item(pe.partial_eval_jaxpr_custom_rules, lax.scan_p, ours)
+            replace.item(pe.partial_eval_jaxpr_custom_rules, lax.scan_p, ours, begins=True)
         if features.available(features.INLINING) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
             ours = partial(_while_capturing, evaluate_checkpointed)
-            replace.item(pe.custom_partial_eval_rules, ad_checkpoint.remat_p, ours)
+            replace.item(pe.custom_partial_eval_rules, ad_checkpoint.remat_p, ours, begins=True)
         if features.available(features.RULES) and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
             rules.put_in(replace)
         if features.available(features.PHANTOMS):
             for primitive, ours in ((lax.cond_p, batch_cond), (lax.while_p, batch_while)):
-                replace.item(batching.fancy_primitive_batchers, primitive, partial(self._guard, ours))
+                rules_of, guarding = batching.fancy_primitive_batchers, partial(self._guard, ours)
+                replace.item(rules_of, primitive, guarding, begins=True)
 
-    def _guard(self, ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:
+    def _guard(self, ours: Any, theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
         if not is_captured_alone():
             return _while_capturing(ours, theirs, *args, **params)
         if any(map(has_debugging, core.jaxprs_in_params(params))):
             self.left_out("marks of the phantoms that `vmap` makes fire")
-        return theirs(*args, **params)
+        return partial(theirs, *args, **params)
 
     def _lower(self, theirs: Any, module_name: str, jaxpr: Any, **options: Any) -> Any:
         if not is_capturing():
             return theirs(module_name, jaxpr, **options)
         recorders: list[Any] = [*recorders_in(jaxpr.jaxpr)]
-        own: list[Any] = []
 
         def make_recorder(equation: Equation) -> Recorder:
-            own.append(self._tapper(equation, captured_settings()))
-            return own[-1]
+            recorders.append(self._tapper(equation, captured_settings()))
+            return recorders[-1]
 
         devices = getattr(options["axis_context"], "num_devices", 1)
         with uninterrupted():
-            try:
-                program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
-                if is_captured_alone() and has(program.jaxpr, (debug_stop_p,)):
-                    self.left_out("stops at `jax_debug_widgets.breakpoint`")
-                program = with_recorders(program, module_name, devices, make_recorder)
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
-                program = jaxpr
-                self.failed(module_name, error)
-            else:
-                recorders += own
+            program = without_debugging(jaxpr) if leaves_out_debugging() else jaxpr
+            if is_captured_alone() and has(program.jaxpr, (debug_stop_p,)):
+                self.left_out("stops at `jax_debug_widgets.breakpoint`")
+            program = with_recorders(program, module_name, devices, make_recorder)
         lowered = theirs(module_name, program, **options)
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX exports and serializes only what keeps nothing alive.
@@ -139,7 +128,7 @@ class Hooks(Replacing):
         return lowered._replace(keepalive=[*(lowered.keepalive or ()), kept])
 
     def _bind(self, theirs: Any, *operands: Any, **params: Any) -> Any:
-        caller = sys._getframe(1).f_code
+        caller = calling_frame().f_code
         called_by_user = caller.co_filename == debugging.__file__ and caller.co_name in _ENTRY_POINTS
         if leaves_out_debugging():
             return []
@@ -148,56 +137,69 @@ class Hooks(Replacing):
         with called_from_here():
             return theirs(*operands, **params)
 
-    def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Any:
+    def _batch(self, primitive: Any, theirs: Any, operands: Any, dims: Any, **params: Any) -> Callable[[], Any]:
         if not is_capturing() or all(dim is None for dim in dims):
-            return theirs(operands, dims, **params)
+            return partial(theirs, operands, dims, **params)
         if is_captured_alone():
             self.left_out("lanes of `vmap`")
-            return theirs(operands, dims, **params)
-        return bind_batched(primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
+            return partial(theirs, operands, dims, **params)
+        return partial(bind_batched, primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
 
-    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Any:
+    def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
         # Callbacks of programs that JAX lowered without us (compiled ahead of time, say) come from its own file.
-        is_eager = sys._getframe(1).f_code.co_filename != debugging.__file__
+        is_eager = calling_frame().f_code.co_filename != debugging.__file__
         if not is_capturing() or not is_eager:
-            return theirs(*operands, **params)
+            return partial(theirs, *operands, **params)
         return self._run_eagerly(primitive, operands, params, Lanes((), ((),) * len(operands)))
 
-    def _run_on_mesh(self, primitive: Any, theirs: Any, mesh: Any, *operands: Any, **params: Any) -> Any:
+    def _run_on_mesh(self, primitive: Any, theirs: Any, mesh: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
         """The rule of an un-jitted `shard_map`: once a device, with its block of each operand."""
         if not is_capturing():
-            return theirs(mesh, *operands, **params)
+            return partial(theirs, mesh, *operands, **params)
         with core.eval_context():
             lanes = Lanes((), ((),) * len(operands))
-            for block in blocks_of(mesh, operands):
+            runs = [
                 self._run_eagerly(
                     primitive, block.values, params, lanes, block=block, own_way=as_jax_would(theirs, mesh, block)
                 )
-        return []
+                for block in blocks_of(mesh, operands)
+            ]
 
-    def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Any:
-        if leaves_out_debugging():
+        def run() -> Any:
+            with core.eval_context():
+                for one in runs:
+                    one()
             return []
+
+        return run
+
+    def _run_tap(self, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
+        if leaves_out_debugging():
+            return list
         if not is_capturing():
-            return theirs(*operands, **params)
+            return partial(theirs, *operands, **params)
         inner, options, lanes, guards = (params[key] for key in ("inner", "params", "lanes", "guards"))
         if not guards:
             return self._run_eagerly(inner, operands, dict(options), lanes)
         guard = Guard(operands[-1], lanes.mapped[-1], guards)
         return self._run_eagerly(inner, operands[:-1], dict(options), Lanes(lanes.sizes, lanes.mapped[:-1]), guard)
 
-    def _run_stop(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+    def _run_stop(self, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
         spec, lanes = params["spec"], params["lanes"]
         if not is_capturing() or (spec.conditional and not np.any(operands[0])):
-            return theirs(*operands, **params)
+            return partial(theirs, *operands, **params)
         arrays = [np.asarray(operand) for operand in operands]
         current = source_info_util.current()
         equation = describe_stop(params, frame_of(current.traceback), str(current.name_stack), arrays, lanes)
         around, iterations = loops_now()
         equation = replace(equation, loops=around, in_python=bool(around))
-        given = self._tapper(equation, captured_settings())(*arrays, *iterations)
-        before = zip(arrays[spec.going_on], operands[spec.going_on], given, strict=True)
-        return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
+        record = self._tapper(equation, captured_settings())
+
+        def run() -> Any:
+            before = zip(arrays[spec.going_on], operands[spec.going_on], record(*arrays, *iterations), strict=True)
+            return [old if new is array else jax.device_put(new, old.sharding) for array, old, new in before]
+
+        return run
 
     def _run_eagerly(
         self,
@@ -208,7 +210,7 @@ class Hooks(Replacing):
         guard: Guard | None = None,
         block: Block = NO_BLOCK,
         own_way: Callable[..., Any] | None = None,
-    ) -> Any:
+    ) -> Callable[[], Any]:
         current = source_info_util.current()
         arrays, types = on_host(operands)
         equation = debugging_readers()[primitive](
@@ -232,8 +234,13 @@ class Hooks(Replacing):
             in_python=bool(around),
         ).with_types(types)
         there = () if guard is None else (np.asarray(guard.operand),)
-        self._tapper(equation, captured_settings())(*arrays, *there, *iterations, *block.coordinates)
-        return []
+        record = self._tapper(equation, captured_settings())
+
+        def run() -> Any:
+            record(*arrays, *there, *iterations, *block.coordinates)
+            return []
+
+        return run
 
 
 def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
@@ -243,5 +250,5 @@ def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
     return theirs(executable, *args, **options)
 
 
-def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Any:
-    return ours(theirs, *args, **params) if is_capturing() else theirs(*args, **params)
+def _while_capturing(ours: Any, theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
+    return ours(theirs, *args, **params) if is_capturing() else partial(theirs, *args, **params)

@@ -22,7 +22,7 @@ import jax
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, util
-from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing, as_method
+from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
     capturing,
@@ -102,7 +102,7 @@ class RetracedHooks(Replacing):
         replace.attribute(pjit, "_infer_params_cached", self._known, wrap=CachedFunction)
         replace.attribute(pjit, "_resolve_and_lower", self._lower)
         replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
-        replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace, wrap=as_method)
+        replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace)
         for module, name in _TRACING:
             if hasattr(module, name):
                 replace.attribute(module, name, self._traced, wrap=CachedFunction)

@@ -40,23 +40,27 @@ class UncapturedBreakpoints(Replacing):
         self._found: WeakKeyDictionary[Any, tuple[StopPoint, Frame] | None] = WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:
-        replace.attribute(debugging.debug_callback_p, "impl", self._run)
-        as_static = lambda ours, theirs: staticmethod(partial(ours, theirs))  # noqa: E731
-        replace.attribute(jax_debugger.DebuggerFrame, "from_frameinfo", self._make, wrap=as_static)
+        replace.attribute(debugging.debug_callback_p, "impl", self._run, begins=True)
+        replace.attribute(jax_debugger.DebuggerFrame, "from_frameinfo", self._make, wrap=staticmethod)
 
     def _make(self, theirs: Any, info: Any) -> Any:
         self._made()
         return theirs(info)
 
-    def _run(self, theirs: Any, *operands: Any, **params: Any) -> Any:
+    def _run(self, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
         if not self._users or (found := self._find(params["callback"], operands)) is None:
-            return theirs(*operands, **params)
-        stop, frame = found
+            return partial(theirs, *operands, **params)
+        point, frame = found
         arrays, types = on_host(operands) if any(isinstance(x, jax.Array) for x in operands) else (operands, ())
-        equation = describe_callback(params, frame, "", arrays, Lanes((), ((),) * len(arrays)), stop)
+        equation = describe_callback(params, frame, "", arrays, Lanes((), ((),) * len(arrays)), point)
         run = partial(debugging.debug_callback_impl, **params)
-        self._fired(replace(equation, run=run, replicas=_replicas()).with_types(types), tuple(arrays))
-        return ()
+        fired = replace(equation, run=run, replicas=_replicas()).with_types(types)
+
+        def stop() -> Any:
+            self._fired(fired, tuple(arrays))
+            return ()
+
+        return stop
 
     def _find(self, callback: Any, operands: Sequence[Any]) -> tuple[StopPoint, Frame] | None:
         """What a callback is if it is a breakpoint, and where. Kept: it takes a millisecond."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from jax_debug_widgets._jax.compat import features
@@ -34,24 +35,22 @@ class Waits(Replacing):
         if not features.available(features.WAITS):
             return
         # What the public functions call: a program may have imported those by name before the capture.
-        for owner, name, what in (
+        waits: tuple[tuple[Any, str, Wait], ...] = (
             (dispatch.RuntimeTokenSet, "block_until_ready", "effects_barrier"),
             (array.ArrayImpl, "block_until_ready", "block_until_ready"),
             (xla_client, "batched_block_until_ready", "block_until_ready"),
-        ):
-            replace.attribute(owner, name, self._timed, wrap=lambda timed, theirs, what=what: timed(theirs, what))
+        )
+        for owner, name, what in waits:
+            replace.attribute(owner, name, partial(self._timed, what))
 
-    def _timed(self, theirs: Callable[[Any], Any], what: Wait) -> Callable[[Any], Any]:
-        def wait(waited_for: Any) -> Any:
-            if not is_capturing() or hasattr(self._here, "waits"):
-                return theirs(waited_for)  # Within the barrier JAX waits for its tokens, which are arrays.
-            self._here.waits, began = True, time.perf_counter_ns()
-            try:
-                return theirs(waited_for)
-            finally:
-                ended = time.perf_counter_ns()
-                del self._here.waits
-                if ended - began >= _SHORTEST_NS:
-                    self._waited(what, began, ended)
-
-        return wait
+    def _timed(self, what: Wait, theirs: Callable[[Any], Any], waited_for: Any) -> Any:
+        if not is_capturing() or hasattr(self._here, "waits"):
+            return theirs(waited_for)  # Within the barrier JAX waits for its tokens, which are arrays.
+        self._here.waits, began = True, time.perf_counter_ns()
+        try:
+            return theirs(waited_for)
+        finally:
+            ended = time.perf_counter_ns()
+            del self._here.waits
+            if ended - began >= _SHORTEST_NS:
+                self._waited(what, began, ended)

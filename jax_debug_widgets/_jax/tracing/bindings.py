@@ -22,11 +22,12 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.guard import Told, quiet
 from jax_debug_widgets._jax.compat.private import ad, core, pe, source_info_util
-from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing, as_method
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
-from jax_debug_widgets._jax.origins.frames import is_users
+from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.origins.name_registry import Place, book, place_of_arguments
 from jax_debug_widgets._jax.tracing import cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_watching
@@ -69,9 +70,9 @@ class BindingHooks(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.BINDINGS):
-            replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin, wrap=as_method)
-            replace.attribute(pe.JaxprStackFrame, "add_eqn", _add, wrap=as_method)
-            replace.attribute(pe.JaxprStackFrame, "to_jaxpr", _end, wrap=as_method)
+            replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin)
+            replace.attribute(pe.JaxprStackFrame, "add_eqn", _add)
+            replace.attribute(pe.JaxprStackFrame, "to_jaxpr", _end)
             cotangents.put_in(replace)
 
     def _begin(self, theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> None:
@@ -80,9 +81,9 @@ class BindingHooks(Replacing):
         No frame of ours must be around the user's function: its exceptions have none.
         """
         theirs(trace, *args, **options)
-        frame = sys._getframe(2)
+        frame = calling_frame()
         if frame.f_code.co_name in _TRACING and _is_wanted() and sys.gettrace() is None:
-            called = _calls(self._lines_of, _watched())
+            called = _calls(self._lines_of, _watched(), self._report_failure)
             frame.f_trace, frame.f_trace_lines = _ending(called), False
             sys.settrace(called)
 
@@ -126,26 +127,27 @@ def _watched() -> Any:
     return None if settings is None or _is_noting() else settings.watch
 
 
-def _calls(lines_of: LinesOf, watched: Any) -> Callable[[FrameType, str, Any], Any]:
+def _calls(lines_of: LinesOf, watched: Any, told: Told) -> Callable[[FrameType, str, Any], Any]:
     """What Python asks for each function that is called what it is to call for its lines."""
     others: set[str] = set()
     """Files of which nothing is noted. Python comes by here for each function of JAX's, some 2000 times an equation."""
     known: dict[int, tuple[CodeType, Lines]] = {}
     """By the identity of code: to compare it is to compare its content, which takes long."""
+    lines_or_none, note, note_arguments = (quiet(ours, told) for ours in (lines_of, _note, _note_arguments))
 
     def call(frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
         code = frame.f_code
         if code.co_filename in others:
             return None
         if id(code) not in known:
-            lines = lines_of(code, watched) if _may_name(code.co_filename) else None
+            lines = lines_or_none(code, watched) if _may_name(code.co_filename) else None
             if lines is None:
                 others.add(code.co_filename)
                 return None
             known[id(code)] = code, lines
-        _note_arguments(frame)
+        note_arguments(frame)
         lines = known[id(code)][1]
-        return _Call(lines).go_on if lines else None
+        return _Call(lines, note).go_on if lines else None
 
     return call
 
@@ -163,26 +165,28 @@ def _may_name(file: str) -> bool:
 class _Call:
     """One call of a function, as it goes on from line to line."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+    def __init__(self, lines: Lines, note: Callable[[FrameType, Sequence[Expression], Any], None]) -> None:
+        self._lines, self._note = lines, note
         self._line = 0
 
     def go_on(self, frame: FrameType, event: str, given: Any) -> Callable[..., Any]:
         if event in ("line", "return"):
-            self._note(frame, given if event == "return" else None)
+            if expressions := self._lines.get(self._line):
+                self._note(frame, expressions, given if event == "return" else None)
             self._line = frame.f_lineno
         return self.go_on
 
-    def _note(self, frame: FrameType, returned: Any) -> None:
-        for one in self._lines.get(self._line, ()):
-            if one.before and not one.before[0] <= frame.f_lineno <= one.before[1]:
-                continue
-            # It may not be there, or be of a class of somebody's that cannot be taken apart.
-            with suppress(Exception):
-                if one.node is not None:
-                    _note_tree(one.place, one.name, _value_of(one.node, frame), is_last=one.is_last)
-                elif returned is not None:
-                    _note_leaf(one, returned)
+
+def _note(frame: FrameType, expressions: Sequence[Expression], returned: Any) -> None:
+    for one in expressions:
+        if one.before and not one.before[0] <= frame.f_lineno <= one.before[1]:
+            continue
+        # It may not be there, or be of a class of somebody's that cannot be taken apart.
+        with suppress(Exception):
+            if one.node is not None:
+                _note_tree(one.place, one.name, _value_of(one.node, frame), is_last=one.is_last)
+            elif returned is not None:
+                _note_leaf(one, returned)
 
 
 def _note_arguments(frame: FrameType) -> None:

@@ -29,9 +29,9 @@ from jax_debug_widgets._jax.compat.private import (
     traceback_util,
     tree_util,
 )
-from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
+from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.context import captured_settings
-from jax_debug_widgets._jax.origins.frames import is_ours
+from jax_debug_widgets._jax.origins.frames import calling_frame
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 
 _PALLAS = os.path.join("jax", "_src", "pallas", "")
@@ -39,14 +39,14 @@ _PALLAS = os.path.join("jax", "_src", "pallas", "")
 
 def put_in(replace: Replacements) -> None:
     """Put our functions in the place of JAX's."""
-    replace.attribute(api.VJP, "__call__", _pull_back, wrap=as_method)
+    replace.attribute(api.VJP, "__call__", _pull_back)
     replace.attribute(api, "_lift_linearized", _push)
     replace.attribute(api, "_jvp", _push_beside)
     replace.attribute(ad, "linearize", _linearize)
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
-    if not _copies_for(sys._getframe(2)):  # `jax.grad` calls one as well.
+    if not _copies_for(calling_frame()):  # `jax.grad` calls one as well.
         return theirs(pullback, *args)
     return _copied(theirs(pullback, *_given_as_cotangents(args)))
 
@@ -54,7 +54,7 @@ def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
 def _push(theirs: Callable[..., Any], *args: Any) -> Any:
     """What the function is called that `jax.linearize` gives."""
     given = theirs(*args)
-    return _copied(given) if _copies_for(sys._getframe(1)) else given
+    return _copied(given) if _copies_for(calling_frame()) else given
 
 
 def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangents: Any, **options: Any) -> Any:
@@ -68,9 +68,7 @@ def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangent
 def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """What `jax.linearize` and `jax.vjp` call: the values are told apart from what is kept for the function beside them."""
     given = theirs(*args, **options)
-    caller = sys._getframe(1)
-    while is_ours(caller.f_code.co_filename) and caller.f_back is not None:
-        caller = caller.f_back
+    caller = calling_frame()
     is_one_of_these = caller.f_code.co_filename == api.__file__ and caller.f_code.co_name in ("linearize", "vjp")
     if not (is_one_of_these and _copies_for(caller.f_back) and _is_compiling()):  # `jax.grad` calls `jax.vjp`, too.
         return given
@@ -144,14 +142,19 @@ def _copied(given: Any) -> Any:
 
 def _is_continuous(value: Any) -> bool:
     """Whether it may have a derivative: of integers the tangents are empty."""
-    return jax.dtypes.issubdtype(jax.dtypes.result_type(value), jnp.inexact)
+    return is_array(core.typeof(value)) and jax.dtypes.issubdtype(jax.dtypes.result_type(value), jnp.inexact)
 
 
 def _is_compiled(value: Any) -> bool:
     """Whether what is computed of a value becomes part of a program: un-jitted a copy would be one."""
     while isinstance(value, core.Tracer) and not isinstance(value._trace, pe.DynamicJaxprTrace):
         value = getattr(value, "val", getattr(value, "primal", None))
-    return isinstance(value, core.Tracer)
+    return isinstance(value, core.Tracer) and is_array(value.aval)
+
+
+def is_array(aval: Any) -> bool:
+    """Whether values of a type can be copied: no `Ref`, and no type of the user's own."""
+    return isinstance(aval, core.ShapedArray)
 
 
 def _is_compiling() -> bool:

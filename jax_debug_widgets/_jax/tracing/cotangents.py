@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 from jax.extend.core import Primitive
 
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.parameters import argument, parameters_of
 from jax_debug_widgets._jax.compat.private import ad, batching, core, lax, mlir, pe, source_info_util
 from jax_debug_widgets._jax.compat.registrations import registers
-from jax_debug_widgets._jax.compat.replacements import Replacements, as_method
+from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.name_registry import Noted, Place, book, is_of_arguments
 from jax_debug_widgets._jax.origins.origins import Operation, operation_of
 from jax_debug_widgets._jax.origins.residuals import is_residual_now, mark_residuals, marked
 from jax_debug_widgets._jax.tracing import rule_equations
-from jax_debug_widgets._jax.tracing.copies import is_watching
+from jax_debug_widgets._jax.tracing.copies import is_array, is_watching
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +96,19 @@ def cotangent_of(equation: Any) -> Mark | None:
 def put_in(replace: Replacements) -> None:
     """Put our functions in the place of JAX's."""
     for trace in (ad.LinearizeTrace, ad.JVPTrace):
-        for name, position in _PROCESSING.items():
+        for name in _PROCESSING:
             if hasattr(trace, name):  # Since jax 0.12 calls are primitives like all others.
-                replace.attribute(trace, name, _processing(position), wrap=as_method)
+                replace.attribute(trace, name, _processing(parameters_of(getattr(trace, name))))
     replace.attribute(ad, "linearize", _linearize)
 
 
-_PROCESSING = {"process_primitive": 1, "process_call": 2, "process_custom_jvp_call": 3, "process_custom_vjp_call": 4}
-"""JAX's methods that differentiate an operation, each with the number of the argument that is its operands."""
+_PROCESSING = ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
+"""JAX's methods that differentiate an operation."""
 
 
-def _processing(position: int) -> Callable[..., Any]:
+def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
+    operands = "tracers" if "tracers" in parameters else "args"
+
     def process(theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> Any:
         if not is_watching():
             return theirs(trace, *args, **options)
@@ -124,7 +127,8 @@ def _processing(position: int) -> Callable[..., Any]:
             if programs is None:
                 book.add_made_of_one(_here.programs or ())
             _here.programs = programs
-        return _told(trace, args[position], results, own, args[0].name, made or ())
+        taken = argument(operands, parameters, (trace, *args), options)
+        return _told(trace, taken, results, own, args[0].name, made or ())
 
     return process
 
@@ -145,7 +149,8 @@ def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr
     # Since jax 0.12 its constants are before them.
     for variable, primal in zip(jaxpr.invars[len(jaxpr.invars) - len(primals) :], primals, strict=True):
         tracer = staged(primal)
-        noted = book.of_variable(tracer.val) if tracer is not None and variable in taken else None
+        is_taken = variable in taken and is_array(variable.aval)
+        noted = book.of_variable(tracer.val) if tracer is not None and is_taken else None
         if noted is not None:
             own = source_info_util.current().replace(name_stack=_stack_of_input(is_direct=True))
             instead[variable] = core.Var(variable.aval)
@@ -227,6 +232,8 @@ def _told(
 
 def _copied(trace: Any, tangent: Any) -> Any:
     """A tangent that is handed on as it is, which is to be told from what it comes from."""
+    if not is_array(core.typeof(tangent)):
+        return tangent
     if isinstance(trace, ad.JVPTrace):
         own, stack = trace.parent_trace, source_info_util.current_name_stack()
     else:
@@ -239,11 +246,15 @@ def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
     """A program with such an identity behind each named tangent; the very same if there is none."""
     taken = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not isinstance(atom, core.Literal)}
     noted: dict[Any, Sequence[Noted]] = {
-        one: known for one in jaxpr.invars if one in taken and (known := book.of_input_tangent(one))
+        one: known
+        for one in jaxpr.invars
+        if one in taken and is_array(one.aval) and (known := book.of_input_tangent(one))
     }
     results = {one: known for eqn in jaxpr.eqns for one in eqn.outvars if (known := book.of_tangent(one)) is not None}
     # Of several that an operation has become it is the last.
-    noted |= {one: [known] for known, one in {known: one for one, known in results.items()}.items()}
+    noted |= {
+        one: [known] for known, one in {known: one for one, known in results.items()}.items() if is_array(one.aval)
+    }
     return _Marked(jaxpr, noted).program() if noted else jaxpr
 
 

@@ -60,3 +60,17 @@ def tracing_now() -> Tracing | None:
         return None
     inside = tuple(one.traced_for for _, one in staged[::-1])
     return Tracing(_UNJITTED[type(other).__name__], None, inside, other)
+
+
+def functions_traced(maker: Any = None) -> set[str]:
+    """All the functions that the current thread is tracing, as JAX calls them: `step at /home/me/train.py:12`.
+
+    Args:
+      maker: what is just making the program of one of them, a trace or its frame.
+    """
+    frames, trace = [maker, getattr(maker, "frame", None)], core.trace_ctx.trace
+    while trace is not None:
+        frames.append(getattr(trace, "frame", None))
+        trace = getattr(trace, "parent_trace", None)
+    told = [getattr(frame, "debug_info", None) for frame in frames]
+    return {info.func_src_info for info in told if isinstance(info, core.DebugInfo)}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from jax_debug_widgets._jax.compat.guard import HookError
 from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets._jax.passes.body_context import Around
 from jax_debug_widgets._jax.passes.choices import left_out_by
@@ -129,10 +130,9 @@ class ProgramWatcher:
     def failed(self, program: str, error: Exception) -> None:
         """See `_jax.watching.Watcher`."""
         first_line = str(error).partition("\n")[0]
-        said = (
-            first_line if isinstance(error, ConditionError | JaxLimitError) else f"{type(error).__name__}: {first_line}"
-        )
-        self._seen.failures[program] = said
+        said = f"with its taps it could not be compiled: {type(error).__name__}: {first_line}"
+        is_told = isinstance(error, ConditionError | HookError | JaxLimitError)
+        self._seen.failures[program] = first_line if is_told else said
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """See `_jax.watching.Watcher`."""

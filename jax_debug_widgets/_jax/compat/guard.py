@@ -1,0 +1,129 @@
+"""The border between JAX and our functions in its place: what one of ours raises does not get across.
+
+JAX goes on as if ours had not been there, and who has put it there is told. What JAX itself raises, or a function of the
+user's that it calls, goes up as ever: ours get JAX's own to call, and that remembers what became of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import signal
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Told = Callable[[str, Exception, Sequence[Any]], None]
+"""Is told the name of a function of ours, what it has raised, and of which arguments."""
+
+
+_NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+class HookError(Exception):
+    """A function of ours has failed: which, and how."""
+
+
+def guarded(
+    ours: Callable[..., Any], theirs: Callable[..., Any], told: Told, *, begins: bool = False, retries: bool = False
+) -> Callable[..., Any]:
+    """What calls `ours(theirs, ...)`, and where that fails `theirs(...)`.
+
+    Args:
+      begins: whether ours answers with what is to be called then, without arguments, for a result. What that raises is the
+        user's.
+      retries: whether it may be called twice, as it runs no function of the user's: then what it raises, or gives, for other
+        arguments than it was called with is not what was asked for.
+    """
+
+    # Some of JAX's are of C++, and have names that are no text.
+    @functools.wraps(theirs, assigned=[one for one in _NAMES if isinstance(getattr(theirs, one, None), str)])
+    def hook(*args: Any, **options: Any) -> Any:
+        call = _Call(theirs)
+        try:
+            given = ours(call, *args, **options)
+        except Exception as error:
+            stands = call.has_ended and not (retries and call.was_given_others(args, options))
+            if (stands and error is call.error) or _is_of_signal(error):
+                raise
+            failure = error
+        else:
+            return given() if begins else given
+        if call.has_ended and failure is call.error:
+            given = theirs(*args, **options)  # What fails here as well is JAX's to refuse.
+            _tell(told, ours, failure, args)
+            return given
+        _tell(told, ours, failure, args)
+        return call.outcome() if stands else theirs(*args, **options)
+
+    return hook
+
+
+def quiet(ours: Callable[..., Any], told: Told) -> Callable[..., Any]:
+    """What calls ours, and gives None where that fails: for what is in the place of none of JAX's functions."""
+
+    @functools.wraps(ours)
+    def hook(*args: Any, **options: Any) -> Any:
+        try:
+            return ours(*args, **options)
+        except Exception as error:
+            if _is_of_signal(error):
+                raise
+            _tell(told, ours, error, args)
+        return None
+
+    return hook
+
+
+def _tell(told: Told, ours: Callable[..., Any], error: Exception, args: Sequence[Any]) -> None:
+    """Tell of a failure, if that can be done."""
+    while isinstance(ours, functools.partial):
+        ours = ours.func
+    try:
+        told(getattr(ours, "__qualname__", repr(ours)), error, args)
+    except Exception:  # noqa: BLE001 - nobody is left to be told.
+        return
+
+
+class _Call:
+    """A function of JAX's, and what became of its latest call.
+
+    Attributes:
+      has_ended: whether there was one.
+      error: what it has raised.
+    """
+
+    __slots__ = ("_args", "_options", "_result", "_theirs", "error", "has_ended")
+
+    def __init__(self, theirs: Callable[..., Any]) -> None:
+        self._theirs = theirs
+        self.has_ended = False
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        self._args, self._options, self._result, self.error, self.has_ended = args, options, None, None, True
+        try:
+            self._result = self._theirs(*args, **options)
+        except BaseException as error:
+            self.error = error
+            raise
+        return self._result
+
+    def was_given_others(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+        """Whether its arguments were not these very ones."""
+        if len(args) != len(self._args) or options.keys() != self._options.keys():
+            return True
+        same = all(map(operator.is_, args, self._args))
+        return not (same and all(self._options[name] is one for name, one in options.items()))
+
+    def outcome(self) -> Any:
+        """Give, or raise, what it did."""
+        if self.error is not None:
+            raise self.error
+        return self._result
+
+
+def _is_of_signal(error: Exception) -> bool:
+    """Whether the user's handler of a signal has raised it, a time limit's: it ran where we happened to be."""
+    handlers = filter(callable, map(signal.getsignal, signal.valid_signals()))
+    codes = {getattr(one, "__code__", getattr(type(one).__call__, "__code__", None)) for one in handlers} - {None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))

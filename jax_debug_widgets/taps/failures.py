@@ -1,0 +1,43 @@
+"""What is said, and left off, where a function of ours has failed that is in the place of one of JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets._jax.compat.guard import HookError
+from jax_debug_widgets._jax.compat.names import function_of
+from jax_debug_widgets._jax.tracing.tracing import functions_traced
+from jax_debug_widgets.events.errors import error_line
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.compat.replacements import Replacing
+    from jax_debug_widgets._jax.passes.watching import WatchHooks
+
+_REPORT = "This is a fault of ours, or a JAX that we do not know: please report it."
+
+
+class Failures:
+    """Notes that a part of the capture was off, and why; where a function was traced it is not watched."""
+
+    def __init__(self, watch_hooks: WatchHooks, note: Callable[[str], object]) -> None:
+        self._watch_hooks, self._note = watch_hooks, note
+
+    def told_by(self, hooks: Iterable[Replacing], watching: Iterable[Replacing]) -> None:
+        """Be told of the failures of these: of all, and of those that are there for what is watched."""
+        for one in hooks:
+            one.failed = self._is_incomplete
+        for one in watching:
+            one.failed = self._is_unwatched
+
+    def _is_incomplete(self, hook: str, error: Exception, args: Sequence[Any]) -> None:
+        # JAX's functions that lower a program are told its name.
+        names = [one for one in args if isinstance(one, str)]
+        what = f"What `{function_of(names[-1])}` says" if names else "What programs say"
+        self._note(f"{what} may be incomplete: {hook} has failed ({error_line(error)}). {_REPORT}")
+
+    def _is_unwatched(self, hook: str, error: Exception, args: Sequence[Any]) -> None:
+        functions = functions_traced(args[0] if args else None)
+        if not functions:
+            self._is_incomplete(hook, error, args)
+        self._watch_hooks.leave_off(functions, HookError(f"{hook} has failed ({error_line(error)}). {_REPORT}"))

@@ -1,0 +1,117 @@
+"""`python -m tests.others FOLDER [FILE …]`: a table of JAX's and flax's tests, without a capture, captured, and watched."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from tests.others.capturing import OPTIONS
+
+FILES = (
+    "mutable_array_test.py",
+    "hijax_test.py",
+    "jaxpr_effects_test.py",
+    "export_test.py",
+    "errors_test.py",
+    "source_info_test.py",
+    "aot_test.py",
+    "pickle_test.py",
+    "api_test.py",
+    "nnx/transforms_test.py",
+)
+"""Of JAX but for the last, which is flax's."""
+
+REASONS: dict[str, str] = {}
+"""Why a test that passes without a capture fails in one: a part of its name, and the sentence."""
+
+_ROOT = Path(__file__).parent.parent.parent
+
+
+def outcomes(file: Path, mode: str, chosen: str, seconds: int) -> Mapping[str, str]:
+    """Run the tests of a file: by name, nothing for one that has passed, else the first line of what was wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
+        own = {"JAXDEBUG_OTHERS": mode, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            str(file),
+            "-q",
+            "-p",
+            "tests.others.capturing",
+            "-p",
+            "no:cacheprovider",
+        ]
+        command += ["-c", os.devnull, "--rootdir", str(file.parent), f"--junitxml={report}", "-W", "ignore"]
+        command += ["-k", chosen] if chosen else []
+        try:
+            ran = subprocess.run(
+                command, cwd=folder, env=os.environ | own, timeout=seconds, capture_output=True, text=True, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return {"the whole file": f"was not over after {seconds} s"}
+        if not report.exists():
+            return {
+                "the whole file": ran.stdout.strip().splitlines()[-1] if ran.stdout.strip() else f"rc {ran.returncode}"
+            }
+        return dict(_read(report))
+
+
+def _read(report: Path) -> Iterator[tuple[str, str]]:
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314 - pytest has just written it.
+        name = f"{(case.get('classname') or '').rpartition('.')[2]}.{case.get('name')}"
+        wrong = [one for one in case if one.tag in ("failure", "error")]
+        if wrong:
+            lines = (wrong[0].get("message") or wrong[0].text or "").strip().splitlines()
+            yield name, lines[0] if lines else wrong[0].tag
+        elif case.find("skipped") is None:
+            yield name, ""
+
+
+def reason_of(test: str) -> str:
+    """Why a test fails in a capture; empty where that is a fault."""
+    return next((why for part, why in REASONS.items() if part in test), "")
+
+
+def compare(file: Path, modes: list[str], chosen: str, seconds: int) -> bool:
+    """Print the row of a file, and what fails in a capture alone; answers with whether it keeps what is promised."""
+    plain = {test for test, wrong in outcomes(file, "plain", chosen, seconds).items() if not wrong}
+    row, told, is_kept = [f"{file.name:<24}{len(plain):>7}"], [], bool(plain)
+    for mode in modes:
+        captured = outcomes(file, mode, chosen, seconds)
+        failed = sorted(test for test in plain if captured.get(test, "did not run"))
+        row.append(f"{len(plain) - len(failed):>10} {1 - len(failed) / max(len(plain), 1):>7.1%}")
+        told += [f"    {mode}: {test}: {reason_of(test) or captured.get(test, 'did not run')}" for test in failed]
+        unexplained = [test for test in failed if not reason_of(test)]
+        allowed = len(plain) // 100 if mode == "watched" else 0
+        is_kept &= not unexplained and len(failed) <= allowed
+    print("".join(row), *told, sep="\n", flush=True)
+    return is_kept
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.others", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where JAX's and flax's `tests` are, of the installed versions")
+    parser.add_argument("files", nargs="*", default=FILES, help="their files; all that are listed where none is given")
+    parser.add_argument("-k", dest="chosen", default="", help="some tests, as pytest chooses them")
+    parser.add_argument("--modes", nargs="*", default=[one for one in OPTIONS if one != "plain"], choices=OPTIONS)
+    parser.add_argument("--seconds", type=int, default=3600, help="for a file in one mode")
+    asked = parser.parse_args()
+    found = {name: next(iter(sorted(asked.folder.rglob(name))), None) for name in asked.files}
+    for name in (name for name, file in found.items() if file is None):
+        print(f"{name}: not found in {asked.folder}")
+    print(f"{'passed':<24}{'plain':>7}" + "".join(f"{mode:>18}" for mode in asked.modes))
+    kept = [compare(file, asked.modes, asked.chosen, asked.seconds) for file in found.values() if file is not None]
+    return 0 if all(kept) and len(kept) == len(asked.files) else 1
+
+
+sys.exit(main())
