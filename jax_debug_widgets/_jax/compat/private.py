@@ -6,6 +6,7 @@ No other module imports `jax._src` or `jaxlib`: they import these modules. A nam
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -66,14 +67,20 @@ def lookup(path: str, name: str) -> Any:
     Raises:
       MissingNameError: nothing.
     """
-    for public, names in PUBLIC.get(path, {}).items():
-        # Not by `getattr`: what is deprecated there warns.
-        if name in names.split() and (found := vars(importlib.import_module(public)).get(name)) is not None:
-            return found
     try:
-        return getattr(module(path), name)
+        return getattr(_home(path, name), name)
     except AttributeError as error:
         raise MissingNameError(f"jax {jax.__version__} has no {path}.{name}") from error
+
+
+@functools.cache
+def _home(path: str, name: str) -> Any:
+    """The module that has this name, a public one where there is one; what is done at each use of a name must be quick."""
+    for public, names in PUBLIC.get(path, {}).items():
+        # Not by `getattr`: what is deprecated there warns.
+        if name in names.split() and vars(home := importlib.import_module(public)).get(name) is not None:
+            return home
+    return module(path)
 
 
 PUBLIC = {
