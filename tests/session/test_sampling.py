@@ -14,6 +14,7 @@ from jax.experimental import io_callback
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.panel.requests import answer
+from tests.tapped import tapped
 
 STEPS = 25
 
@@ -219,7 +220,7 @@ def test_without_debug_nothing_of_jax_debug_is_in_the_program(capfd, same_bits):
         return loop(io_callback(lambda y: np.asarray(y) + 1, y, y))
 
     with jdw.capture(debug=False) as run:
-        compiled = jax.jit(jax.vmap(loop)).lower(jnp.zeros(3)).compile().as_text()
+        compiled = tapped(jax.jit(jax.vmap(loop)).lower(jnp.zeros(3))).compile().as_text()
         result = jax.jit(program)(np.float32(1))
         eager = program(np.float32(1))
     assert result == eager == 3 + STEPS

@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from tests.tapped import tapped
 
 LANES = 64
 
@@ -19,7 +20,7 @@ def printing(x):
 
 
 def host_calls(f, x):
-    return jax.jit(f).lower(x).compile().as_text().count("xla_ffi_python_cpu_callback")
+    return tapped(jax.jit(f).lower(x)).compile().as_text().count("xla_ffi_python_cpu_callback")
 
 
 @pytest.mark.behaviour("P4")

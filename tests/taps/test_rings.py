@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.compat.native import importable
 from jax_debug_widgets._jax.passes import rings
 from jax_debug_widgets.session import current_session
 from tests.conftest import TRANSFORMS
+from tests.tapped import tapped
 from tests.waiting import until
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2", "float32", "complex64"]
@@ -218,7 +219,7 @@ def test_what_was_written_before_a_site_is_muted_is_told_and_nothing_after(writt
 
 def lowered(f, x):
     with jdw.capture():
-        return jax.jit(f).lower(x).as_text()
+        return tapped(jax.jit(f).lower(x)).as_text()
 
 
 def looped(say):

@@ -21,6 +21,7 @@ from jax_debug_widgets.watch.statistics import statistics
 from jax_debug_widgets.watch.statistics.recompute_plan import chains_of
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS, stacked
 from tests.benchmarks.watch import forward, trained
+from tests.tapped import tapped
 
 ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-30, 3e38, -2.5, 1.0], np.float32)
 LONG = 2500
@@ -226,7 +227,7 @@ def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_th
     plain = train(*arguments)
     with jdw.capture(ops=True) as run:
         watched = train(*arguments)
-        text = train.lower(*arguments).compile().as_text()
+        text = tapped(train.lower(*arguments)).compile().as_text()
     assert statistics.CHAIN in text
     jax.tree.map(np.testing.assert_array_equal, plain, watched)
     assert len(run.watched) > 100
@@ -240,7 +241,7 @@ def test_the_gradients_of_weights_are_read_as_xla_writes_them():
     arguments = params, x, jnp.sin(x)
 
     def kernels():
-        lines = train.lower(*arguments).compile().as_text().splitlines()
+        lines = tapped(train.lower(*arguments)).compile().as_text().splitlines()
         return Counter(found[1] for line in lines if (found := re.search(r" (dot|transpose|copy)\(", line)))
 
     plain = kernels()

@@ -10,6 +10,7 @@ from jax.experimental import pallas as pl
 from jax.extend import core
 
 import jax_debug_widgets as jdw
+from tests.tapped import tapped
 
 X = jnp.linspace(-1.0, 1.0, 4)
 
@@ -42,7 +43,7 @@ def test_a_program_has_such_equations_where_it_is_watched_alone(options, has_the
 
 def test_in_the_compiled_program_they_are_none():
     def text():
-        return jax.jit(jax.grad(loss)).trace(X).lower().as_text()
+        return tapped(jax.jit(jax.grad(loss)).trace(X).lower()).as_text()
 
     plain = text()
     with jdw.capture(watch="nothing_is_called_so"):
