@@ -30,6 +30,10 @@ class Call:
       dispatched_ns, ready_ns, drained_ns: since the run started; None where it has not come to it.
       effects: whether the program has debugging effects; `ordered`: whether any of them is ordered.
       events: how many events it has fired so far.
+      run: seconds from its dispatch until its outputs were ready; None where that cannot be told. Of calls that follow one
+        another without a pause it is their mean, and `run_of` is how many they are: a device runs one after the other.
+      flight: of these, when the first was dispatched, since the run started, in nanoseconds; the how manieth this is, from 1;
+        and how many there must be for their mean to be told. None where there is no `run`.
       thread: the Python thread that made it, `main` for the main one.
       prints: what Python's `print` wrote while its function was traced, a line each, see `TracePrint`.
       error: the exception's type and first line, or how and where its user ended it; empty where there was none.
@@ -53,3 +57,6 @@ class Call:
     prints: tuple[str, ...] = ()
     thread: str = "main"
     queued_ns: int = 0
+    run: float | None = None
+    run_of: int = 0
+    flight: tuple[int, int, int] | None = None

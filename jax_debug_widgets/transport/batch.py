@@ -207,6 +207,7 @@ def call_message(call: Call) -> CallMessage:
         "lower": call.lower,
         "compile": call.compile,
         "queued": call.queued_ns * NANOSECOND,
+        "flight": None if call.flight is None else [call.flight[0] * NANOSECOND, *call.flight[1:]],
         "dispatched": _seconds(call.dispatched_ns),
         "ready": _seconds(call.ready_ns),
         "drained": _seconds(call.drained_ns),

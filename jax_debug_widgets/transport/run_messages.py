@@ -75,7 +75,11 @@ class SiteMessage(TypedDict):
 
 
 class CallMessage(TypedDict):
-    """One call of a compiled function, see `events.Call`. Times in seconds since the run started, else durations."""
+    """One call of a compiled function, see `events.Call`. Times in seconds since the run started, else durations.
+
+    `flight`: of the calls that follow one another without a pause when the first was dispatched, the how manieth this is, and
+    how many there must be for their mean to be told: what the last of them tells is what each took.
+    """
 
     id: int
     name: str
@@ -86,6 +90,7 @@ class CallMessage(TypedDict):
     lower: float | None
     compile: float | None
     queued: float
+    flight: list[float] | None
     dispatched: float | None
     ready: float | None
     drained: float | None

@@ -104,11 +104,12 @@ def call_lines(calls: Sequence[Call]) -> list[str]:
 def _group_line(calls: Sequence[Call]) -> str:
     compiled = [call for call in calls if call.compile is not None]
     prepared = sum(map(_prepared, calls))
-    ran = sum(map(_ran, calls))
+    measured = [call.run for call in calls if call.run is not None]
+    of_some = "" if len(measured) == len(calls) else f" ({len(measured)} of them)"
     failed = [call for call in calls if call.error]
     parts = [
         f"compiled {_times(len(compiled))}, {prepared:.3f} s" if compiled else "cached",
-        f"ran {ran:.3f} s in all",
+        *([f"ran {sum(measured):.3f} s in all{of_some}"] if measured else []),
     ]
     parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
     return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {plural(sum(call.events for call in calls), 'event')}"
@@ -123,8 +124,8 @@ def call_line(call: Call) -> str:
     ]
     if call.compile is None and call.dispatched_ns is not None:
         parts.append("cached")
-    if call.ready_ns is not None:
-        parts.append(f"ran {_ran(call):.3f} s")
+    if call.run is not None:
+        parts.append(f"ran {call.run:.3f} s" + " a call" * (call.run_of > 1))
     parts.append(call.error or call.state)
     return f"{call.name}: {' · '.join(parts)}, {plural(call.events, 'event')}"
 
@@ -136,13 +137,6 @@ def _times(count: int) -> str:
 def _prepared(call: Call) -> float:
     """Seconds of tracing, lowering and compiling."""
     return (call.trace or 0) + (call.lower or 0) + (call.compile or 0)
-
-
-def _ran(call: Call) -> float:
-    """Seconds from then, and from when the calls before it were over, until the outputs were ready."""
-    if call.ready_ns is None:
-        return 0.0
-    return max(call.ready_ns * 1e-9 - max(call.started_ns * 1e-9 + _prepared(call), call.queued_ns * 1e-9), 0.0)
 
 
 def _line(line: Line) -> str:

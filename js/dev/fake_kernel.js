@@ -243,6 +243,7 @@ export class FakeKernel {
       lower: null,
       compile: null,
       queued: 0,
+      flight: null,
       effects: true,
       ordered: true,
       error: "",

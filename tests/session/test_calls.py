@@ -53,7 +53,7 @@ def test_calls_are_shown_as_lines_the_newest_of_many():
             f(1.0)
     left, *lines = repr(run.calls).splitlines()
     assert left == "… 3 earlier calls" and len(lines) == 20
-    assert lines[0].startswith("3  f: cached · ran ") and lines[-1].endswith("drained, 1 event")
+    assert lines[0].startswith("3  f: cached · ") and lines[-1].endswith("drained, 1 event")
 
 
 def test_sites_are_shown_as_lines_the_first_of_many():

@@ -49,6 +49,8 @@ CALL = Call(
     ordered=True,
     events=3,
     error="",
+    run=0.75,
+    run_of=1,
 )
 
 

@@ -24,12 +24,12 @@ def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
 
 
 def test_the_calls_of_a_loop_are_one_line(snapshot):
-    cached = dataclasses.replace(CALL, trace=None, lower=None, compile=None, started_ns=0, ready_ns=1_000_000_000)
-    failed = dataclasses.replace(cached, state="failed", error="ValueError: no", events=0)
+    cached = dataclasses.replace(CALL, trace=None, lower=None, compile=None, run=1.0)
+    failed = dataclasses.replace(cached, state="failed", error="ValueError: no", events=0, run=None)
     shown = summary(snapshot(calls=[CALL, *[cached] * 5000, failed]), lines=0).split("\n")
     assert shown[-1] == (
-        "  step(params) × 5002: compiled once, 2.250 s · ran 5001.750 s in all · 1 failed, last: ValueError: no, "
-        "15,003 events"
+        "  step(params) × 5002: compiled once, 2.250 s · ran 5000.750 s in all (5001 of them) · 1 failed, "
+        "last: ValueError: no, 15,003 events"
     )
     assert len(shown) == 3
 
@@ -105,14 +105,16 @@ def test_the_barrier_is_told_in_words(snapshot, state, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"trace": None, "lower": None, "compile": None}, "step(params): cached · ran 3.000 s · drained, 3 events"),
-        ({"error": "TypeError: no", "state": "failed", "ready_ns": None}, "TypeError: no, 3 events"),
+        ({"trace": None, "lower": None, "compile": None}, "step(params): cached · ran 0.750 s · drained, 3 events"),
+        ({"run": 0.25, "run_of": 4}, "compiled 1.500 s · ran 0.250 s a call · drained, 3 events"),
+        ({"run": None}, "compiled 1.500 s · drained, 3 events"),
+        ({"error": "TypeError: no", "state": "failed", "ready_ns": None, "run": None}, "TypeError: no, 3 events"),
         (
-            {"ready_ns": None, "state": "dispatched", "compile": None, "trace": None, "lower": None},
+            {"ready_ns": None, "run": None, "state": "dispatched", "compile": None, "trace": None, "lower": None},
             "cached · dispatched",
         ),
     ],
-    ids=["cached", "failed", "dispatched"],
+    ids=["cached", "together", "unknown", "failed", "dispatched"],
 )
 def test_a_call_is_told_in_one_line(snapshot, changes, words):
     assert words in summary(snapshot(calls=[dataclasses.replace(CALL, **changes)]))

@@ -98,6 +98,7 @@ def call(number: int, **changes: Any) -> dict[str, Any]:
         "lower": 0.04,
         "compile": 0.83,
         "queued": 0.0,
+        "flight": [1.58, 1, 1],
         "dispatched": 1.6,
         "ready": 2.1,
         "drained": 2.15,

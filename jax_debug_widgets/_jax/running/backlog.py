@@ -34,16 +34,29 @@ class Handed:
       program: whose call it is; its calls are over in the order in which they were made.
       says: what it says, as results.
       thread: the ident of the thread that has made it.
+      was_over: whether it was over when it was handed.
       over_ns: when it was seen to be over, `perf_counter_ns()`; None until then.
       ended_ns: the same where it has been told; no event of it is later.
     """
 
-    __slots__ = ("_arrays", "_backlog", "_error", "_heard", "ended_ns", "over_ns", "program", "says", "thread")
+    __slots__ = (
+        "_arrays",
+        "_backlog",
+        "_error",
+        "_heard",
+        "ended_ns",
+        "over_ns",
+        "program",
+        "says",
+        "thread",
+        "was_over",
+    )
 
     def __init__(self, backlog: Backlog, program: object, says: Told, arrays: Sequence[Any]) -> None:
         self.program, self.says = program, says
         # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
-        self.over_ns: int | None = time.perf_counter_ns() + len(says.lines) if arrays[-1].is_ready() else None
+        self.was_over = arrays[-1].is_ready()
+        self.over_ns: int | None = time.perf_counter_ns() + len(says.lines) if self.was_over else None
         self.ended_ns: int | None = None
         self._backlog, self.thread = backlog, threading.get_ident()
         self._arrays: Sequence[Any] = arrays

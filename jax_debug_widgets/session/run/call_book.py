@@ -13,6 +13,7 @@ from jax_debug_widgets._jax.running.dispatch import is_of_effects
 from jax_debug_widgets.events import Call, Lot, Tap
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.run.executions import Executions
+from jax_debug_widgets.session.run.flight import Flights
 from jax_debug_widgets.session.run.in_flight import InFlight
 from jax_debug_widgets.session.run.preparations import Preparations
 
@@ -55,6 +56,7 @@ class CallBook:
         self._in_flight = InFlight()
         self._ready: dict[int, int] = {}
         """Thread -> when the outputs of its calls were last there."""
+        self._flights = Flights()
         self._executions = Executions()
         self._drained: deque[Record] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
@@ -122,6 +124,7 @@ class CallBook:
             record.ready_ns, before = at_ns, self._ready.get(record.ident, 0)
             record.queued_ns = min(before, at_ns)
             self._ready[record.ident] = max(before, at_ns)
+            record.flight = self._flights.over(record, at_ns)
         self.touch(record)
 
     def drain(self, record: Record, at_ns: int) -> None:

@@ -149,6 +149,18 @@ class CallLog:
           in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
             this one, see `Turns`.
         """
+        return self._executing(name, ordered, taps, in_turn, alone, share)[1]
+
+    def _executing(
+        self,
+        name: str,
+        ordered: bool,
+        taps: Sequence[Tap],
+        in_turn: bool = False,
+        alone: bool = False,
+        share: ProcessShare | None = None,
+    ) -> tuple[Record, Callable[[Execution], None]]:
+        """See `executing`; with the call."""
         function = function_of(name)
         opened = self._opened()
         record = opened[-1] if opened else None
@@ -172,7 +184,7 @@ class CallLog:
             elif in_turn or self._waiting or not execution.finished or execution.error is not None:
                 self._catch_up()
 
-        return executed
+        return record, executed
 
     @property
     def is_dispatching(self) -> bool:
@@ -181,9 +193,13 @@ class CallLog:
 
     def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], Handed]) -> None:
         """The same of a program that has been dispatched already, and says something among its results."""
-        if self._opened():
-            executed = self.executing(program, False, taps)
-            executed(Execution(finished=False, effects=(hand_over(),)))
+        opened = self._opened()
+        if opened:
+            record, executed = self._executing(program, False, taps)
+            handed = hand_over()
+            record.is_called_from_cell = record in opened
+            record.seen = "at once" if record in opened else "over" if handed.was_over else "late"
+            executed(Execution(finished=False, effects=(handed,)))
             return
         # Before `hand_over`: a call begins before what it says.
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
@@ -290,6 +306,7 @@ class CallLog:
         """A program that was called inside a library, or in a loop of the cell's."""
         record = Record(function, function, "library", at_ns, thread, ident)
         record.executed = True
+        record.seen = "over" if handed.was_over else "late"
         self._book.add(record)
         self._book.dispatching(record, function, False, taps)
         self._handed(record, handed, at_ns)

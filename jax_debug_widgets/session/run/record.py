@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events import Call, CallState, Origin, Tap
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.processes import ProcessShare
     from jax_debug_widgets._jax.running.backlog import Handed
     from jax_debug_widgets._jax.running.dispatch import Stage
+    from jax_debug_widgets.session.run.flight import Flight
     from jax_debug_widgets.session.run.trace_prints import Traced
 
 
@@ -27,9 +28,15 @@ class Record:
         self.stages: dict[Stage, float] = {}
         self.launched_ns = started_ns
         """When its program was about to be dispatched: no event of it fires before."""
+        self.seen: Literal["at once", "late", "over"] = "at once"
+        """When: as it was dispatched, after that (by JAX's C++), or when it was over."""
+        self.is_called_from_cell = False
+        """Whether it was seen when it began to be called, whatever dispatched it."""
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None
         self.queued_ns = 0
+        self.flight: tuple[Flight, int] | None = None
+        """See `Flights`."""
         self.drained_ns: int | None = None
         self._over_ns: int | None = None
         self.at_end: Callable[[], None] | None = None
@@ -74,6 +81,12 @@ class Record:
         """What it says is told when it is over; times of the call are since `origin_ns`."""
         self.is_handed, self._handed = True, (handed, origin_ns)
 
+    @property
+    def run_from_ns(self) -> int:
+        """When its program was dispatched: after it was prepared."""
+        prepared_ns = self.started_ns + int(sum(self.stages.values()) * 1e9)
+        return prepared_ns if self.is_called_from_cell else max(self.launched_ns, prepared_ns)
+
     def take_print(self, traced: Traced) -> None:
         """What its function printed while it was traced."""
         traced.call = self.id
@@ -97,6 +110,8 @@ class Record:
 
     def frozen(self) -> Call:
         """The call as it is now."""
+        flight, rank = self.flight if self.flight and not self.error else (None, 0)
+        run = flight.seconds if flight else None
         return Call(
             id=self.id,
             name=self.name,
@@ -116,4 +131,7 @@ class Record:
             prints=tuple(self.prints),
             thread=self.thread,
             queued_ns=self.queued_ns,
+            run=run,
+            run_of=flight.count if flight and run is not None else 0,
+            flight=(flight.since_ns, rank, flight.least) if flight else None,
         )

@@ -54,7 +54,7 @@ class Calls(_Lines[Call]):
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
         """
-        names = [field.name for field in dataclasses.fields(Call)]
+        names = [field.name for field in dataclasses.fields(Call) if field.name != "flight"]
         rows = [[getattr(call, name) for name in names] for call in self]
         frame = _pandas("run.calls.to_pandas()").DataFrame(rows, columns=names)
         in_seconds = {name: frame.pop(name).astype(float) * 1e-9 for name in names if name.endswith("_ns")}

@@ -1,13 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../test/golden";
 import type { BarrierMessage, CallMessage } from "../transport/wire";
+import type { Ran } from "./flights";
 import { stagesOf } from "./life";
 
 const BARRIER: BarrierMessage = { state: "pending", pending: ["step"], waited: 1, timeout: 30, waits: [] };
 const [CALL] = goldenBatch("small").calls as [CallMessage];
 
-function words(changes: Partial<CallMessage>, barrier: Partial<BarrierMessage> = {}, now = 3): string[] {
-  return stagesOf({ ...CALL, ...changes }, { ...BARRIER, ...barrier }, now).map(({ name, detail, state }) =>
+function words(
+  changes: Partial<CallMessage>,
+  barrier: Partial<BarrierMessage> = {},
+  now = 3,
+  ran: Ran | null = { seconds: 0.52, of: 1 },
+): string[] {
+  return stagesOf({ ...CALL, ...changes }, { ...BARRIER, ...barrier }, now, ran).map(({ name, detail, state }) =>
     `${name} [${state}] ${detail}`.trim(),
   );
 }
@@ -25,8 +31,9 @@ describe("the life of a call", () => {
     ]);
   });
 
-  it("has run only since the calls before it were over", () => {
-    expect(words({ queued: 2 })).toContain("ran [done] 0.10 s");
+  it("says of calls that were in flight together what each took, and of others nothing", () => {
+    expect(words({}, {}, 3, { seconds: 0.0051, of: 92 })).toContain("ran [done] 5.1 ms a call");
+    expect(words({}, {}, 3, null)).toContain("ran [done]");
   });
 
   it("shows how long effects are pending after the outputs", () => {

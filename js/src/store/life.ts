@@ -2,6 +2,7 @@
 import { seconds } from "../kit/format";
 import { wasEnded } from "../kit/states";
 import type { BarrierMessage, CallMessage } from "../transport/wire";
+import type { Ran } from "./flights";
 
 export type StageState = "done" | "now" | "todo" | "wait" | "bad" | "ended";
 
@@ -11,9 +12,10 @@ export interface Stage {
   state: StageState;
 }
 
-/** `now` is in seconds since the run started. */
-export function stagesOf(call: CallMessage, barrier: BarrierMessage, now: number): Stage[] {
-  const stages = [...preparation(call), dispatched(call), running(call, now), ready(call), effects(call, barrier, now)];
+/** `now` is in seconds since the run started; `ran` is how long the program took, as far as it is known. */
+export function stagesOf(call: CallMessage, barrier: BarrierMessage, now: number, ran: Ran | null): Stage[] {
+  const running = runningOf(call, now, ran);
+  const stages = [...preparation(call), dispatched(call), running, ready(call), effects(call, barrier, now)];
   return failed(call) ? withFailure(stages, call) : stages;
 }
 
@@ -30,6 +32,11 @@ export function launched(call: CallMessage): boolean {
 /** When the program began to run: it was prepared, and the calls before it were over. In seconds since the run started. */
 export function runStart(call: CallMessage): number {
   return Math.max(call.started + (call.trace ?? 0) + (call.lower ?? 0) + (call.compile ?? 0), call.queued);
+}
+
+/** `5.1 ms`, or of several calls together `5.1 ms a call`. */
+export function lasted(ran: Ran): string {
+  return `${seconds(ran.seconds)}${ran.of > 1 ? " a call" : ""}`;
 }
 
 function preparation(call: CallMessage): Stage[] {
@@ -52,10 +59,10 @@ function dispatched(call: CallMessage): Stage {
   return { name: "dispatched", detail: "", state: launched(call) ? "done" : "todo" };
 }
 
-function running(call: CallMessage, now: number): Stage {
+function runningOf(call: CallMessage, now: number, ran: Ran | null): Stage {
   if (!launched(call)) return { name: "running", detail: "", state: "todo" };
   if (call.ready === null) return { name: "running", detail: seconds(now - runStart(call)), state: "now" };
-  return { name: "ran", detail: seconds(call.ready - runStart(call)), state: "done" };
+  return { name: "ran", detail: ran ? lasted(ran) : "", state: "done" };
 }
 
 function ready(call: CallMessage): Stage {

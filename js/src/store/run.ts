@@ -11,6 +11,7 @@ import { ArraySlices, type AskForSlice, type WantedSlice } from "./arrays";
 import { type AskDebugger, Debugger } from "./debugger";
 import { earlierRuns } from "./earlier";
 import { EventLog } from "./events";
+import { Flights } from "./flights";
 import { ProgramOrder } from "./order";
 import { SeriesSet } from "./series";
 import { Sites } from "./sites";
@@ -57,6 +58,7 @@ export class RunStore {
   readonly series = new SeriesSet();
   readonly sites = new Sites();
   readonly calls = new Map<number, CallMessage>();
+  readonly flights = new Flights();
   /** By site, how often it has fired. */
   readonly fired = new Map<number, number>();
   /** By site, how many lanes it has fired in, where there are any. */
@@ -265,7 +267,10 @@ export class RunStore {
       this.watched.addSite(site);
     }
     if (batch.sites.length > 0) this.apart = tellApart(this.sites.values());
-    for (const call of batch.calls) this.calls.set(call.id, call);
+    for (const call of batch.calls) {
+      this.calls.set(call.id, call);
+      this.flights.add(call);
+    }
     this.status = batch.status;
     this.devices = batch.devices;
     if (!this.threads.append(batch)) this.ports.sync(this.next);

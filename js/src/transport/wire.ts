@@ -85,6 +85,11 @@ export interface CallMessage {
   compile: number | null;
   /** Until when it waited for the calls of its thread before it, in seconds since the run started. */
   queued: number;
+  /**
+   * Of the calls that follow one another without a pause: when the first was dispatched, the how manieth this is, and how
+   * many there must be for their mean to be told.
+   */
+  flight: [since: number, rank: number, least: number] | null;
   dispatched: number | null;
   ready: number | null;
   drained: number | null;

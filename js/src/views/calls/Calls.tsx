@@ -2,13 +2,17 @@
 import { arrowMove } from "../../kit/arrows";
 import { count, plural, seconds } from "../../kit/format";
 import { wasEnded } from "../../kit/states";
-import { failed, launched, runStart } from "../../store/life";
+import type { Ran } from "../../store/flights";
+import { failed, lasted, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
 
 const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "run", "effects", "events"];
-const TITLES: Readonly<Record<string, string>> = { call: "Counted from 0, as run.calls does" };
+const TITLES: Readonly<Record<string, string>> = {
+  call: "Counted from 0, as run.calls does",
+  run: "From the dispatch until the outputs were ready; – where that is not known",
+};
 /** The newest; more would only be scrolled past. */
 const MOST_ROWS = 500;
 
@@ -59,6 +63,7 @@ export function Calls({ run, ui, status }: Props) {
             <CallRow
               key={call.id}
               call={call}
+              ran={run.flights.ran(call)}
               barrier={status.barrier.state}
               columns={columns.length}
               chosen={call.id === shown}
@@ -87,6 +92,7 @@ function move(event: KeyboardEvent): void {
 
 interface RowProps {
   call: CallMessage;
+  ran: Ran | null;
   barrier: string;
   columns: number;
   chosen: boolean;
@@ -94,7 +100,7 @@ interface RowProps {
   choose: () => void;
 }
 
-function CallRow({ call, barrier, columns, chosen, isReached, choose }: RowProps) {
+function CallRow({ call, ran, barrier, columns, chosen, isReached, choose }: RowProps) {
   const bad = failed(call);
   return (
     <>
@@ -120,7 +126,9 @@ function CallRow({ call, barrier, columns, chosen, isReached, choose }: RowProps
         <td class="number">{duration(call.trace)}</td>
         <td class="number">{duration(call.lower)}</td>
         <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
-        <td class="number">{between(runStart(call), call.ready)}</td>
+        <td class="number" title={ran ? meaning(ran) : undefined}>
+          {ran ? lasted(ran) : "–"}
+        </td>
         <td class="number">{effectsOf(call, barrier)}</td>
         <td class="number">{count(call.events)}</td>
         {columns > COLUMNS.length && (
@@ -139,6 +147,12 @@ function CallRow({ call, barrier, columns, chosen, isReached, choose }: RowProps
       ))}
     </>
   );
+}
+
+function meaning({ of }: Ran): string {
+  return of > 1
+    ? `The mean of ${plural(of, "call")} that followed one another without a pause: when each of them was over is not known as well`
+    : "From the dispatch until the outputs were ready";
 }
 
 function effectsOf(call: CallMessage, barrier: string): string {

@@ -24,7 +24,7 @@ export function Life({ run, ui, status }: Props) {
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
   if (!call) return <NoCall over={!run.active} captured={status.captured} />;
-  const stages = stagesOf(call, status.barrier, elapsed(run, status));
+  const stages = stagesOf(call, status.barrier, elapsed(run, status), run.flights.ran(call));
   return (
     <div class="life" data-testid="life" data-call={call.id}>
       {calls.length > 1 && <Chooser calls={calls} at={at} ui={ui} />}
