@@ -121,6 +121,16 @@ def test_what_it_prints_is_what_plain_jax_prints():
     assert [event.text for event in run.events] == ["2.0 times 1.0"]
 
 
+def test_zeros_of_different_signs_are_different():
+    changed_to(0.0)
+    jitted = jax.jit(lambda x: 1 / (jax.debug.print("{}", x) or x * factor))
+    assert jitted(1.0) == np.inf
+    changed_to(-0.0)
+    with jdw.capture() as run:
+        assert jitted(1.0) == np.inf
+    assert run.stale_reads
+
+
 def test_an_array_that_is_another_now_changes_nothing():
     changed_to(np.arange(4.0, dtype=np.float32))
     jitted = jax.jit(says)
@@ -234,6 +244,7 @@ UNCHANGED = {
     "a callback made anew": lambda x: jax.debug.callback(lambda v: v, x) or x,
     "a pure callback under vmap": jax.vmap(lambda x: jax.pure_callback(np.sin, x, x, vmap_method="sequential")),
     "a breakpoint": lambda x: jdw.breakpoint(x) * 2,
+    "a NaN": lambda x: jnp.where(x > 1, says(x), np.nan),
     "an array made anew": lambda x: says(x * np.arange(4, dtype=np.float32)),
     "custom derivatives": jax.grad(lambda x: jax.nn.relu(says(x)).sum()),
 }

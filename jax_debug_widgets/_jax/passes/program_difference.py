@@ -212,7 +212,7 @@ def is_same(before: Any, after: Any, depth: int = 0) -> bool:
     """Whether two values are the same, as far as they can be compared: objects that cannot are of one type."""
     if before is after or depth > _DEPTH:
         return True
-    if _is_array(before) or _is_array(after):
+    if any(_is_array(one) or isinstance(one, float | complex) for one in (before, after)):
         return _are_same_numbers(before, after)
     parts = _parts(before)
     if type(before) is not type(after):
@@ -223,7 +223,7 @@ def is_same(before: Any, after: Any, depth: int = 0) -> bool:
     is_made_anew = callable(before) or isinstance(before, core.Tracer | linear_util.WrappedFun)
     is_comparable = not is_made_anew and type(before).__eq__ is not object.__eq__
     try:
-        return not is_comparable or bool(before == after) or repr(before) == repr(after) == "nan"
+        return not is_comparable or bool(before == after)
     except Exception:  # noqa: BLE001 - whatever it is, it does not say that it is another.
         return True
 
