@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.extend.core import Jaxpr
 
+import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import versions
 
 X = jnp.arange(1.0, 4.0) / 3
@@ -358,3 +360,10 @@ def test_a_rule_of_the_users_is_linearized(call, watched):
     assert run["pushed"]["value"] == pushed
     np.testing.assert_allclose(run["h"]["mean"], [jnp.sin(X).mean()], rtol=1e-6)
     np.testing.assert_allclose(run["rest"]["mean"], [rest.mean()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"watch": True}], ids=["capture", "watch"])
+def test_the_function_that_linearize_gives_holds_the_linear_program_as_ever(options):
+    with jdw.capture(**options):
+        _, push = jax.linearize(jnp.sin, 1.0)
+    assert isinstance(push.func.args[0], Jaxpr)
