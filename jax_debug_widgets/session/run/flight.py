@@ -6,16 +6,37 @@ together. And what JAX's C++ dispatches is seen only after that. What is known t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.record import Record
+from typing import Protocol
 
 _FEW = 4
 """Calls; of so many together the mean hardly hangs on when the first was seen."""
 
 _GAP = 0.25
 """Of a call's time, as it was seen, what may have passed since the call before it without being a pause."""
+
+
+class Timed(Protocol):
+    """A call, as its time is told."""
+
+    @property
+    def ident(self) -> int:
+        """The thread that made it."""
+        ...
+
+    @property
+    def function(self) -> str:
+        """What it called."""
+        ...
+
+    @property
+    def seen(self) -> str:
+        """How its end was seen: `at once`, `late` or `over`."""
+        ...
+
+    @property
+    def run_from_ns(self) -> int:
+        """When it was dispatched."""
+        ...
 
 
 class Flight:
@@ -30,19 +51,19 @@ class Flight:
       until_ns: the same of all calls, those of other programs included.
     """
 
-    def __init__(self, record: Record, ready_ns: int) -> None:
+    def __init__(self, record: Timed, ready_ns: int) -> None:
         self.function, self.is_of_one = record.function, True
         was_over = record.seen == "over"
         self.since_ns, self.count = (ready_ns, 0) if was_over else (record.run_from_ns, 1)
         self.least = 1 if record.seen == "at once" else _FEW
         self.ready_ns = self.until_ns = ready_ns
 
-    def is_continued_by(self, record: Record, ready_ns: int) -> bool:
+    def is_continued_by(self, record: Timed, ready_ns: int) -> bool:
         """Whether this call was in flight together with these, or as good as that."""
         pause = record.run_from_ns - self.until_ns
         return pause < 0 or (record.seen == "late" and pause <= _GAP * (ready_ns - record.run_from_ns))
 
-    def join(self, record: Record, ready_ns: int) -> bool:
+    def join(self, record: Timed, ready_ns: int) -> bool:
         """It is over as well; whether it is one of these: what runs after another program is not told."""
         self.until_ns = max(self.until_ns, ready_ns)
         self.is_of_one = self.is_of_one and record.function == self.function
@@ -62,7 +83,7 @@ class Flights:
     def __init__(self) -> None:
         self._latest: dict[int, Flight] = {}
 
-    def over(self, record: Record, ready_ns: int) -> tuple[Flight, int] | None:
+    def over(self, record: Timed, ready_ns: int) -> tuple[Flight, int] | None:
         """The outputs of a call are there: which flight it is of, and the how manieth of that, from 1; None for none."""
         flight = self._latest.get(record.ident)
         if flight is not None and flight.is_continued_by(record, ready_ns):

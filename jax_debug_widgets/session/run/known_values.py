@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Event
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.ports import Values
     from jax_debug_widgets.taps.gate import Firings
 
 
@@ -14,7 +14,7 @@ _LOOKED_THROUGH = 20_000
 """Events, the newest: what is of the same step is among them."""
 
 
-def known_at(run: Run, site_id: int) -> Firings:
+def known_at(run: Values, site_id: int) -> Firings:
     """The newest watched values of the call, device and step in which a site has just fired; of inner loops the last."""
     run.collect()
     newest = _newest_by_site(run)
@@ -25,7 +25,7 @@ def known_at(run: Run, site_id: int) -> Firings:
     return [(event.tap, event.values) for event in sorted(found, key=lambda event: event.seq)]
 
 
-def _newest_by_site(run: Run) -> dict[int, Event]:
+def _newest_by_site(run: Values) -> dict[int, Event]:
     """The newest event of each site."""
     store = run.store
     pieces = store.columns(max(len(store) - _LOOKED_THROUGH, 0), len(store))
