@@ -291,6 +291,7 @@ class Capture:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
         site = self.sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
+        nesting = nesting_of(equation)
         key = (
             object() if equation.in_parts else None,  # How it is cut, each program has for itself.
             site.id,
@@ -308,10 +309,9 @@ class Capture:
             on_device,
             every,
             equation.numbered,
-            repr(nesting_of(equation)),
+            repr(nesting),
         )
         if key not in self._taps:
-            nesting = nesting_of(equation)
             nesting = replace(nesting, counted=nesting.counted or counted, every=on_device, one_of=every // on_device)
             self._taps[key] = make_tap(site, equation, nesting)
         return self._taps[key]

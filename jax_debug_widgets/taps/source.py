@@ -39,13 +39,13 @@ def call_text(file: str, line: int, column: int, end_line: int, end_column: int)
         return CallText(first, (), {})
     return CallText(
         first,
-        tuple(_one_line(ast.get_source_segment(text, argument)) for argument in node.args[1:]),
+        tuple(_one_line(_written(text, argument)) for argument in node.args[1:]),
         {
-            keyword.arg: _one_line(ast.get_source_segment(text, keyword.value))
+            keyword.arg: _one_line(_written(text, keyword.value))
             for keyword in node.keywords
             if keyword.arg is not None and keyword.arg not in _OPTIONS
         },
-        _one_line(ast.get_source_segment(text, node.args[0])) if node.args else "",
+        _one_line(_written(text, node.args[0])) if node.args else "",
     )
 
 
@@ -66,6 +66,12 @@ def _parse_call(text: str) -> tuple[ast.Call, str] | None:
     except SyntaxError:
         return None
     return (node, text) if isinstance(node, ast.Call) else None
+
+
+def _written(text: str, node: ast.expr) -> str | None:
+    if node.lineno == node.end_lineno == 1:  # Most are, and `ast` takes the whole text apart for each.
+        return text.partition("\n")[0].encode()[node.col_offset : node.end_col_offset].decode()
+    return ast.get_source_segment(text, node)
 
 
 def _one_line(text: str | None) -> str:

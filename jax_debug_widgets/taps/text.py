@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import string
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,7 +17,7 @@ from jax_debug_widgets._jax.origins.equation import restore_types
 from jax_debug_widgets.events.errors import error_line
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import Equation, OperandType
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -126,17 +128,32 @@ def why_unformattable(equation: Equation) -> str:
     if equation.text is None:
         return ""
     mapped = zip(equation.shapes, equation.lanes.mapped, strict=True)
-    zeros = [np.zeros(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
-    operands = restore_types([on_cpu(value) for value in zeros], equation.types)
+    types = [(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
+    kinds = equation.types or (None,) * len(types)
+    operands = [
+        _zero(dtype, kind) if not shape else _zeros(shape, dtype, kind)
+        for (shape, dtype), kind in zip(types, kinds, strict=True)
+    ]
     # Whether it can be done does not depend on how much is shown; all of 90 000 zeros would take half a second.
-    few = {"threshold": 0, "edgeitems": 1} if equation.text_options else {}
+    few = {**dict(equation.text_options), "threshold": 0, "edgeitems": 1} if equation.text_options else {}
     try:
-        with np.printoptions(**{**dict(equation.text_options), **few}):
+        with np.printoptions(**few) if few and any(shape for shape, _ in types) else nullcontext():
             equation.text(*unflattener(equation)(operands))
     except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
-        types = ", ".join(f"{value.dtype}[{','.join(map(str, value.shape))}]" for value in zeros)
-        return f"{error_line(error)} (its values are {types}; `:.3f` and the like are for single numbers)"
+        told = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in types)
+        return f"{error_line(error)} (its values are {told}; `:.3f` and the like are for single numbers)"
     return ""
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any, kind: OperandType | None) -> Any:
+    (made,) = restore_types([on_cpu(np.zeros(shape, dtype))], (kind,) if kind else ())
+    return made
+
+
+@functools.lru_cache(maxsize=64)
+def _zero(dtype: Any, kind: OperandType | None) -> Any:
+    """A single number: most prints are of such."""
+    return _zeros((), dtype, kind)
 
 
 def needs_jax_arrays(format_string: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import events, idle, large, peers, scale, training, vmap, watch, watch_peers
+from tests.benchmarks import events, first_calls, idle, large, peers, scale, training, vmap, watch, watch_peers
 
 TABLES = {
     "events": events.main,
+    "first-calls": first_calls.main,
     "scale": scale.main,
     "vmap": vmap.main,
     "training": training.main,

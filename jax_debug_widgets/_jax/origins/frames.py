@@ -57,8 +57,9 @@ def frame_of(traceback: Any) -> Frame:
     return next(iter(frames_of(traceback)), UNKNOWN_FRAME)
 
 
+@functools.lru_cache(maxsize=16)
 def frames_of(traceback: Any) -> tuple[Frame, ...]:
-    """The frames of the user's in a JAX traceback, innermost first."""
+    """The frames of the user's in a JAX traceback, innermost first; of one equation they are asked for several times."""
     codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
     return tuple(
         frame_at(code, offset) for code, offset in zip(codes, list(offsets), strict=True) if is_users(code.co_filename)

@@ -59,6 +59,11 @@ def debugging_readers() -> Mapping[Any, Callable[..., Equation]]:
     return {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
 
 
+@functools.cache
+def _readers() -> Mapping[Any, Callable[..., Equation]]:
+    return {**debugging_readers(), **callback_readers(), debug_stop_p: describe_stop}
+
+
 _NEVER_RUN = {("custom_linear_solve", f"branch_{part}_fun") for part in (0, 1, 3)}
 """Programs that an equation has for its derivatives alone: `matvec`, `vecmat` and `transpose_solve` beside `solve`."""
 
@@ -219,9 +224,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
     loops = by_lane(dict(params), place.loops)
     by_itself = [loop for loop in loops if loop.lanes and loop.unrolled]
     return replace(
-        {**debugging_readers(), **callback_readers(), debug_stop_p: describe_stop}[inner](
-            dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes
-        ),
+        _readers()[inner](dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes),
         callers=callers_of(traceback_of(equation.source_info), place.callers),
         loops=loops,
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),

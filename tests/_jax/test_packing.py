@@ -1,0 +1,55 @@
+"""Single numbers that a program prints are one result of it, which compiles fast however many they are."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.packing import _FEW, _together
+
+COUNTS = (2, _FEW, _FEW + 1, 65, 600)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.int8, np.uint32, bool, np.complex64, jnp.bfloat16], ids=lambda one: one.__name__
+)
+@pytest.mark.parametrize("count", COUNTS)
+def test_each_number_is_in_its_place_with_all_its_bits(count, dtype):
+    values = (np.arange(count) % 7).astype(dtype)
+    if not np.issubdtype(values.dtype, np.integer) and values.dtype != bool:
+        values[:2] = -0.0, np.nan
+    together = np.asarray(jax.jit(_together)(*map(jnp.asarray, values)))
+    assert together.dtype == values.dtype
+    assert together.tobytes() == values.tobytes()
+
+
+def concatenated(jaxpr):
+    """How many operands each concatenation of a program has."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "concatenate":
+            yield len(equation.invars)
+        for inside in core.jaxprs_in_params(equation.params):
+            yield from concatenated(inside)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_no_more_than_few_are_concatenated_at_once(count):
+    program = jax.make_jaxpr(_together)(*[jnp.float32(1)] * count)
+    assert max(concatenated(program.jaxpr), default=0) <= _FEW
+    assert [variable.aval.shape for variable in program.jaxpr.outvars] == [(count,)]
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, jax.value_and_grad, jax.checkpoint], ids=["plain", "grad", "checkpoint"]
+)
+def test_of_many_prints_each_says_its_own_number(transform):
+    def many(x):
+        for number in range(70):
+            jax.debug.print("{number}: {x}", number=number, x=x + number)
+        return x
+
+    with jdw.capture() as run:
+        jax.jit(transform(many))(jnp.float32(1))
+    assert [event.text for event in run.events] == [f"{number}: {number + 1.0}" for number in range(70)]
