@@ -1,6 +1,7 @@
-"""Run a program in processes that each have another JAX: one in which some names that we need are gone.
+"""Run a program in processes that each have another JAX: some names that we need are gone, or called in another way.
 
-A script: it reads lists of names from stdin, a list a line (`core.pvary mlir.set_sharding`), and writes for each what became of
+A script: it reads from stdin, a line a process, what is done to which names (`gone core.pvary mlir.set_sharding`; or `extra`:
+they have one more argument, before all others; or `renamed`: their arguments have other names), and writes what became of
 the program, as a line of JSON. JAX is imported once; each process is forked from there, before JAX has any thread.
 """
 
@@ -8,10 +9,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import sys
 import traceback
+from collections.abc import Hashable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +25,8 @@ import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 from jax.experimental import io_callback
 from traitlets.config import Config
+
+from jax_debug_widgets._jax.compat.parameters import parameters_of
 
 
 class StandIn(ModuleType):
@@ -67,6 +73,74 @@ def take_away(names: list[str]) -> None:
 
 
 ARGS = np.asarray([0.5, -0.5], np.float32), np.asarray([1.0, 2.0, 3.0], np.float32)
+
+
+class Otherwise:
+    """A function of JAX's with other parameters; who calls it as before may. See `call_otherwise`."""
+
+    def __init__(self, theirs: Any, how: str) -> None:
+        self.theirs, self.how = theirs, how
+        self.__name__ = getattr(theirs, "__name__", "otherwise")
+        own = parameters_of(theirs)
+        names = ("extra", *own) if how == "extra" else tuple(f"{name}_" for name in own)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if args and args[0] is EXTRA:
+            args = args[1:]
+        return self.theirs(*args, **{name.removesuffix("_"): value for name, value in options.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # Nobody is to see what it takes inside.
+            raise AttributeError(name)
+        return getattr(self.theirs, name)
+
+    def __get__(self, owner: Any, _kind: Any = None) -> Any:
+        return self if owner is None else partial(self._of, owner)
+
+    def _of(self, owner: Any, *args: Any, **options: Any) -> Any:
+        extra, args = ((EXTRA,), args[1:]) if args and args[0] is EXTRA else ((), args)
+        return self(*extra, owner, *args, **options)
+
+
+EXTRA = object()
+
+
+def call_otherwise(how: str, names: list[str]) -> None:
+    """Have functions with other parameters, and JAX call what takes their place in that way."""
+    from jax_debug_widgets._jax.compat import private
+    from jax_debug_widgets._jax.compat.replacements import Replacements
+
+    shifted: set[tuple[Any, str]] = set()
+    for module, _, path in (name.partition(".") for name in names):
+        owner = private.itself(getattr(private, module))
+        *inside, name = path.split(".")
+        for part in inside:
+            owner = getattr(owner, part)
+        theirs = vars(owner)[name]
+        is_bound = isinstance(theirs, classmethod | staticmethod)
+        setattr(owner, name, staticmethod(Otherwise(getattr(owner, name), how)) if is_bound else Otherwise(theirs, how))
+        shifted.add((owner, name))
+    plainly = Replacements.attribute
+
+    def attribute(self: Any, owner: Any, name: str, ours: Any, **options: Any) -> None:
+        owner = private.itself(owner)
+        plainly(self, owner, name, ours, **options)
+        if not isinstance(owner, Hashable) or (owner, name) not in shifted:
+            return
+        hook, is_method = vars(owner)[name], isinstance(owner, type)
+
+        def call(*args: Any, **given: Any) -> Any:
+            if how == "renamed":
+                return hook(*args, **{f"{name.removesuffix('_')}_": value for name, value in given.items()})
+            if any(one is EXTRA for one in args[:2]):  # One of ours calls another one, in whose place it is.
+                return hook(*args, **given)
+            return hook(args[0], EXTRA, *args[1:], **given) if is_method else hook(EXTRA, *args, **given)
+
+        setattr(owner, name, call)
+
+    Replacements.attribute = attribute
 
 
 def body(carry, x):
@@ -131,14 +205,14 @@ def run() -> dict[str, Any]:
     }
 
 
-def in_a_process(names: list[str]) -> dict[str, Any]:
-    """What `run` gives in a process without these names, or what it raises."""
+def in_a_process(how: str, names: list[str]) -> dict[str, Any]:
+    """What `run` gives in a process with such a JAX, or what it raises."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            take_away(names)
+            take_away(names) if how == "gone" else call_otherwise(how, names)
             told = run()
         except BaseException:  # noqa: BLE001 - told to the parent.
             told = {"raised": traceback.format_exc()}
@@ -157,4 +231,5 @@ if __name__ == "__main__":
         if importlib.util.find_spec(slow):
             importlib.import_module(slow)
     for line in sys.stdin:
-        print(json.dumps({"names": line.split(), **in_a_process(line.split())}), flush=True)
+        what, *own = line.split()
+        print(json.dumps(in_a_process(what, own)), flush=True)

@@ -19,6 +19,13 @@ from jax_debug_widgets._jax.compat import features
 ROOT = Path(__file__).parents[2]
 
 
+def hooks_of(feature):
+    """The functions in whose place are ours, for a feature."""
+    texts = features.NEEDED[feature].items()
+    found = [(module, one) for module, text in texts for one in features.names_of(text)]
+    return " ".join(f"{module}.{one['path']}" for module, one in found if one["parameters"] and not one["key"])
+
+
 def names_of(feature):
     texts = features.NEEDED[feature].items()
     return " ".join(f"{module}.{found['path']}" for module, text in texts for found in features.names_of(text))
@@ -52,7 +59,7 @@ def without():
 
 @pytest.fixture(scope="module")
 def as_it_is(without):
-    return without("")
+    return without("gone")
 
 
 def test_with_all_names_all_is_captured(as_it_is):
@@ -65,7 +72,7 @@ def test_with_all_names_all_is_captured(as_it_is):
 
 @pytest.mark.parametrize("case", CASES)
 def test_without_a_name_its_features_are_off_and_the_rest_works(case, without, as_it_is):
-    told = without(CASES[case])
+    told = without(f"gone {CASES[case]}")
     off, notes = told["off"], told["notes"]
     assert off
     assert case in (off if case in features.NEEDED else CASES)
@@ -83,3 +90,20 @@ def test_without_a_name_its_features_are_off_and_the_rest_works(case, without, a
         assert told["listed"].endswith(f", so {features.INVENTORY} is off.")
     else:
         assert told["listed"] == (2 if features.CALLBACKS in off else 3)
+
+
+@pytest.mark.parametrize("how", ["extra", "renamed"])
+@pytest.mark.parametrize("feature", [feature for feature in features.NEEDED if hooks_of(feature)])
+def test_where_jax_calls_its_functions_in_another_way_their_features_are_off_and_the_rest_works(
+    feature, how, without, as_it_is
+):
+    if how == "renamed" and os.environ.get("JAXDEBUG_NAMES") != "all":
+        pytest.skip("JAXDEBUG_NAMES=all")
+    told = without(f"{how} {hooks_of(feature)}")
+    off, notes = told["off"], told["notes"]
+    assert feature in off
+    assert told["is_same"]
+    assert all(any(note.endswith(f", so {one} is off.") for note in notes) for one in off)
+    silent = tuple(start for one in off for start in SAYING.get(one, ()))
+    if features.CAPTURE not in off:
+        assert told["said"] == [line for line in as_it_is["said"] if not (silent and line.startswith(silent))]
