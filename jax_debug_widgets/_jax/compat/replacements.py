@@ -122,6 +122,12 @@ class Replacements:
         table = fancy if primitive in fancy else batching.primitive_batchers
         self.item(table, primitive, partial(_batched, ours), begins=begins)
 
+    def computed(self, owner: type, name: str, ours: Callable[..., Any]) -> None:
+        """The property `one.name` becomes `ours(theirs, one)`, see `guarded`."""
+        theirs = vars(owner)[name]
+        self._undo.append(partial(setattr, owner, name, theirs))
+        setattr(owner, name, property(guarded(ours, theirs.fget, self.told)))
+
     def around(self, ours: Callable[..., Any]) -> Callable[..., Any]:
         """What calls `ours(theirs, ...)`, see `guarded`, for JAX to put around a function that it has made."""
 

@@ -40,6 +40,7 @@ from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_nu
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.passes.watch_tap import Sampled, Taken, tap_equations
+from jax_debug_widgets._jax.passes.without_marks import without_marks
 from jax_debug_widgets._jax.tracing import copies
 
 _ENTERED = {
@@ -118,6 +119,7 @@ class WatchHooks(Replacing):
             self._left_off.clear()
             self._parameters = parameters_of(pxla._cached_lowering_to_hlo)
             replace.attribute(pxla, "_cached_lowering_to_hlo", self._lower)
+            replace.computed(jax.stages.Traced, "jaxpr", lambda theirs, traced: without_marks(theirs(traced)))
         if features.available(features.COPIES):
             copies.put_in(replace)
 

@@ -1,0 +1,45 @@
+"""Programs that the user asks for, by `jax.make_jaxpr` and by `trace`, have no marks of ours: their rules know none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.operands import with_programs
+from jax_debug_widgets._jax.tracing.cotangents import is_named
+
+
+def without_marks(program: Any) -> Any:
+    """The same program without the identities behind its tangents; itself where it has none."""
+    return _stripped(program) if _has_marks(program.jaxpr) else program
+
+
+@cached
+def _stripped(program: Any) -> Any:
+    return program.replace(jaxpr=_without(program.jaxpr))
+
+
+def _has_marks(jaxpr: core.Jaxpr) -> bool:
+    return any(
+        is_named(equation) or any(map(_has_marks, core.jaxprs_in_params(equation.params))) for equation in jaxpr.eqns
+    )
+
+
+def _without(jaxpr: core.Jaxpr) -> core.Jaxpr:
+    if not _has_marks(jaxpr):
+        return jaxpr
+    given: dict[Any, Any] = {}
+
+    def of(atom: Any) -> Any:
+        return atom if isinstance(atom, core.Literal) else given.get(atom, atom)
+
+    equations = []
+    for equation in jaxpr.eqns:
+        operands = [of(atom) for atom in equation.invars]
+        if is_named(equation):
+            given[equation.outvars[0]] = operands[0]
+        else:
+            inside = with_programs(equation, lambda _key, program: _without(program))
+            equations.append(inside.replace(invars=operands))
+    return jaxpr.replace(eqns=equations, outvars=[of(atom) for atom in jaxpr.outvars])
