@@ -9,7 +9,7 @@ from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
 from jax_debug_widgets.events.finding import Finding, NonFinite
 from jax_debug_widgets.events.firing_batch import Column, Lot, Share, joined
-from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome
+from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome, RejectedResultError
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import NO_VALUE, CallSite, Kind, Phase, Watched, told_apart
@@ -47,6 +47,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Phase",
+    "RejectedResultError",
     "RunState",
     "Share",
     "StaleRead",

@@ -22,6 +22,10 @@ CALLER = os.path.join(_OUR_FILES, "taps", "outcomes.py")
 """The file that calls the user's host functions."""
 
 
+class RejectedResultError(Exception):
+    """A host function has returned what JAX does not take for the result that the program declares."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """Who asked for a call: the derivative that it is for, and the calls that led to it.
@@ -52,7 +56,7 @@ class HostCall:
       thread: `"main"`, the name of a Python thread that calls JAX, or which of XLA's threads: `"XLA 140…"`.
       lane: index over the `vmap` axes, for kinds that are called once a lane.
       result: what it returned, as it was then, as flat NumPy arrays; None where it raised, or that was too large to keep.
-      raised: type and message of what it raised; empty where it returned.
+      raised: type and message of what it raised, or why JAX rejects what it returned; empty where it returned.
       error: the exception, with its own traceback; None where it returned, and for all but the first hundred of a run.
       asked: which derivative asked for it, and from where.
       fired_ns: when its event fired, since the run started; equals `Event.time_ns` of that event.
@@ -81,7 +85,8 @@ class HostCall:
         return own_traceback(self.error)
 
     def __repr__(self) -> str:
-        end = f"raised {self.raised}" if self.raised else "returned"
+        is_rejected = self.raised.startswith(RejectedResultError.__name__)
+        end = "returned what JAX rejects" if is_rejected else f"raised {self.raised}" if self.raised else "returned"
         return f"HostCall({self.number}, {self.site.format} at {self.site.where}, {end} after {self.seconds:.3g} s)"
 
 
@@ -90,7 +95,7 @@ class CallbackSummary:
     """The calls of one site in one run.
 
     Attributes:
-      calls: how many have begun; `returned`, `raised`: how many have ended so.
+      calls: how many have begun; `returned`, `raised`: how many have ended so. What JAX rejects has not returned.
       total, longest: seconds in the function, over those that have ended.
       threads: how many calls ended on each thread.
       error: the last exception, with its own traceback; None where none was raised.

@@ -266,7 +266,9 @@ class Capture:
         box = self.box(settings.box)
         if equation.kind in CALLING:
             asked = asked_by(equation, self.sites.line_of)
-            made = box.outcomes.recorder(tap, asked, switch, box.firings, equation.run, every)
+            made = box.outcomes.recorder(
+                tap, asked, switch, box.firings, equation.run, every, None if equation.stop else equation.returns
+            )
             if equation.stop:
                 made = self.breakpoint_recorder(tap, equation, switch, box.firings, made)
         elif equation.kind == "sharding":

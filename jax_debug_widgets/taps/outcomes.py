@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, StaleRead, Tap, times_of
+from jax_debug_widgets.taps.rejections import Returns, rejection
 from jax_debug_widgets.taps.results import Results
 
 if TYPE_CHECKING:
@@ -71,16 +72,29 @@ class OutcomeBook:
         return self._asked.get(tap, Asked())
 
     def recorder(
-        self, tap: Tap, asked: Asked, switch: Switch, inbox: Inbox, run: Callable[..., Any], every: int
+        self,
+        tap: Tap,
+        asked: Asked,
+        switch: Switch,
+        inbox: Inbox,
+        run: Callable[..., Any],
+        every: int,
+        returns: Returns | None = None,
     ) -> Any:
         """The function that a compiled program calls when `tap` fires: `run`, once a lane, and what becomes of it.
 
-        One firing of `every` is an event, and none of a muted site; the user's function runs, and is told of, each time.
+        JAX rejects a result that is not as `returns` says. One firing of `every` is an event, and none of a muted site;
+        the user's function runs, and is told of, each time.
         """
         # One that raises ends its program: of lanes that it has not come to there are no events.
         told = tap.lane_by_lane()
         self._asked[told] = asked
-        call, fire, stamps, pass_by = self._caller(told, run), inbox.putter(told), inbox.stamps, self._passage(tap)
+        call, fire, stamps, pass_by = (
+            self._caller(told, run, returns),
+            inbox.putter(told),
+            inbox.stamps,
+            self._passage(tap),
+        )
 
         def record(*arrays: np.ndarray) -> Any:
             stamp = stamps.now()
@@ -107,7 +121,9 @@ class OutcomeBook:
         chosen.tap = told  # pyright: ignore[reportFunctionMemberAccess]
         return chosen
 
-    def _caller(self, tap: Tap, run: Callable[..., Any]) -> Callable[[Sequence[np.ndarray], tuple[int, ...], int], Any]:
+    def _caller(
+        self, tap: Tap, run: Callable[..., Any], returns: Returns | None
+    ) -> Callable[[Sequence[np.ndarray], tuple[int, ...], int], Any]:
         end, clock, running, keep = self.inbox.append, time.perf_counter_ns, self._running, self.results.keep
 
         def call(values: Sequence[np.ndarray], lane: tuple[int, ...], fired: int) -> Any:
@@ -123,6 +139,8 @@ class OutcomeBook:
             finally:
                 ended = clock()
                 kept = None if error is not None else keep(result or ())
+                if error is None and returns is not None:
+                    error = rejection(result or (), returns)  # JAX raises it, in a moment.
                 end((tap, fired, began, ended, thread, lane, kept, error))
                 if outer is None:
                     del running[thread]

@@ -308,3 +308,36 @@ def test_a_note_says_that_single_calls_are_no_longer_kept(monkeypatch):
     assert [call.number for call in run.callbacks.calls] == [1, 2, 3]
     assert run.callbacks["check"].calls == 4
     assert any("run.callbacks.calls" in note for note in run.notes)
+
+
+WRONG = {
+    "shape": (lambda _: np.zeros(4, np.float32), "Incorrect output shape for return value #0"),
+    "dtype": (lambda _: np.zeros(3, np.int32), "Incorrect output dtype for return value #0"),
+    "number": (lambda x: (x, x), "Mismatched number of outputs from callback"),
+    "text": (lambda _: "a", "is not a valid JAX array type"),
+}
+
+
+@pytest.mark.behaviour("C6")
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("call", ["io", "pure"])
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: lambda x: jax.lax.map(f, x[None])], ids=["jit", "scan"])
+def test_what_jax_rejects_has_not_returned(wrong, call, wrap, capfd):
+    host, why = WRONG[wrong]
+    x = jnp.ones(3, jnp.float32)
+    with jdw.capture() as run, pytest.raises(Exception, match=why) as raised:
+        jax.block_until_ready(wrap(CALLS[call](host))(x))
+    (summary,) = run.callbacks
+    assert (summary.calls, summary.returned, summary.raised) == (1, 0, 1)
+    (made,) = run.callbacks.calls
+    told = made.raised.removeprefix("RejectedResultError: ")
+    assert told.rstrip(".") in str(raised.value) and "returned what JAX rejects" in repr(made)
+    assert any(f"returned what JAX rejects: {told}" in note for note in run.notes)
+    capfd.readouterr()  # XLA writes of it, too.
+
+
+@pytest.mark.parametrize("result", [np.float64(2), 2.0, np.zeros((), np.float64)], ids=repr)
+def test_what_jax_casts_has_returned(result):
+    with jdw.capture() as run:
+        assert jax.jit(CALLS["pure"](lambda _: result))(jnp.float32(1)).dtype == np.float32
+    assert run.callbacks["<lambda>"].returned == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 
 import jax
@@ -136,6 +137,31 @@ def test_parquet_says_of_every_kind_of_event_what_the_event_says(at_once, tmp_pa
         pass
     empty.to_parquet(path)
     assert pyarrow.parquet.read_table(path).num_rows == 0
+
+
+def test_where_the_disk_is_full_the_file_that_was_there_stays_and_no_part_is_left(tmp_path):
+    """In a process of its own, whose files may not grow beyond half of what is written."""
+    program = f"""
+import os, resource, signal, sys
+import jax, jax.numpy as jnp, jax_debug_widgets as jdw
+def f(x):
+    return jax.lax.fori_loop(0, 2000, lambda _, c: (jax.debug.print("{{c}}", c=c), c + 1)[1], x)
+with jdw.capture() as run:
+    jax.block_until_ready(jax.jit(f)(jnp.ones(64)))
+path = {str(tmp_path / "run.parquet")!r}
+run.to_parquet(path)
+size = os.path.getsize(path)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
+for name in (path, path + ".other"):
+    try:
+        run.to_parquet(name)
+    except OSError:
+        print("failed")
+print(os.path.getsize(path) == size, os.listdir(os.path.dirname(path)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines() == ["failed", "failed", "True ['run.parquet']"]
 
 
 def test_without_pyarrow_it_is_said_what_to_install(run, monkeypatch, tmp_path):

@@ -117,6 +117,7 @@ class Equation:
       order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
       callers: the user's frames outside `frame` in its program, innermost first.
       results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
+      returns: shape and dtype of each of these; None where JAX looks at none.
       vmap_method: that of a `pure_callback`.
       stop: of a breakpoint that a debugger of ours may open.
       replicas: how many devices run the program.
@@ -159,6 +160,7 @@ class Equation:
     devices: Any = None
     callers: tuple[Frame, ...] = ()
     results: tuple[str, ...] = ()
+    returns: tuple[tuple[tuple[int, ...], Any], ...] | None = None
     vmap_method: str | None = None
     stop: StopPoint | None = None
     replicas: int = 1

@@ -102,6 +102,7 @@ def _describe(
         format=function_name(flat_callback.callback_func),
         run=run,
         results=tuple(str(aval) for aval in params["result_avals"]),
+        returns=tuple((tuple(aval.shape), aval.dtype) for aval in params["result_avals"]),
         stop=stop_point(flat_callback.callback_func),
         vmap_method=params.get("vmap_method"),
     )

@@ -7,7 +7,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.errors import error_line
-from jax_debug_widgets.events.host_call import own_frames
+from jax_debug_widgets.events.host_call import RejectedResultError, own_frames
 from jax_debug_widgets.taps.stuck import standstill, thread_name
 
 if TYPE_CHECKING:
@@ -34,11 +34,13 @@ def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
     error, site = summary.error, summary.site
     lines = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
     at = f" in {lines[-1].name} at {name_file(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
-    told = error_line(error) if error else "an exception"
+    is_rejected = isinstance(error, RejectedResultError)
+    told = str(error) if is_rejected else error_line(error) if error else "an exception"
+    verb = "returned what JAX rejects:" if is_rejected else "raised"
+    traceback_at = f" run.callbacks[{site.format!r}].traceback is its own traceback."
     times = f"{summary.raised} of {summary.calls} calls" if summary.calls > 1 else "its only call"
     return (
-        f"{site.format} ({_kind(site)} at {site.where}) raised {told}{at} "
-        f"({times}). run.callbacks[{site.format!r}].traceback is its own traceback."
+        f"{site.format} ({_kind(site)} at {site.where}) {verb} {told}{at} ({times}).{traceback_at * (not is_rejected)}"
     )
 
 

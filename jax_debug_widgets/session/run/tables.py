@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,8 +19,6 @@ from jax_debug_widgets.store import Piece, Store
 from jax_debug_widgets.widgets.summary import call_line, site_line
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     import pandas as pd
     import pyarrow as pa
 
@@ -94,7 +96,7 @@ def write_parquet(store: Store, target: str | PathLike[str] | Any) -> None:
         msg = 'Parquet needs pyarrow: pip install "jax-debug-widgets[parquet]"'
         raise ImportError(msg) from error
     schema = _schema(pa)
-    with parquet.ParquetWriter(target, schema) as writer:
+    with _written_whole(target) as file, parquet.ParquetWriter(file, schema) as writer:
         for pieces in _groups(store.kept()):
             columns = event_columns(store, pieces)
             arrays = [
@@ -102,6 +104,21 @@ def write_parquet(store: Store, target: str | PathLike[str] | Any) -> None:
                 for name in _EVENT
             ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+@contextmanager
+def _written_whole(target: str | PathLike[str] | Any) -> Iterator[Any]:
+    """What to write into: a file beside the one that is wanted, which takes its place when it is complete."""
+    whole = Path(target).resolve() if isinstance(target, str | PathLike) else None  # Of a link it is what that shows.
+    if whole is None or (whole.exists() and not whole.is_file()) or not whole.parent.is_dir():
+        yield target  # A file that is open, a device, or what the writer refuses.
+        return
+    part = whole.with_name(f".{whole.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        yield part
+        part.replace(whole)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:

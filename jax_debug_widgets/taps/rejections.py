@@ -1,0 +1,38 @@
+"""What a host function returns and JAX does not take: as JAX looks at it, before the program goes on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets.events import RejectedResultError
+
+Returns = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+"""Shape and dtype of each result that a program declares."""
+
+
+def rejection(result: Sequence[Any], returns: Returns) -> RejectedResultError | None:
+    """Why JAX does not take a result, in its words; None where it does."""
+    try:
+        why = _why(result, returns)
+    except Exception:  # noqa: BLE001 - an array of the user's own kind may raise anything; JAX asks it again.
+        return None
+    return RejectedResultError(why) if why else None
+
+
+def _why(result: Sequence[Any], returns: Returns) -> str:
+    if len(result) != len(returns):
+        return f"Mismatched number of outputs from callback. Expected: {len(returns)}, Actual: {len(result)}"
+    arrays = list(map(np.asarray, result))
+    for array in arrays:
+        if array.dtype.kind in "OSUMm":
+            return f"Dtype {array.dtype} is not a valid JAX array type."
+    for number, (array, (shape, dtype)) in enumerate(zip(arrays, returns, strict=True)):
+        own = jax.dtypes.canonicalize_dtype(array.dtype)
+        for what, expected, actual in (("shape", shape, array.shape), ("dtype", dtype, own)):
+            if expected != actual:
+                return f"Incorrect output {what} for return value #{number}: Expected: {expected}, Actual: {actual}"
+    return ""
