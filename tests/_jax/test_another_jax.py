@@ -1,7 +1,7 @@
 """Where JAX has renamed what a feature needs, that feature is off and says so; programs run, and the rest is captured.
 
-Each case is a process of its own, see `another_jax.py`: one for all names of a feature; with `JAXDEBUG_NAMES=all` one for each
-name, too.
+Each case is a process of its own, see `another_jax.py`: one for the names of two features; with `JAXDEBUG_NAMES=all` one for
+each feature, and one for each name.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ def names_of(feature):
     return " ".join(f"{module}.{found['path']}" for module, text in texts for found in features.names_of(text))
 
 
-ALONE = {name for feature in features.NEEDED for name in names_of(feature).split()}
-CASES = {feature: names_of(feature) for feature in features.NEEDED}
-if os.environ.get("JAXDEBUG_NAMES") == "all":
-    CASES |= {name: name for name in sorted(ALONE)}
+ALL = os.environ.get("JAXDEBUG_NAMES") == "all"
+OTHERS = [feature for feature in features.NEEDED if feature != features.CAPTURE]
+TOGETHER = [(features.CAPTURE,), *(tuple(OTHERS[first : first + 2]) for first in range(0, len(OTHERS), 2))]
+EACH = [(feature,) for feature in features.NEEDED]
+NAMES = sorted({name for feature in features.NEEDED for name in names_of(feature).split()})
+HOOKED = [feature for feature in OTHERS if hooks_of(feature)]
 
 SAYING = {features.CALLBACKS: ("loss.<locals>", "written.<locals>"), features.STOPS: ("breakpoint(",)}
 """How what these features capture begins."""
@@ -70,12 +72,34 @@ def test_with_all_names_all_is_captured(as_it_is):
     assert as_it_is["listed"] == 3
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_without_a_name_its_features_are_off_and_the_rest_works(case, without, as_it_is):
-    told = without(f"gone {CASES[case]}")
+@pytest.mark.parametrize("gone", EACH if ALL else TOGETHER, ids=" and ".join)
+def test_without_their_names_features_are_off_and_the_rest_works(gone, without, as_it_is):
+    told = without("gone " + " ".join(map(names_of, gone)))
+    assert set(gone) <= set(told["off"])
+    check(told, as_it_is)
+
+
+@pytest.mark.parametrize("name", NAMES if ALL else [])
+def test_without_one_name_what_needs_it_is_off_and_the_rest_works(name, without, as_it_is):
+    told = without(f"gone {name}")
+    assert set(told["off"]) == {feature for feature in features.NEEDED if name in names_of(feature).split()}
+    check(told, as_it_is)
+
+
+@pytest.mark.parametrize("how", ["extra", "renamed"])
+@pytest.mark.parametrize("hooked", [(features.CAPTURE,), *([(one,) for one in HOOKED] if ALL else [HOOKED])], ids=len)
+def test_where_jax_calls_its_functions_in_another_way_their_features_are_off_and_the_rest_works(
+    hooked, how, without, as_it_is
+):
+    hooks = {name for feature in hooked for name in hooks_of(feature).split()}
+    told = without(f"{how} {' '.join(sorted(hooks))}")
+    assert set(hooked) <= set(told["off"])
+    check(told, as_it_is)
+
+
+def check(told, as_it_is):
+    """Programs give what they give, what is not off is captured, and notes say what is off."""
     off, notes = told["off"], told["notes"]
-    assert off
-    assert case in (off if case in features.NEEDED else CASES)
     assert told["is_same"]
     assert all(any(note.endswith(f", so {feature} is off.") for note in notes) for feature in off)
     assert not [note for note in notes if "fault of ours" in note or "runs unwatched" in note]
@@ -90,20 +114,3 @@ def test_without_a_name_its_features_are_off_and_the_rest_works(case, without, a
         assert told["listed"].endswith(f", so {features.INVENTORY} is off.")
     else:
         assert told["listed"] == (2 if features.CALLBACKS in off else 3)
-
-
-@pytest.mark.parametrize("how", ["extra", "renamed"])
-@pytest.mark.parametrize("feature", [feature for feature in features.NEEDED if hooks_of(feature)])
-def test_where_jax_calls_its_functions_in_another_way_their_features_are_off_and_the_rest_works(
-    feature, how, without, as_it_is
-):
-    if how == "renamed" and os.environ.get("JAXDEBUG_NAMES") != "all":
-        pytest.skip("JAXDEBUG_NAMES=all")
-    told = without(f"{how} {hooks_of(feature)}")
-    off, notes = told["off"], told["notes"]
-    assert feature in off
-    assert told["is_same"]
-    assert all(any(note.endswith(f", so {one} is off.") for note in notes) for one in off)
-    silent = tuple(start for one in off for start in SAYING.get(one, ()))
-    if features.CAPTURE not in off:
-        assert told["said"] == [line for line in as_it_is["said"] if not (silent and line.startswith(silent))]
