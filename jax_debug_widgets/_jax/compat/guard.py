@@ -39,22 +39,25 @@ def guarded(
     # Some of JAX's are of C++, and have names that are no text.
     @functools.wraps(theirs, assigned=[one for one in _NAMES if isinstance(getattr(theirs, one, None), str)])
     def hook(*args: Any, **options: Any) -> Any:
-        call = _Call(theirs)
+        call, failure = _Call(theirs), None
         try:
-            given = ours(call, *args, **options)
-        except Exception as error:
-            stands = call.has_ended and not (retries and call.was_given_others(args, options))
-            if (stands and error is call.error) or _is_of_signal(error):
-                raise
-            failure = error
-        else:
-            return given() if begins else given
-        if call.has_ended and failure is call.error:
-            given = theirs(*args, **options)  # What fails here as well is JAX's to refuse.
+            try:
+                given = ours(call, *args, **options)
+            except Exception as error:
+                stands = call.has_ended and not (retries and call.was_given_others(args, options))
+                if (stands and error is call.error) or _is_of_signal(error):
+                    raise
+                failure = error
+            else:
+                return given() if begins else given
+            if call.has_ended and failure is call.error:
+                given = theirs(*args, **options)  # What fails here as well is JAX's to refuse.
+                _tell(told, ours, failure, args)
+                return given
             _tell(told, ours, failure, args)
-            return given
-        _tell(told, ours, failure, args)
-        return call.outcome() if stands else theirs(*args, **options)
+            return call.outcome() if stands else theirs(*args, **options)
+        finally:
+            call.error = failure = None  # Their tracebacks hold this frame, and so the user's arrays.
 
     return hook
 

@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import config, loops
 from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.equation import Loop
+from jax_debug_widgets._jax.origins.frames import calling_frame
 
 _FILE = inspect.unwrap(jax.lax.scan).__code__.co_filename
 
@@ -33,7 +34,7 @@ def count_iterations(replace: Replacements) -> None:
 
 
 def _map_and_count(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    frame = sys._getframe(1)
+    frame = calling_frame()
     if config.disable_jit.value and frame.f_code.co_name == "while_loop":
         if "val" not in frame.f_locals:
             _iterations[id(frame)] = 0
