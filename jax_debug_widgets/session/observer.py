@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.context import is_capturing
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Observer:
                 "Use jax_debug_widgets.capture() in that thread."
             )
             return _ignore
+        if recorders is None and function_of(name) in self._session.capture.failures.functions:
+            return _ignore  # A note says why it has no taps.
         if recorders is None:
             run.note(
                 f"{name} was compiled before the capture (`.lower().compile()`), so what it says is not here: "

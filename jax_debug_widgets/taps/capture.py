@@ -141,8 +141,8 @@ class Capture:
             UntouchedHooks(self.handover.gives_away),
             self._trace_counts,
         )
-        failures = Failures(watch_hooks, self._note_here)
-        failures.told_by(self._replacing, watching=(watch_hooks, self.lanes, self._bindings))
+        self.failures = Failures(watch_hooks, self._note_here)
+        self.failures.told_by(self._replacing, watching=(watch_hooks, self.lanes, self._bindings))
 
     def box(self, number: int) -> Box:
         """The box of that number."""

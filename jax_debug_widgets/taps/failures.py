@@ -18,10 +18,15 @@ _REPORT = "This is a fault of ours, or a JAX that we do not know: please report 
 
 
 class Failures:
-    """Notes that a part of the capture was off, and why; where a function was traced it is not watched."""
+    """Notes that a part of the capture was off, and why; where a function was traced it is not watched.
+
+    Attributes:
+      functions: the names of those whose programs may have no taps.
+    """
 
     def __init__(self, watch_hooks: WatchHooks, note: Callable[[str], object]) -> None:
         self._watch_hooks, self._note = watch_hooks, note
+        self.functions: set[str] = set()
 
     def told_by(self, hooks: Iterable[Replacing], watching: Iterable[Replacing]) -> None:
         """Be told of the failures of these: of all, and of those that are there for what is watched."""
@@ -33,7 +38,9 @@ class Failures:
     def _is_incomplete(self, hook: str, error: Exception, args: Sequence[Any]) -> None:
         # JAX's functions that lower a program are told its name.
         names = [one for one in args if isinstance(one, str)]
-        what = f"What `{function_of(names[-1])}` says" if names else "What programs say"
+        function = function_of(names[-1]) if names else ""
+        self.functions |= {function} if function else set()
+        what = f"What `{function}` says" if function else "What programs say"
         self._note(f"{what} may be incomplete: {hook} has failed ({error_line(error)}). {_REPORT}")
 
     def _is_unwatched(self, hook: str, error: Exception, args: Sequence[Any]) -> None:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import checkify
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.running import reuse_executables
@@ -257,4 +258,19 @@ def test_where_nothing_has_changed_nothing_is_told(kind, options):
     plain = jitted(X)
     with jdw.capture(**options) as run:
         np.testing.assert_array_equal(jitted(X), plain)
+    assert run.stale_reads == []
+
+
+def test_that_jax_numbers_checks_anew_is_no_difference():
+    """Each trace of `checkify.check` takes the next number: a function that prints is traced once more in a capture."""
+
+    @jax.jit
+    def program(x):
+        checkify.debug_check(x > 0, "is positive")
+        jax.debug.print("x {}", x)
+        return x * 2
+
+    program(jnp.float32(1))
+    with jdw.capture() as run:
+        program(jnp.float32(1))
     assert run.stale_reads == []

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PANEL = "jax_debug_widgets/static/panel.js"
-PANEL_LIMIT_BYTES = 150_000
+PANEL_LIMIT_BYTES = 200_000
 """Of what a page loads at first."""
 VIEWS = "jax_debug_widgets/static/views.js"
-VIEWS_LIMIT_BYTES = 60_000
+VIEWS_LIMIT_BYTES = 120_000
 """Of what it loads when one of these views is first shown."""
 LABEXTENSION = "share/jupyter/labextensions/jax-debug-widgets"
 LABEXTENSION_LIMIT_BYTES = 60_000

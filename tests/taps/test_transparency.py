@@ -304,7 +304,7 @@ def test_a_program_whose_taps_cannot_be_put_in_runs_as_without_us_and_a_note_say
     assert capfd.readouterr().out == "x 1\n"
     assert len(run.events) == 0
     [note] = run.status().notes
-    assert "`program` ran without a capture" in note
+    assert "What `program` says may be incomplete" in note
     assert "no such name in this JAX" in note
     monkeypatch.undo()
     jax.clear_caches()

@@ -10,21 +10,25 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from types import FunctionType, MethodType
 from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import checkify
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat.private import core, lax, linear_util
 from jax_debug_widgets._jax.origins.context import capturing
+from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.operands import done
 from jax_debug_widgets._jax.passes.stop import debug_stop_p
 from jax_debug_widgets._jax.passes.tap import debug_tap_p
 from jax_debug_widgets._jax.tracing.cotangents import is_named
+
+_CHECKIFY = checkify.check.__code__.co_filename
 
 UNKNOWN: Any = object()
 """A value that is not known while a function is traced."""
@@ -51,7 +55,14 @@ class Difference:
 
 def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> Difference | None:
     """Where two programs of one function differ first; None where they compute the same."""
-    return next(_Comparison().closed(before, after), None)
+    return next((found for found in _Comparison().closed(before, after) if not _is_of_checkify(found)), None)
+
+
+def _is_of_checkify(found: Difference) -> bool:
+    """Whether `checkify` has made an equation: it numbers the checks of a process, so each trace has other numbers."""
+    traceback = None if found.equation is None else found.equation.source_info.traceback
+    files = (frame.file_name for frame in traceback.frames) if traceback is not None else ()
+    return _CHECKIFY in takewhile(lambda file: not is_users(file), files)
 
 
 class _Comparison:
