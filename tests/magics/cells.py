@@ -139,6 +139,7 @@ ERRORS = {
     "SystemExit with words": "raise SystemExit('bye')",
     "in top-level await": "async def h():\n    f(1.)\n    raise ValueError('late')\nawait h()",
     "formatted by the cell": (
-        "import traceback\ntry:\n    g(f(1.), 2, 3)\nexcept TypeError:\n    print(traceback.format_exc().count('ipython-input'))"
+        "import traceback\ntry:\n    g(f(1.), 2, 3)\n"
+        "except TypeError:\n    print(traceback.format_exc().count('ipython-input'))"
     ),
 }
