@@ -23,6 +23,7 @@ class Kind(enum.Enum):
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
+    RETRACE = ("retrace", "S14", 3)
     STATIC = ("static", "S14", 0)
 
     def __init__(self, word: str, row: str, severity: int) -> None:

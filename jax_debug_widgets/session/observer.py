@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.backlog import Handed
     from jax_debug_widgets._jax.running.dispatch import Execution, Stage
     from jax_debug_widgets._jax.running.waits import Wait
+    from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.session.ports import Observed
     from jax_debug_widgets.taps import Printed
 
@@ -99,6 +100,12 @@ class Observer:
         run = self._session.active
         if run is not None and is_capturing():
             run.call_log.prepared(name, seconds)
+
+    def traced(self, trace: Trace) -> None:
+        """This thread has traced a jitted function of the user's."""
+        run = self._session.active
+        if run is not None:
+            run.traces.append(trace)
 
     def printed(self, printed: Printed) -> None:
         """A function that this thread traces has called Python's `print`."""

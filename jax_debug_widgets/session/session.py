@@ -57,6 +57,7 @@ class Session:
         self.capture = Capture()
         self.observer = Observer(self)
         self.capture.prints.subscriber = self.observer.printed
+        self.capture.traces.subscriber = self.observer.traced
         self.capture.threads.inherit = self._inherited
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared

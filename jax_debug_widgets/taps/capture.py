@@ -28,6 +28,7 @@ from jax_debug_widgets._jax.running.hooks import Hooks
 from jax_debug_widgets._jax.running.retraced import Retraced, RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
+from jax_debug_widgets._jax.tracing.retraces import TraceWatch
 from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
 from jax_debug_widgets.taps.callbacks import CallbackListener
@@ -116,6 +117,7 @@ class Capture:
         )
         self._callback_hooks = CallbackHooks(listener, is_capturing, leaves_out_debugging)
         self.prints = PrintWatch(captured_settings)
+        self.traces = TraceWatch()
         self.threads = ThreadWatch(self._inherited)
         self._stale_reads = StaleReads(self.sites.name_file)
         self._taps: dict[Hashable, Tap] = {}
@@ -132,6 +134,7 @@ class Capture:
             self._hooks,
             self._callback_hooks,
             self.prints,
+            self.traces,
             self.threads,
             watch_hooks,
             self.lanes,

@@ -43,6 +43,7 @@ LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 RETRACED = "running the program that JAX has where a global has changed"
+RETRACES = "telling why functions are traced again"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
 FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
@@ -159,6 +160,7 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
     },
     FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
+    RETRACES: {"pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
     RETRACED: {
         "config": "explain_cache_misses",
         "pe": "DynamicJaxprTrace",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets.breakpoints import unmet
+from jax_debug_widgets.checks import Kind
+from jax_debug_widgets.checks.retraces import retraced
 from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
@@ -16,11 +18,14 @@ from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Iterator
 
     from jax_debug_widgets._jax.origins.equation import Recorders
+    from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.checks import Explanation
+    from jax_debug_widgets.checks.retraces import Retraced
     from jax_debug_widgets.events import CallSite, Event, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
     from jax_debug_widgets.session.run.calls import CallLog
@@ -56,6 +61,7 @@ class Reported(Values, Protocol):
     dispatched: dict[int, CallSite]
     expectations: Expectations
     explained: list[Explanation]
+    traces: deque[Trace]
     is_measured: bool
     life: Life
     noted: list[str]
@@ -89,9 +95,17 @@ def findings(run: Reported) -> list[Finding]:
         *(explained(one, run.name_file) for one in run.explained),
         # A line that is traced for several types shows several tracers, and is to be corrected once.
         *{finding.message: finding for finding in formatted if finding}.values(),
+        *(_of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
         *run.expectations.findings(),
         *phantoms_in(run.store),
     ]
+
+
+def _of_retraces(found: Retraced, name_file: NameFile) -> Finding:
+    """The finding that tells of a function which was traced again and again."""
+    where = f"{name_file(found.file)}:{found.line}"
+    message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
+    return Finding(Kind.RETRACE.word, None, 0, found.count, 0, message, where)
 
 
 def explained(explanation: Explanation, name_file: NameFile) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jax_debug_widgets._jax.origins.equation import Recorders
+    from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.ports import RunPorts
     from jax_debug_widgets.taps import Printed
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 
 
 _MOST_NOTES = 100
+
+_MOST_TRACES = 10_000
+"""Traces that are kept, the newest."""
 
 UNCAPTURED = -1
 """The box of the runs that capture nothing: late events of the others are not taken for theirs."""
@@ -60,6 +65,7 @@ class Run:
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       explained: the exceptions that ended it, explained at the user's line.
+      traces: the traces of jitted functions of the user's, as they came.
       noted: what others have noted while it went on, as sentences; `notes` are all.
       key: names the run to the browser.
       is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
@@ -91,6 +97,7 @@ class Run:
         self._stale = outcomes.stale = {}
         self.noted: list[str] = []
         self.explained: list[Explanation] = []
+        self.traces: deque[Trace] = deque(maxlen=_MOST_TRACES)
         self.watched: set[CallSite] = set()
         self.dispatched: dict[int, CallSite] = {}
         self._programs: set[Recorders] = set()

@@ -1,0 +1,146 @@
+"""Notice each trace of a jitted function of the user's, with the types and static values that it was traced for.
+
+`pjit._infer_params` finds the program of a call; JAX's duration event says whether it had to be traced for that.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+import jax
+import jax.monitoring
+import numpy as np
+
+from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.private import pjit
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import is_capturing
+from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
+from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
+
+_TRACED = "/jax/core/compile/jaxpr_trace_duration"
+
+_LONGEST = 60
+"""Of the text of a static value, in characters."""
+
+
+class TraceWatch(Replacing):
+    """Tells of traces while somebody captures.
+
+    Attributes:
+      subscriber: told of each trace, in the thread that traces.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.subscriber: Callable[[Trace], object] | None = None
+        self._here = _Here()
+        self._identities: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._count = itertools.count()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.RETRACES):
+            replace.attribute(pjit, "_infer_params", self._infer)
+            jax.monitoring.register_event_duration_secs_listener(self._on_duration)
+            replace.undone_by(lambda: versions.stop_listening(self._on_duration))
+
+    def _on_duration(self, event: str, duration_secs: float, **_details: Any) -> None:
+        if event == _TRACED:
+            self._here.seconds = duration_secs
+
+    def _infer(
+        self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        code = getattr(inspect.unwrap(fun), "__code__", None) if callable(fun) else None
+        if self.subscriber is None or code is None or not is_capturing() or not is_users(code.co_filename):
+            return theirs(fun, ji, args, kwargs)
+        self._here.seconds = None
+        inferred = theirs(fun, ji, args, kwargs)
+        seconds, self._here.seconds = self._here.seconds, None
+        if seconds is not None:
+            self.subscriber(self._trace(fun, code, ji, args, kwargs, seconds))
+        return inferred
+
+    def _trace(
+        self, fun: Any, code: CodeType, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float
+    ) -> Trace:
+        leaves, statics = _arguments(fun, ji, args, kwargs)
+        file, line = _site(calling_frame())
+        name, identity = getattr(fun, "__name__", code.co_name), self._identity_of(fun)
+        options = hash(ji) if isinstance(ji, Hashable) else 0
+        return Trace(
+            name, code.co_filename, code.co_firstlineno, identity, file, line, leaves, statics, options, seconds
+        )
+
+    def _identity_of(self, fun: Any) -> int:
+        try:
+            return self._identities.setdefault(fun, next(self._count))
+        except TypeError:  # It cannot be referred to weakly, or not be hashed.
+            return -id(fun)
+
+
+class _Here(threading.local):
+    """What the current thread has heard last.
+
+    Attributes:
+      seconds: how long the latest trace took; None for none.
+    """
+
+    seconds: float | None = None
+
+
+def _site(frame: FrameType | None) -> tuple[str, int]:
+    """The innermost line of the user's around a frame."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("<unknown>", 0)
+
+
+def _arguments(
+    fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, Leaf], dict[str, Static]]:
+    """The types of a call's traced leaves by path, and the values of its static arguments by name."""
+    names = _parameter_names(fun)
+    numbers, static_names = set(ji.static_argnums or ()), set(ji.static_argnames or ())
+    leaves: dict[str, Leaf] = {}
+    statics: dict[str, Static] = {}
+    positional = ((number, names.get(number, f"args[{number}]"), value) for number, value in enumerate(args))
+    for number, name, value in (*positional, *((-1, name, value) for name, value in kwargs.items())):
+        if number in numbers or number - len(args) in numbers or name in static_names:
+            statics[name] = _static(value)
+        else:
+            leaves |= {name + path: leaf for path, leaf in _leaves(value)}
+    return leaves, statics
+
+
+def _parameter_names(fun: Any) -> dict[int, str]:
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return {number: one.name for number, one in enumerate(parameters) if one.kind in positional}
+
+
+def _leaves(value: Any) -> Iterator[tuple[str, Leaf]]:
+    for path, leaf in jax.tree_util.tree_leaves_with_path(value):
+        aval = jax.typeof(leaf)
+        is_number = isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic)
+        kind = type(leaf).__name__ if is_number else "array"
+        yield jax.tree_util.keystr(path), Leaf(aval.str_short(), bool(getattr(aval, "weak_type", False)), kind)
+
+
+def _static(value: Any) -> Static:
+    text, kind = repr(value), type(value)
+    return Static(
+        text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
+        hash(value),
+        kind.__name__,
+        kind.__eq__ is object.__eq__ and kind.__module__ != "builtins" and not callable(value),
+    )

@@ -1,0 +1,134 @@
+"""Functions that JAX traces again and again: how often, how long that took, and what changed from trace to trace (S14)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
+from jax_debug_widgets.events.amounts import plural
+
+FEWEST = 3
+"""Traces of one function that are told: two types of arguments are no habit."""
+
+_MOST_REASONS = 3
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is different in a trace: `x`, `float32[3] → float32[4]`, and what to do about it."""
+
+    what: str
+    difference: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Retraced:
+    """The traces of one function.
+
+    Attributes:
+      file, line: where it is defined.
+      count: how often it was traced; `seconds`: how long that took in all.
+      headline: what happened, without the place.
+      reasons: why, most frequent first, a sentence each.
+    """
+
+    file: str
+    line: int
+    count: int
+    seconds: float
+    headline: str
+    reasons: tuple[str, ...]
+
+
+def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[Retraced]:
+    """The functions that were traced at least `FEWEST` times, in the order of their first trace.
+
+    A lambda or inner function that is defined anew each time counts as one function: it is the same code.
+    """
+    by_code: dict[tuple[str, int], list[Trace]] = {}
+    for trace in traces:
+        by_code.setdefault((trace.file, trace.line), []).append(trace)
+    return [_retraced(own, name_file) for own in by_code.values() if len(own) >= FEWEST]
+
+
+def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Retraced:
+    first, seconds = traces[0], sum(trace.seconds for trace in traces)
+    sites = dict.fromkeys(f"{name_file(trace.site_file)}:{trace.site_line}" for trace in traces)
+    called = ", ".join(list(sites)[:_MOST_NAMES])
+    reasons: Counter[str] = Counter()
+    latest: dict[str, str] = {}
+    for number, trace in enumerate(traces[1:], 1):
+        key, sentence = _reason(trace, traces[:number])
+        reasons[key] += 1
+        latest[key] = sentence
+    told = [f"{plural(count, 'time')}: {latest[key]}" for key, count in reasons.most_common(_MOST_REASONS)]
+    headline = f"`{first.function}` was traced {plural(len(traces), 'time')}, {seconds:.2g} s, called from {called}"
+    return Retraced(first.file, first.line, len(traces), seconds, headline, tuple(told))
+
+
+def _reason(trace: Trace, before: Sequence[Trace]) -> tuple[str, str]:
+    """A key that is the same for the same reason, and a sentence."""
+    same = [one for one in before if one.identity == trace.identity]
+    if not same:
+        return "new", (
+            f"`{trace.function}` is a new function object each time. Define it, and call jax.jit, once, outside the loop"
+        )
+    changes = min((changed(one, trace) for one in same), key=len)
+    if not changes:
+        return "same", "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
+    key = ",".join(one.what for one in changes)
+    told = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
+    more = f" and {len(changes) - _MOST_NAMES} more" if len(changes) > _MOST_NAMES else ""
+    return key, f"{told}{more}. {changes[0].advice}"
+
+
+def changed(before: Trace, now: Trace) -> list[Change]:
+    """What is different in two traces of one function object."""
+    changes = [
+        _static_changed(name, before.statics[name], value)
+        for name, value in now.statics.items()
+        if name in before.statics and before.statics[name].key != value.key
+    ]
+    added = [path for path in now.leaves if path not in before.leaves]
+    gone = [path for path in before.leaves if path not in now.leaves]
+    if added or gone:
+        parts = [
+            f"{word} {', '.join(paths[:_MOST_NAMES])}" for word, paths in (("with", added), ("without", gone)) if paths
+        ]
+        advice = "Pass the same keys and lengths in each call: pad lists, or use one array"
+        changes.append(Change("the structure of the arguments:", " and ".join(parts), advice))
+    changes += [
+        _leaf_changed(path, before.leaves[path], leaf)
+        for path, leaf in now.leaves.items()
+        if path in before.leaves and (before.leaves[path].type, before.leaves[path].weak) != (leaf.type, leaf.weak)
+    ]
+    if before.options != now.options:
+        changes.append(Change("the options of jax.jit", "", "Make the jitted function once"))
+    return changes
+
+
+def _static_changed(name: str, before: Static, now: Static) -> Change:
+    advice = (
+        f"Each value of a static argument is a program of its own; leave `{name}` traced if only arithmetic uses it"
+    )
+    if now.by_identity and now.type == before.type:
+        advice = f"Give {now.type} __eq__ and __hash__ (a frozen dataclass has them), or make it once"
+    return Change(f"static `{name}`:", f"{before.text} → {now.text}", advice)
+
+
+def _leaf_changed(path: str, before: Leaf, now: Leaf) -> Change:
+    if _shape(before.type) != _shape(now.type):
+        advice = f"Pad `{path}` to a few sizes, such as powers of two, or use jax.lax.map over it"
+    elif before.weak != now.weak:
+        advice = f"A Python number has a weak type: pass the same kind each time, such as jnp.float32({path})"
+    else:
+        advice = f"Convert `{path}` to one dtype before the loop"
+    return Change(f"`{path}`:", f"{before} → {now}", advice)
+
+
+def _shape(type_: str) -> str:
+    return type_[type_.index("[") :] if "[" in type_ else type_

@@ -1,0 +1,139 @@
+"""Functions that JAX traces again and again: how often, and what changed."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+
+
+@pytest.fixture
+def retraces():
+    """The findings about retraces of a program that is captured, each once more if it is captured again."""
+
+    def found(program):
+        with jdw.capture() as run:
+            program()
+        return [finding for finding in run.findings if finding.kind == "retrace"]
+
+    return found
+
+
+def new_shapes():
+    step = jax.jit(lambda p, x: p["w"] * x)
+    for n in range(3, 7):
+        step({"w": jnp.float32(1)}, jnp.ones(n))
+
+
+def new_functions():
+    for _ in range(3):
+        jax.jit(lambda x: x + 1)(jnp.float32(1))
+
+
+def new_static_values():
+    step = functools.partial(jax.jit, static_argnames="n")(lambda x, n: x * n)
+    for n in range(4):
+        step(jnp.float32(1), n)
+
+
+class Config:
+    """Without `__eq__`: each is another one."""
+
+
+def new_objects():
+    step = jax.jit(lambda x, config: (x, str(config))[0], static_argnums=1)
+    for _ in range(3):
+        step(jnp.float32(1), Config())
+
+
+def new_structures():
+    step = jax.jit(lambda layers: layers)
+    for n in range(1, 4):
+        step([jnp.float32(1)] * n)
+
+
+def new_kinds():
+    step = jax.jit(lambda x: x * 2)
+    for x in (jnp.float32(1), 1.0, jnp.int32(1), 1):
+        step(x)
+
+
+@pytest.mark.behaviour("S14")
+@pytest.mark.parametrize(
+    ("program", "count", "words"),
+    [
+        (new_shapes, 4, ("4 times", "`x`: float32[3] →", "Pad `x`")),
+        (new_functions, 3, ("3 times", "new function object")),
+        (new_static_values, 4, ("static `n`: 0 →", "traced")),
+        (new_objects, 3, ("static `config`", "__eq__ and __hash__")),
+        (new_structures, 3, ("structure", "layers[1]")),
+        (new_kinds, 4, ("float32[]", "int32[]")),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_changed_is_told(retraces, program, count, words):
+    (finding,) = retraces(program)
+    assert finding.seen == count
+    assert all(word in finding.message for word in words), finding.message
+    assert finding.where.startswith("test_retraces.py:")
+
+
+def twice():
+    step = jax.jit(lambda x: x + 1)
+    for n in (3, 4):
+        step(jnp.ones(n))
+
+
+def the_same_type():
+    step = jax.jit(lambda x: x + 1)
+    for k in range(5):
+        step(jnp.float32(k))
+    step(np.float32(1))
+
+
+def under_transformations():
+    step = jax.jit(lambda x: jnp.sin(x) + 1)
+    for _ in range(3):
+        step(1.0)
+        jax.vmap(step)(jnp.ones(3))
+
+
+@pytest.mark.parametrize("program", [twice, the_same_type, under_transformations], ids=lambda one: one.__name__)
+def test_what_is_traced_seldom_is_no_finding(retraces, program):
+    assert retraces(program) == []
+
+
+def test_captures_do_not_count_as_retraces(retraces):
+    step = jax.jit(lambda x: (jax.debug.print("{x}", x=x), x + 1)[1])
+    for _ in range(4):
+        assert retraces(lambda: step(jnp.float32(1))) == []
+
+
+def test_a_path_in_a_model_is_named(retraces):
+    @jax.jit
+    def step(model, x):
+        return model.weight @ x
+
+    def program():
+        for n in range(2, 5):
+            step(eqx.nn.Linear(3, n, key=jax.random.key(0)), jnp.ones(3))
+
+    (finding,) = retraces(program)
+    assert "`model.weight`" in finding.message
+
+
+@dataclass(frozen=True)
+class Ordered:
+    size: int
+
+
+def test_values_that_are_equal_are_one_static_value(retraces):
+    step = jax.jit(lambda x, config: (x, str(config))[0], static_argnums=1)
+    assert retraces(lambda: [step(jnp.float32(1), Ordered(3)) for _ in range(4)]) == []
