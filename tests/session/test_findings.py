@@ -43,7 +43,8 @@ def test_an_f_string_that_is_traced_for_several_types_is_told_once():
     with jdw.capture() as run:
         f(jnp.float32(1)), f(jnp.int32(1)), f(jnp.ones(2))
     assert len({event.text for event in run.events}) == 3
-    [finding] = run.findings
+    finding, retraced = run.findings
+    assert (finding.kind, retraced.kind) == ("formatted", "retrace")
     assert [note for note in run.status().notes if "formatted while tracing" in note] == [finding.message]
 
 
