@@ -23,6 +23,8 @@ class Kind(enum.Enum):
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
+    STALE = ("stale", "S2", 1)
+    KEY = ("key", "S8", 1)
     RETRACE = ("retrace", "S14", 3)
     STATIC = ("static", "S14", 0)
 

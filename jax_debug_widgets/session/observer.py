@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.context import is_capturing
@@ -101,11 +101,11 @@ class Observer:
         if run is not None and is_capturing():
             run.call_log.prepared(name, seconds)
 
-    def traced(self, trace: Trace) -> None:
-        """This thread has traced a jitted function of the user's."""
+    def traced(self, trace: Trace, program: Any) -> None:
+        """This thread has traced a jitted function of the user's; `program` is None where another contains it."""
         run = self._session.active
         if run is not None:
-            run.traces.append(trace)
+            run.take_trace(trace, program)
 
     def printed(self, printed: Printed) -> None:
         """A function that this thread traces has called Python's `print`."""

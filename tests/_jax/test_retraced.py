@@ -196,6 +196,8 @@ def test_the_note_names_the_line_and_what_has_changed(name):
     (read,) = run.stale_reads
     assert (read.names, read.line, read.before, read.after) == ((name,), line, "1.0", "3.0")
     assert read.message in run.notes
+    (finding,) = run.findings
+    assert (finding.kind, finding.message, finding.where) == ("stale", read.message, read.where)
     assert f"cached value 1.0 was used although `{name}` is now 3.0" in read.message
 
 

@@ -111,18 +111,18 @@ def collectives(name):
 def test_a_process_that_captures_alone_compiles_the_collectives_that_jax_compiles(body, monkeypatch, capsys):
     x = jax.device_put(np.arange(32, dtype=np.float32).reshape(8, 4) / 32, NamedSharding(mesh(), P("d")))
 
-    def plain(x):
+    def compiled_plainly(x):
         return body(x) @ jnp.ones((4, 4))
 
-    def captured(x):
+    def compiled_alone(x):
         return body(x) @ jnp.ones((4, 4))
 
-    programs = jax.jit(plain), jax.jit(captured)
+    programs = jax.jit(compiled_plainly), jax.jit(compiled_alone)
     expected = programs[0](x)
     jax.effects_barrier()
     monkeypatch.setattr(context, "joined", lambda: 2)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with current_session().run("alone", Options()):
         np.testing.assert_array_equal(programs[1](x), expected)
-    assert collectives("captured") == collectives("plain")
+    assert collectives("compiled_alone") == collectives("compiled_plainly")
     capsys.readouterr()

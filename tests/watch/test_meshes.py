@@ -306,7 +306,7 @@ def test_where_jax_prints_nothing_in_a_shard_map_the_note_says_that_it_is_its_li
     try:
         says(XS)
     except TypeError:
-        with jdw.capture(watch="h") as run:
+        with jdw.capture(watch="body.h") as run:  # Notes are of all captures with equal options.
             np.testing.assert_array_equal(split(XS), XS * 2 + 1)
         (note,) = (note for note in run.notes if "runs unwatched" in note)
         assert "a `jax.debug.print` fails there as well" in note

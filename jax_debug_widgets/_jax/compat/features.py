@@ -160,7 +160,7 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
     },
     FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
-    RETRACES: {"pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
+    RETRACES: {"pe": "DynamicJaxprTrace", "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
     RETRACED: {
         "config": "explain_cache_misses",
         "pe": "DynamicJaxprTrace",

@@ -1,6 +1,6 @@
 """Notice each trace of a jitted function of the user's, with the types and static values that it was traced for.
 
-`pjit._infer_params` finds the program of a call; JAX's duration event says whether it had to be traced for that.
+`pjit._infer_params` finds the program of a call. Where the function has to be traced for that, a trace of it begins inside.
 """
 
 from __future__ import annotations
@@ -8,23 +8,21 @@ from __future__ import annotations
 import inspect
 import itertools
 import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
 import jax
-import jax.monitoring
 import numpy as np
 
-from jax_debug_widgets._jax.compat import features, versions
-from jax_debug_widgets._jax.compat.private import pjit
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import pe, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
-
-_TRACED = "/jax/core/compile/jaxpr_trace_duration"
 
 _LONGEST = 60
 """Of the text of a static value, in characters."""
@@ -34,12 +32,13 @@ class TraceWatch(Replacing):
     """Tells of traces while somebody captures.
 
     Attributes:
-      subscriber: told of each trace, in the thread that traces.
+      subscriber: told of each trace, in the thread that traces, and of its program, if no function of the user's around it
+        is being traced.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.subscriber: Callable[[Trace], object] | None = None
+        self.subscriber: Callable[[Trace, Any], object] | None = None
         self._here = _Here()
         self._identities: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._count = itertools.count()
@@ -47,12 +46,14 @@ class TraceWatch(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.RETRACES):
             replace.attribute(pjit, "_infer_params", self._infer)
-            jax.monitoring.register_event_duration_secs_listener(self._on_duration)
-            replace.undone_by(lambda: versions.stop_listening(self._on_duration))
+            replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace)
 
-    def _on_duration(self, event: str, duration_secs: float, **_details: Any) -> None:
-        if event == _TRACED:
-            self._here.seconds = duration_secs
+    def _begin_trace(
+        self, theirs: Callable[..., None], trace: Any, debug_info: Any, *args: Any, **options: Any
+    ) -> None:
+        theirs(trace, debug_info, *args, **options)
+        if self._here.depth:
+            self._here.begun.add(getattr(debug_info, "func_src_info", None))
 
     def _infer(
         self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -60,11 +61,18 @@ class TraceWatch(Replacing):
         code = getattr(inspect.unwrap(fun), "__code__", None) if callable(fun) else None
         if self.subscriber is None or code is None or not is_capturing() or not is_users(code.co_filename):
             return theirs(fun, ji, args, kwargs)
-        self._here.seconds = None
-        inferred = theirs(fun, ji, args, kwargs)
-        seconds, self._here.seconds = self._here.seconds, None
-        if seconds is not None:
-            self.subscriber(self._trace(fun, code, ji, args, kwargs, seconds))
+        here, began = self._here, time.perf_counter()
+        begun_around, here.begun = here.begun, set()
+        here.depth += 1
+        try:
+            inferred = theirs(fun, ji, args, kwargs)
+            is_traced = inferred[0].params["jaxpr"].jaxpr.debug_info.func_src_info in here.begun
+        finally:
+            here.depth -= 1
+            here.begun = here.begun | begun_around if here.depth else set()
+        if is_traced:
+            program = None if here.depth else inferred[0].params["jaxpr"]
+            self.subscriber(self._trace(fun, code, ji, args, kwargs, time.perf_counter() - began), program)
         return inferred
 
     def _trace(
@@ -86,13 +94,17 @@ class TraceWatch(Replacing):
 
 
 class _Here(threading.local):
-    """What the current thread has heard last.
+    """What the current thread does.
 
     Attributes:
-      seconds: how long the latest trace took; None for none.
+      begun: the functions that a trace has begun of, as JAX calls them: `step at /home/me/train.py:12`.
+      depth: how many functions of the user's it looks for or traces, one in another.
     """
 
-    seconds: float | None = None
+    depth = 0
+
+    def __init__(self) -> None:
+        self.begun: set[str | None] = set()
 
 
 def _site(frame: FrameType | None) -> tuple[str, int]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.checks import Explanation
+    from jax_debug_widgets.checks.keys import Reuse
     from jax_debug_widgets.checks.retraces import Retraced
     from jax_debug_widgets.events import CallSite, Event, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
@@ -61,6 +62,7 @@ class Reported(Values, Protocol):
     dispatched: dict[int, CallSite]
     expectations: Expectations
     explained: list[Explanation]
+    reused_keys: dict[Reuse, None]
     traces: deque[Trace]
     is_measured: bool
     life: Life
@@ -93,8 +95,10 @@ def findings(run: Reported) -> list[Finding]:
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
         *(explained(one, run.name_file) for one in run.explained),
+        *(Finding(Kind.STALE.word, None, 0, 0, 0, one.message, one.where) for one in run.stale_reads),
         # A line that is traced for several types shows several tracers, and is to be corrected once.
         *{finding.message: finding for finding in formatted if finding}.values(),
+        *(_of_key(one, run.name_file) for one in tuple(run.reused_keys)),
         *(_of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
         *run.expectations.findings(),
         *phantoms_in(run.store),
@@ -106,6 +110,14 @@ def _of_retraces(found: Retraced, name_file: NameFile) -> Finding:
     where = f"{name_file(found.file)}:{found.line}"
     message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
     return Finding(Kind.RETRACE.word, None, 0, found.count, 0, message, where)
+
+
+def _of_key(found: Reuse, name_file: NameFile) -> Finding:
+    """The finding that tells of a key which is used more than once."""
+    where = f"{name_file(found.frame.file)}:{found.frame.line}"
+    before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
+    message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
+    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where)
 
 
 def explained(explanation: Explanation, name_file: NameFile) -> Finding:
@@ -187,7 +199,6 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
-            *(read.message for read in run.stale_reads),
             *_of_what_is_let_go(run),
             *_of_watching(run),
             *(finding.message for finding in findings(run)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
+from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.events import CallSite, Event, Finding, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
@@ -65,6 +66,7 @@ class Run:
       events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       explained: the exceptions that ended it, explained at the user's line.
+      reused_keys: the PRNG keys that traced programs use more than once.
       traces: the traces of jitted functions of the user's, as they came.
       noted: what others have noted while it went on, as sentences; `notes` are all.
       key: names the run to the browser.
@@ -97,6 +99,7 @@ class Run:
         self._stale = outcomes.stale = {}
         self.noted: list[str] = []
         self.explained: list[Explanation] = []
+        self.reused_keys: dict[Reuse, None] = {}
         self.traces: deque[Trace] = deque(maxlen=_MOST_TRACES)
         self.watched: set[CallSite] = set()
         self.dispatched: dict[int, CallSite] = {}
@@ -147,6 +150,12 @@ class Run:
     def trace_prints(self) -> list[TracePrint]:
         """What Python's `print` wrote in functions that JAX was tracing; once a trace, and no event."""
         return self._trace_prints.all()
+
+    def take_trace(self, trace: Trace, program: Any) -> None:
+        """Take in a trace that has just ended; keys are looked for in its program, if there is one."""
+        self.traces.append(trace)
+        if program is not None:
+            self.reused_keys.update(dict.fromkeys(reuses(program)))
 
     def take_print(self, printed: Printed) -> None:
         """A function that the current thread traces has called Python's `print`."""

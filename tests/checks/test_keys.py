@@ -1,0 +1,168 @@
+"""PRNG keys that a program uses more than once, typed and not."""
+
+from __future__ import annotations
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax, random
+
+import jax_debug_widgets as jdw
+
+
+def drawn_twice(k):
+    a = random.normal(k, (3,))
+    return a + random.uniform(k, (3,))  # here
+
+
+def split_and_drawn(k):
+    a, _ = random.split(k)
+    return random.normal(a) + random.normal(k)  # here
+
+
+def in_a_loop(k):
+    return lax.fori_loop(0, 5, lambda _, s: s + random.normal(k), jnp.float32(0))  # here
+
+
+def carried_unchanged(k):
+    def body(c, _):
+        k, s = c
+        return (k, s + random.normal(k)), s  # here
+
+    return lax.scan(body, (k, jnp.float32(0)), None, length=4)[0][1]
+
+
+def twice_in_an_iteration(k):
+    def body(k, _):
+        noise = random.normal(k)
+        other = random.normal(k)  # here
+        k, _ = random.split(k)
+        return k, noise - other
+
+    return lax.scan(body, k, None, length=3)[1]
+
+
+def folded_twice(k):
+    a = random.normal(random.fold_in(k, 1))
+    return a + random.uniform(random.fold_in(k, 1))  # here
+
+
+def in_a_jitted_helper(k):
+    draw = jax.jit(random.normal)
+    a = draw(k)
+    return a + random.uniform(k)  # here
+
+
+def one_half_and_the_whole(k):
+    both = random.split(k)
+    a = random.normal(both[0])
+    return a + random.uniform(both[0])  # here
+
+
+REUSING = {
+    drawn_twice: ("already draws", "split"),
+    split_and_drawn: ("already splits",),
+    in_a_loop: ("5 iterations", "fold_in"),
+    carried_unchanged: ("4 iterations",),
+    twice_in_an_iteration: ("already draws",),
+    folded_twice: ("already draws",),
+    in_a_jitted_helper: ("already draws",),
+    one_half_and_the_whole: ("already draws",),
+}
+
+
+def line_of(function) -> int:
+    source, first = inspect.getsourcelines(function)
+    return first + next(number for number, line in enumerate(source) if "# here" in line)
+
+
+@pytest.mark.behaviour("S8")
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey], ids=["typed", "legacy"])
+@pytest.mark.parametrize("program", REUSING, ids=lambda one: one.__name__)
+def test_a_second_use_is_found_at_its_line(program, make):
+    with jdw.capture() as run:
+        jax.jit(program)(make(0))
+    (finding,) = run.findings
+    assert finding.kind == "key"
+    assert finding.where.endswith(f":{line_of(program)}")
+    assert all(word in finding.message for word in REUSING[program]), finding.message
+
+
+def carried_and_split(k):
+    def body(c, _):
+        k, s = c
+        k, sub = random.split(k)
+        return (k, s + random.normal(sub)), s
+
+    return lax.scan(body, (k, jnp.float32(0)), None, length=4)[0][1]
+
+
+def in_either_branch(k):
+    return lax.cond(True, lambda: random.normal(k), lambda: random.uniform(k))
+
+
+def inside_a_function_of_jax(k):
+    return random.poisson(k, 3.0, (2,)) + random.gamma(random.fold_in(k, 1), 2.0).astype(int)
+
+
+def folded_in_a_loop(k):
+    return lax.fori_loop(0, 5, lambda i, s: s + random.normal(random.fold_in(k, i)), jnp.float32(0))
+
+
+def mapped_keys(k):
+    return lax.map(random.normal, random.split(k, 3))
+
+
+def meant(k):
+    return random.normal(k) + random.normal(random.clone(k))
+
+
+def computed_again(k):
+    return jax.grad(jax.checkpoint(lambda x: jnp.sin(x * random.normal(k)).sum()))(jnp.float32(2))
+
+
+def parts_of_a_split(k):
+    a, b, c = random.split(k, 3)
+    return random.normal(a) + random.normal(b) + random.normal(c)
+
+
+def of_four_numbers(k):
+    return random.normal(random.fold_in(k, 1)) + random.normal(random.fold_in(k, 2))
+
+
+NOT_REUSING = (
+    carried_and_split,
+    in_either_branch,
+    inside_a_function_of_jax,
+    folded_in_a_loop,
+    mapped_keys,
+    computed_again,
+    parts_of_a_split,
+    of_four_numbers,
+)
+
+
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey], ids=["typed", "legacy"])
+@pytest.mark.parametrize("program", NOT_REUSING, ids=lambda one: one.__name__)
+def test_what_uses_each_key_once_is_no_finding(program, make):
+    with jdw.capture() as run:
+        jax.jit(program)(make(0))
+    assert run.findings == []
+
+
+def test_a_clone_says_that_it_is_meant():
+    with jdw.capture() as run:
+        jax.jit(meant)(random.key(0))
+    assert run.findings == []
+
+
+def test_a_program_that_vmap_or_grad_transforms_is_looked_at():
+    def program(k):
+        a = random.normal(k)
+        return a + random.uniform(k)
+
+    with jdw.capture() as run:
+        jax.vmap(jax.jit(program))(random.split(random.key(0), 3))
+    assert [finding.kind for finding in run.findings] == ["key"]
