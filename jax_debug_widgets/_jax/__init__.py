@@ -1,6 +1,6 @@
 """The only room that may import `jax._src` and `jaxlib`: what we need of JAX, under names of our own.
 
-In:   a `Tapper`, which is told of each debugging equation and answers with the function to call when it fires.
+In:   a `Tapper`: given a debugging equation, it answers with the function to call when that fires.
 Out:  `Equation`s at lowering, firings at run time, executions and compilations as they happen.
 May know: events.   Must not know: Jupyter, capture, store, transport.
 

@@ -18,7 +18,7 @@ PATIENCE = 3.0
 """Seconds in which a page that has been heard before says that it shows a stop."""
 
 UNATTENDED_PATIENCE = 1.0
-"""The same where the kernel was told that nobody can be asked (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
+"""The same where the kernel knows that nobody can be asked (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
 
 LEASE = 180.0
 """Seconds after the last word of the page when its tab counts as closed; pages in the background speak once a minute."""

@@ -39,7 +39,7 @@ l             list the source around the current line
 w, bt         the frames, the innermost last
 u, d          look at the frame above (the caller), or below
 lane I ...    look at another vmap lane
-set EXPR      go on with this value in the place of the one given to jdw.breakpoint(x); so does  x = EXPR
+set EXPR      go on with this value instead of the one given to jdw.breakpoint(x); so does  x = EXPR
 c             continue;  n  to another breakpoint;  a  without any more stops
 q             end the program
 Everything else is Python over the variables of the frame; jax, jnp and np are there, and grad("h") where h has a gradient."""

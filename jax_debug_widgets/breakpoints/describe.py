@@ -1,4 +1,4 @@
-"""A stop as the browser is told of it."""
+"""Describe a stop for the browser."""
 
 from __future__ import annotations
 

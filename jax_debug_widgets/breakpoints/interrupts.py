@@ -21,7 +21,7 @@ _watches: weakref.WeakSet[InterruptWatch] = weakref.WeakSet()
 class InterruptWatch:
     """Calls `interrupted` when SIGINT comes, between `start` and `stop`, which the main thread must call.
 
-    Whoever else listens (another descriptor, the handler) is told as well, and is as before afterwards.
+    Other listeners (another descriptor, the handler) hear of it as well, and are restored afterwards.
 
     Args:
       interrupted: called from a thread of ours, and again from the handler.

@@ -132,7 +132,7 @@ def _bound(tree: ast.AST) -> set[str]:
 def _own_names(text: str, line: int, function: str) -> frozenset[str]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # They were told when it was compiled for its user.
+            warnings.simplefilter("ignore")  # The user saw them when the program was compiled.
             module = compile(text, "<source>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError):
         return frozenset()
@@ -153,7 +153,7 @@ def _has_line(code: CodeType, line: int) -> bool:
 
 
 class _Tree(dict[Any, Any]):
-    """A variable of which leaves are known: `params['w']`, `model.layers[0].weight`."""
+    """A variable whose leaves are known: `params['w']`, `model.layers[0].weight`."""
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A watched array of which statistics have left the program, as it stands among the variables of a stop."""
+"""Stand for a watched array among the variables of a stop, where only its statistics have left the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of one exception."""
+"""The explanation of one exception."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ GRADIENT = "grad."
 
 @dataclass(frozen=True)
 class Resolved:
-    """An expression with a variable in the place of each name of a value.
+    """An expression with a variable instead of each name of a value.
 
     Attributes:
       expression: over the variables.

@@ -34,7 +34,7 @@ class Share:
     lost: np.ndarray | None
 
     def beside(self, other: Share) -> Share:
-        """This and other firings of the same tap, of which nothing was let go of."""
+        """Join this batch and other firings of the same tap; none of them has dropped anything."""
         columns = [
             np.concatenate([joined(one), joined(two)]) for one, two in zip(self.columns, other.columns, strict=True)
         ]

@@ -151,7 +151,7 @@ class Inbox:
         if not _is_large(tap):
             columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
             return Share(tap, times, threads, columns, None)
-        # A copy of each, of which nothing is let go of any more.
+        # A copy of each; nothing of it is dropped any more.
         rows = [tuple(arrays) for arrays in taken[1::stride]]
         lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
         columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]

@@ -30,7 +30,7 @@ def scale_of(numbers: np.ndarray) -> float:
 
 
 def mean_and_std(finite: np.ndarray) -> tuple[float, float]:
-    """Of float64 numbers, of which there are some."""
+    """The same for a non-empty array of float64 numbers."""
     scale = scale_of(finite)
     scaled = finite / scale
     mean = np.clip(scaled.mean(), scaled.min(), scaled.max())

@@ -66,7 +66,7 @@ class Status:
       started: seconds since the epoch; `elapsed`: seconds since then.
       events: how many have fired; `rate`: per second, over the last second.
       dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
-      muted: ids of the sites that are switched off; `every`: of which every n-th firing is recorded: id -> n.
+      muted: ids of the sites that are switched off; `every`: id -> n of the sites that record each n-th firing.
       added: what the next run of the kernel watches as well, if it watches at all.
       nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
       notes: what could not be done and why, in sentences.

@@ -9,7 +9,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 NameCode = Callable[[str], str]
-"""What is told some code and gives the file by which tracebacks find it."""
+"""Takes some code, and gives the file by which tracebacks find it."""
 
 _OURS = "__jaxdebug_called__"
 

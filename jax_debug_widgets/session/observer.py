@@ -68,7 +68,7 @@ class Observer:
             self.in_many_devices -= many
             # On one CPU device the thread that calls a program runs it, but for one that has to wait for its arguments.
             recorders.fire_elsewhere |= not execution.finished and execution.handed is None
-            if execution.is_silent and not recorders.are_counted:  # The thread says of which call an event is.
+            if execution.is_silent and not recorders.are_counted:  # The thread then tells the call of an event.
                 self._session.tell_threads(run)
             executed(execution)
 
@@ -96,7 +96,7 @@ class Observer:
             run.call_log.compiled(stage, name, seconds)
 
     def prepared(self, name: str, seconds: float) -> None:
-        """A program has got the taps of what is watched in it."""
+        """A program now has the taps of its watched values."""
         run = self._session.active
         if run is not None and is_capturing():
             run.call_log.prepared(name, seconds)

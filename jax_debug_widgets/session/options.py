@@ -41,7 +41,7 @@ class Options:
 
     Raises:
       TypeError: something else where a number, or True or False, is wanted.
-      ValueError: a number that is not positive, or a condition that is none.
+      ValueError: a number is not positive, or a condition cannot be parsed.
     """
 
     echo: bool = False
@@ -108,7 +108,7 @@ class Options:
         """What a new run does at its breakpoints.
 
         Raises:
-          ValueError: a condition that is none.
+          ValueError: a condition cannot be parsed.
         """
         conditions = [parse_condition(text) for text in self.break_on]
         return Policy(conditions=conditions, timeout=self.break_timeout, prompt=self.prompt)

@@ -1,7 +1,7 @@
 """Which features work with the installed JAX, and for each that is off a sentence that says why.
 
-`NEEDED` says which names each feature needs. A feature of which JAX has renamed something, or calls something in another way,
-is off, and the others work. Without `CAPTURE` nothing is captured at all.
+`NEEDED` says which names each feature needs. If JAX renames one of them, or calls it in another way, that feature is off and
+the others work. Without `CAPTURE` nothing is captured at all.
 """
 
 from __future__ import annotations

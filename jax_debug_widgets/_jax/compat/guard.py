@@ -1,6 +1,6 @@
 """The border between JAX and our functions in its place: what one of ours raises does not get across.
 
-JAX goes on as if ours had not been there, and who has put it there is told. What JAX itself raises, or a function of the
+JAX goes on as without us, and whoever installed the function hears of it. What JAX itself raises, or a function of the
 user's that it calls, goes up as ever: ours get JAX's own to call, and that remembers what became of it.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Told = Callable[[str, Exception, Sequence[Any]], None]
-"""Is told the name of a function of ours, what it has raised, and of which arguments."""
+"""Takes the name of a function of ours, what it raised, and its arguments."""
 
 
 _NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
@@ -63,7 +63,7 @@ def guarded(
 
 
 def quiet(ours: Callable[..., Any], told: Told) -> Callable[..., Any]:
-    """What calls ours, and gives None where that fails: for what is in the place of none of JAX's functions."""
+    """Wrap a function of ours that replaces none of JAX's: if it fails, the wrapper returns None."""
 
     @functools.wraps(ours)
     def hook(*args: Any, **options: Any) -> Any:

@@ -31,7 +31,7 @@ def hide() -> None:
 
 
 def show() -> None:
-    """Leave JAX as it was before; what its C++ was told, it cannot be told to forget."""
+    """Restore JAX. Its C++ has no way to forget the files that it hides."""
     with _lock:
         for module in (source_info_util, traceback_util):
             with suppress(AttributeError, ValueError):

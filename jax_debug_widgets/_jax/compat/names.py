@@ -7,7 +7,7 @@ import sys
 from types import FrameType
 
 _IN_PMAP = ("_fun", "call_wrapped")
-"""What `jax.pmap` jits in the place of the user's function."""
+"""The functions that `jax.pmap` jits instead of the user's."""
 
 
 def function_of(program: str) -> str:

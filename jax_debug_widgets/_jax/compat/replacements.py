@@ -1,4 +1,4 @@
-"""Put functions of ours in the place of JAX's, and give them back: each of ours is called with JAX's own first.
+"""Replace functions of JAX by ours, and restore them: each of ours gets JAX's own as its first argument.
 
 Where one of ours fails, JAX's own does what it does without us (`guard`).
 """
@@ -54,12 +54,12 @@ class Replacing(ABC):
 
 
 class InPlace(partial[Any]):
-    """One of ours in the place of a function of JAX's: to who pickles a function that calls it, it is that one."""
+    """One of ours that replaces a function of JAX. It pickles as that function."""
 
     theirs: Any = None
     """JAX's."""
     is_global = False
-    """Whether it is in the place of a module's function, which is found there by its name."""
+    """Whether it replaces a function of a module, which pickle finds there by its name."""
 
     def __reduce__(self) -> Any:
         return vars(self)["__qualname__"] if self.is_global else (partial, (self.theirs,))

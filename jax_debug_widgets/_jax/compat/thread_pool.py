@@ -71,7 +71,7 @@ def _leave(job: Any) -> None:
 
 @njit
 def new_job(parts: int, size: int) -> Any:
-    """Memory for a job of so many parts, of `size` words; whoever makes it does it together."""
+    """Allocate memory for a job of that many parts, `size` words long; then call `do_together`."""
     job = _allocate(np.uint64(8 * size))
     head = words(job, WORK)
     head[_NEXT], head[_DONE], head[_PARTS], head[_USERS] = 0, 0, parts, 1

@@ -127,7 +127,7 @@ def callback_context(device: Any) -> Iterator[None]:
 
 
 def emit_python_callback(*args: Any, returns_token: bool, **options: Any) -> Any:
-    """JAX's function of that name; since 0.9 it is told whether a token comes back."""
+    """JAX's function of that name; since 0.9 it takes whether a token comes back."""
     if "returns_token" in inspect.signature(jax_callback.emit_python_callback).parameters:
         options["returns_token"] = returns_token
     return jax_callback.emit_python_callback(*args, **options)

@@ -246,7 +246,7 @@ class Recorders:
       on_many_devices: whether it runs on several.
       are_counted: whether it is known of all how often a call of the program calls them.
       fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
-      are_results: whether what they record is among the results of the program: of which call it is then is known.
+      are_results: whether they record results of the program. Then their call is known.
       share: what this process runs of the program in the execution that begins; None for all of it.
     """
 

@@ -1,7 +1,7 @@
 """Remember who called what JAX inlines: checkpointed functions, and the rules of `custom_jvp` and its like.
 
 What JAX traces on its own (a jitted function, a loop's body, what `jax.checkpoint` runs) has tracebacks that begin in it;
-who called it is said by the equation that runs it. Differentiating `jax.checkpoint`, JAX evaluates the forward pass
+the equation that runs it says who called it. Differentiating `jax.checkpoint`, JAX evaluates the forward pass
 equation by equation, and no equation is left that says so. A mark in the name stack says it, which shows in no text.
 
 The rule of a function for `jvp`, `vjp` or `vmap` is Python that JAX runs when it differentiates or batches: in the backward

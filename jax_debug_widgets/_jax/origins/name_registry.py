@@ -127,7 +127,7 @@ class Book:
         self._traced = _Newest[Any, None]()
         """What equations make that Python has made, as opposed to those that JAX makes of them."""
         self._times = _Newest[Operation, int]()
-        """The how manieth operation it was."""
+        """The number of the operation."""
         self._time = 0
 
     def add(self, tracer: Any, tangent: Any, place: Place, name: str, *, is_last: bool) -> None:

@@ -89,7 +89,7 @@ class Stack:
         self.frames = [replace(frame, variables={}) for frame in self.frames]
 
     def filled(self, values: Sequence[Any]) -> list[StackFrame]:
-        """The frames with `values` in the place of the operands."""
+        """The frames with `values` instead of the operands."""
         return [
             replace(frame, variables={name: _closed(*opened, values) for name, opened in leaves.items()})
             for frame, leaves in zip(self.frames, self._leaves, strict=True)

@@ -127,7 +127,7 @@ def inspections() -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Lanewise:
-    """A host function around which JAX has made loops of the lanes of a `vmap`, in the place of JAX's `_FlatCallback`.
+    """A host function that JAX calls in loops over the lanes of a `vmap`; it replaces JAX's `_FlatCallback`.
 
     Attributes:
       plain: JAX's.

@@ -1,4 +1,4 @@
-"""Remember out of which loops JAX itself moves an equation.
+"""Remember the loops that JAX itself moves an equation out of.
 
 Differentiating a `scan`, JAX evaluates what does not depend on the iteration once, before the loop: a print of a constant
 then fires once. No trace of that is left when the program is lowered, so before JAX does it the debugging equations in
@@ -44,7 +44,7 @@ def recompute_scan(
 def left(home: Lengths, loops: Lengths) -> Lengths:
     """The loops of `home`, outermost first, that are no longer around an equation which is in `loops` now.
 
-    They are told by their lengths alone: where one that is left is as long as one that has come around since, it is missed.
+    Their lengths alone tell them apart: a loop that was left is missed where a later loop around the equation is as long.
     """
     kept = next(count for count in range(len(home), -1, -1) if not count or loops[-count:] == home[:count])
     return home[kept:]

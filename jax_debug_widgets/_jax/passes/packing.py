@@ -1,6 +1,6 @@
 """Single numbers that a program says, together: one result of each type, which is handed over and read as fast as one number.
 
-A training step that prints ten losses would have ten results more, each of which is an array to make and to read.
+A training step that prints ten losses would have ten more results, and each is an array to make and to read.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MOST_WAITING = 1 << 26
 """Bytes that wait to be taken from a ring. With more, the program calls Python for each, which holds it up."""
 
 _IN_PARTS_OF_BYTES = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
-"""Types of which an element is less than a byte to XLA, and one to NumPy."""
+"""Types whose elements take less than a byte in XLA, and one byte in NumPy."""
 
 
 @functools.cache

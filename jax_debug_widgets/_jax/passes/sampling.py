@@ -56,7 +56,7 @@ def has_long_loop(jaxpr: Any, every: int) -> bool:
 
 
 def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool]) -> ClosedJaxpr:
-    """A program that is `watched` in the calls of which `takes` says so."""
+    """A program that is `watched` in the calls that `takes` chooses."""
 
     def answer() -> tuple[np.ndarray]:
         return (np.array(takes()),)

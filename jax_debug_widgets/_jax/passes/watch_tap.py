@@ -52,7 +52,7 @@ class Stop:
       variables: what is read for that.
       holds: the arrays that are handed to `Taken.record`, and those of `variables` -> bool[], whether it may.
       compute: the arrays of `variables` -> those that are handed to `record` as well, after all others.
-      record: called in the place of `Taken.record` then.
+      record: called instead of `Taken.record` then.
     """
 
     variables: Sequence[Any]

@@ -89,7 +89,7 @@ class Watcher(Protocol):
         ...
 
     def every(self) -> int:
-        """Only each so-manieth iteration of the outermost loop, or call, is watched."""
+        """Watch only each n-th iteration of the outermost loop, or each n-th call."""
         ...
 
     def calls(self) -> Callable[[], bool]:
@@ -223,7 +223,7 @@ class _Pass:
         self._is_jaxs_own = is_jaxs(program.jaxpr)
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
-        # A condition needs a switch of its own beside the values, which is told the iteration: it samples as well.
+        # A condition needs a switch of its own beside the values. It knows the iteration, so it samples as well.
         self._samples_loops = has_loop and not self._watcher.conditional()
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
         meant = meant_infinities(program.jaxpr)

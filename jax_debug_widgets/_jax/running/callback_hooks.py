@@ -1,4 +1,4 @@
-"""Our rules in the place of JAX's for callbacks with results, while a capture is on; and what JAX says when it refuses them.
+"""Replace JAX's rules for callbacks with results while a capture is on; note what JAX says when it refuses them.
 
 The custom calls themselves are tapped by `program`. Here: un-jitted callbacks, the place of a call inside derivative
 rules, what JAX removes from a program before it is compiled, and the errors of transformations that have no rule.

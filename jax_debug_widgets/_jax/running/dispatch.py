@@ -240,7 +240,7 @@ def wait(values: Sequence[Any]) -> Exception | None:
     for value in values:
         try:
             value.block_until_ready()
-        except _REFUSED as error:  # What XLA raises is the program's, and is told, not handled.
+        except _REFUSED as error:  # What XLA raises belongs to the program: report it, do not handle it.
             if "deleted" not in str(error) and "donated" not in str(error):
                 failed = error
     return failed

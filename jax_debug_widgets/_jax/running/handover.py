@@ -86,7 +86,7 @@ class HandoverHooks(Replacing):
 
         Args:
           offer: for each print, and the settings of the capture: who is told of it; None if it must be a call of the host.
-          watch_hooks: what gives a program the taps of what is watched in it.
+          watch_hooks: puts the taps of watched values into a program.
           is_held: whether somebody wants to hold programs where they say something. Then they must call.
         """
         super().__init__()
@@ -305,7 +305,7 @@ def _register() -> None:
 
 
 def _are_given_away_already(lowered: Any) -> bool:
-    """Whether JAX has lowered a program to which arguments are given away, for whoever it was."""
+    """Whether JAX has lowered a program with donated arguments, for any caller."""
     # The keys have the program's arguments among the rest, and no other tuples of truth values.
     parts = (part for key in lowered.cache_keys() for part in key[2])
     return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)

@@ -1,4 +1,4 @@
-"""Put our rules in the place of JAX's for debugging primitives, while a capture is on, and take them away again.
+"""Replace JAX's rules for debugging primitives while a capture is on, and restore them.
 
 JAX's user context (`jax.make_user_context`) is part of the key of its caches: a function called inside a capture is
 traced and lowered once with our rules, and outside it its own executable runs untouched. The rules themselves are

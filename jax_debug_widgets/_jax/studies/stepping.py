@@ -57,7 +57,7 @@ class Standing:
       frame: the user's line that it comes from; of an equation of JAX's own functions the line that called them.
       by_jax: whether it is such a one.
       path: the bodies it is in, outermost first: `scan, step 2`.
-      body: the one it is in, of which it is equation `number`.
+      body: the body that it is in, as equation `number`.
       values: what has been computed in this body.
       has_body: whether it can be stepped into.
       outer: where the bodies around it stand, innermost first.

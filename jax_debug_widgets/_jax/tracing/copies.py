@@ -38,7 +38,7 @@ _PALLAS = os.path.join("jax", "_src", "pallas", "")
 
 
 def put_in(replace: Replacements) -> None:
-    """Put our functions in the place of JAX's."""
+    """Replace JAX's functions by ours."""
     replace.attribute(api.VJP, "__call__", _pull_back)
     replace.attribute(api, "_lift_linearized", _push)
     replace.attribute(api, "_jvp", _push_beside)

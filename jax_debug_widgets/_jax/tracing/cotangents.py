@@ -102,7 +102,7 @@ def cotangent_of(equation: Any) -> Mark | None:
 
 
 def put_in(replace: Replacements) -> None:
-    """Put our functions in the place of JAX's."""
+    """Replace JAX's functions by ours."""
     for trace in (ad.LinearizeTrace, ad.JVPTrace):
         for name in _PROCESSING:
             if hasattr(trace, name):  # Since jax 0.12 calls are primitives like all others.

@@ -1,4 +1,4 @@
-"""What the browser is told of a run: batches as things happen, anything again when it asks."""
+"""Tell the browser of a run: batches as things happen, anything again when it asks."""
 
 from __future__ import annotations
 

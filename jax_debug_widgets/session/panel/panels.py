@@ -1,4 +1,4 @@
-"""The panels of a session's runs: what the browser is told of each, and the channel on which it asks."""
+"""Keep the panels of a session's runs: what each sends to the browser, and the channel on which it asks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Panels:
             return self._feeds.setdefault(run.key, Feed(run))
 
     def stops_of(self, run: Run) -> StopFeed:
-        """What the browser is told of the stops of `run`."""
+        """The feed that tells the browser of the stops of `run`."""
         with self._lock:
             return self._stop_feeds.setdefault(run.key, StopFeed(run, self._session.debugger, self.way))
 

@@ -1,4 +1,4 @@
-"""What the browser is told of the stops of a run."""
+"""Tell the browser of the stops of a run."""
 
 from __future__ import annotations
 

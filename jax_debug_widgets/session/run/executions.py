@@ -1,4 +1,4 @@
-"""The how manieth execution of its site each firing is of, by the calls of the programs that have the site."""
+"""Number each site's executions where counting firings cannot tell, by the calls of the programs that have the site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Executions:
         """By the identity of its taps, which it keeps: to compare hundreds of them at each call would be felt."""
         self._of_site: dict[int, list[_Program]] = {}
         self._place: dict[Tap, int] = {}
-        """The how manieth of its site in its program each tap is: a line in a Python loop has several."""
+        """The number of each tap among those of its site in its program: a line in a Python loop has several."""
 
     def dispatching(self, call: int, taps: Sequence[Tap]) -> None:
         """A call of the program that has these taps."""

@@ -44,7 +44,7 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
 
 
 def _is_of_statistics(run: Values, name: str) -> bool:
-    """Whether it is a watched array of which there are statistics alone."""
+    """Whether it is a watched array that only has statistics."""
     return name in WatchedValues(run) and "mean" in WatchedValues(run)[name] and "value" not in WatchedValues(run)[name]
 
 

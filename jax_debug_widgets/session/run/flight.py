@@ -16,7 +16,7 @@ _GAP = 0.25
 
 
 class Timed(Protocol):
-    """A call, as its time is told."""
+    """A call, as far as its time needs it."""
 
     @property
     def ident(self) -> int:

@@ -1,4 +1,4 @@
-"""Which gradient is that of which watched value: `paired` of js/src/views/source/rows.ts is its twin."""
+"""Find the gradient of each watched value: `paired` of js/src/views/source/rows.ts is the twin of this."""
 
 from __future__ import annotations
 
