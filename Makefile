@@ -57,6 +57,7 @@ lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
 	pyright
 	lint-imports
 	npm --prefix js run check
+	python -m tests.prose
 	$(DOCS)
 
 docs: $(VENV)/.dev  ## build the documentation with the API reference into build/docs

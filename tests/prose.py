@@ -24,10 +24,7 @@ BANNED = {
     r"how manieth": "`number`, `the n-th`",
     r"so-manieth": "`each n-th`",
     r"(?:is|are) said": "say who says it",
-    r"whoever": "`the code that`, `a reader that`",
-    r"of such": "name the thing again",
     r"that is none": "`that is not a …`",
-    r"of what is": "name the thing",
     r"in the place of": "`instead of`, `replaces`",
 }
 """A form that is banned, and what to write instead."""

@@ -10,7 +10,7 @@ from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 from jax_debug_widgets.events.amounts import plural
 
 FEWEST = 3
-"""Traces of one function that are told: two types of arguments are no habit."""
+"""Traces of one function that make a finding: two types of arguments are no habit."""
 
 _MOST_REASONS = 3
 _MOST_NAMES = 3

@@ -32,7 +32,7 @@ class Call:
       events: how many events it has fired so far.
       run: seconds from its dispatch until its outputs were ready; None where that cannot be told. Of calls that follow one
         another without a pause it is their mean, and `run_of` is how many they are: a device runs one after the other.
-      flight: of these, when the first was dispatched, since the run started, in nanoseconds; the how manieth this is, from 1;
+      flight: of these, when the first was dispatched, since the run started, in nanoseconds; the number of this one, from 1;
         and how many there must be for their mean to be told. None where there is no `run`.
       thread: the Python thread that made it, `main` for the main one.
       prints: what Python's `print` wrote while its function was traced, a line each, see `TracePrint`.

@@ -29,7 +29,7 @@ class Nesting:
       one_of: of how many firings that come one is recorded; with more than 1 counting them tells nothing.
       axes: the mesh axes over whose devices it is mapped.
       devices: the name of the device at each coordinate of `axes`, nested lists; None where it is not known.
-      stride, strided: of what is watched: it fires in every how manieth iteration of which of `loops`.
+      stride, strided: for watched values: it fires in each n-th iteration of one of `loops`.
       reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
         the start all the same, so that forward and backward of one iteration have one step.
       replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
@@ -112,7 +112,7 @@ class Nesting:
 
     @property
     def leap(self) -> int:
-        """In every how manieth iteration of the outermost loop it fires at least; those between are left out on purpose."""
+        """It fires in each n-th iteration of the outermost loop at least; those between are left out on purpose."""
         if self.conditional and self.loops:
             return self.loops[0] or 1
         inner = math.prod(length or 1 for length in self.loops[1:])

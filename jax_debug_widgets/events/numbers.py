@@ -1,4 +1,4 @@
-"""Arrays of any type as float64, however large: nothing finite becomes infinite on the way to what is told of it."""
+"""Arrays of any type as float64, however large: nothing finite becomes infinite on the way to its statistics."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _of_lane(array: np.ndarray, mapped: Sequence[bool], lane: tuple[int, ...]) -
 class Bundle:
     """Several taps that a program hands over together: the watched values of one body.
 
-    A firing of it holds one array float32[n, k] of statistics, a row a tap, of which each takes as many as it has scalars, in
+    A firing of it holds one array float32[n, k] of statistics, a row a tap; each takes as many as it has scalars, in
     the bits of their types; then
     the whole values of the taps that have one, in order; then what each of them has besides: the iteration of each loop,
     if it is counted, and the mesh coordinates.

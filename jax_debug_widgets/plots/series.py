@@ -38,7 +38,7 @@ class Series:
       values: [n, ...].
       strands: of each event, which lane and device it is of: index into `strand_names`.
       strand_names: e.g. `lane 3`, `cpu:1`.
-      ends: float64[n, 2], from where to where the elements go of which `values` have the mean, and those not finite that
+      ends: float64[n, 2], the range of the elements whose mean is in `values`, and those not finite that
         there are; None where `values` are the elements.
     """
 

@@ -36,7 +36,7 @@ class Runs:
     """
 
     def __init__(self, forget: Callable[[str], None]) -> None:
-        """`forget` is told the key of each run that is let go of."""
+        """`forget` takes the key of each run that is let go of."""
         self.lock = threading.RLock()
         self.going_on: list[Run] = []
         self.uncaptured: Run | None = None

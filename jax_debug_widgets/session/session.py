@@ -120,7 +120,7 @@ class Session:
         """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call.
 
         Args:
-          goes_on: whether firings and calls are counted on where the run before has ended, of which one of several is taken.
+          goes_on: whether firings and calls are counted on where the run before has ended, for sites that are sampled.
         """
         box = self._runs.box_of_this_thread()
         previous = self._runs.reads(box) or self._runs.latest_of(box)

@@ -77,7 +77,7 @@ class Switches:
         self._switched(site_id)
 
     def sampled(self) -> dict[int, int]:
-        """The sites of which every n-th firing is recorded, as said by `sample`: id -> n."""
+        """The sites that record each n-th firing, as `sample` has set it: id -> n."""
         return self._book.sampled()
 
     def sample(self, site_id: int, every: int | None) -> None:

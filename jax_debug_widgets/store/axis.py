@@ -22,13 +22,13 @@ def along_steps(
 ) -> np.ndarray:
     """float64[n]: the step of the outermost loop, inner loops as its fractions, counting on from one call to the next.
 
-    Iterations 0, 1, 2, … of a `while` in it, of which nobody knows how many there will be, stand at 0, 1/2, 2/3, … of it.
+    Iterations 0, 1, 2, … of a `while` in it, whose number nobody knows, stand at 0, 1/2, 2/3, … of it.
     Outside loops it is which execution of the site it was, and where neither is known how often that had fired, on that device.
 
     Args:
       step, inner, call, execution, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
       nestings: the loops around it, of each of the types that its program was compiled for.
-      kind: int64[n], of which type each event is.
+      kind: int64[n], the type of each event.
     """
     x = occurrence.astype(np.float64)
     has_loops = _of_each(kind, [bool(one.loops) for one in nestings], dtype=bool)
@@ -63,7 +63,7 @@ def _places(
 
 
 def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], reverse: Sequence[bool]) -> np.ndarray:
-    """float64[n]: the same as `at` for loops none of which runs from the end: it rises as they run."""
+    """float64[n]: the same as `at` for loops that all run from the start: it rises as they run."""
     turn, count = np.zeros(len(flat)), 1
     for length, is_reversed in zip(loops[:0:-1], reverse[:0:-1], strict=True):
         flat, digit = np.divmod(flat, length) if length else (np.zeros_like(flat), flat)

@@ -18,8 +18,8 @@ class Columns:
       site: int64[n]; time_ns: int64[n], since the run started; occurrence: int64[n];
       lane: int64[n], flat index over the `vmap` axes (row-major), -1 where there is none;
       call: int64[n], -1 where it is not known; phantom: bool[n];
-      execution: int64[n], the how manieth of its site in this run, by the calls of the programs that have it, those included in
-      which nothing fired; -1 where its call is not known, and where no call leaves anything out, so that `occurrence` tells it;
+      execution: int64[n], its number among those of its site in this run, by the calls of the programs that have it, calls
+      without a firing included; -1 where its call is not known, and where no call leaves anything out: `occurrence` tells it;
       step: int64[n], iteration of the outermost loop; inner: int64[n], flat index over the loops inside it; device:
       int64[n], index into `Store.devices`; each -1 where there is none or it cannot be told;
       type: int64[n], which of its site's types it is of, see `SiteTypes`.

@@ -1,4 +1,4 @@
-"""The how manieth of its site each firing is."""
+"""Number the firings of each site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types that a site was compiled for, numbered, so that each event can say of which it is."""
+"""Number the types that a site was compiled for, so that each event can say its own."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Store:
         self._tally = Tally()
 
     def ingest(self, lot: Lot, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
-        """Take in firings, the id of the call that each belongs to, and the how manieth execution of its site it is of.
+        """Take in firings, the id of the call that each belongs to, and the number of its execution of its site.
 
         Both are int64, one a firing, -1 where it is not known; see `Columns`.
         """

@@ -1,4 +1,4 @@
-"""What is said, and left off, where a function of ours has failed that is in the place of one of JAX's."""
+"""Say what is off where a function of ours that replaces one of JAX has failed, and leave it off."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Failures:
             one.failed = self._is_unwatched
 
     def _is_incomplete(self, hook: str, error: Exception, args: Sequence[Any]) -> None:
-        # JAX's functions that lower a program are told its name.
+        # JAX's functions that lower a program take its name.
         names = [one for one in args if isinstance(one, str)]
         function = function_of(names[-1]) if names else ""
         self.functions |= {function} if function else set()

@@ -84,7 +84,7 @@ class OutcomeBook:
         """The function that a compiled program calls when `tap` fires: `run`, once a lane, and what becomes of it.
 
         JAX rejects a result that is not as `returns` says. One firing of `every` is an event, and none of a muted site;
-        the user's function runs, and is told of, each time.
+        the user's function runs, and is reported, each time.
         """
         # One that raises ends its program: of lanes that it has not come to there are no events.
         told = tap.lane_by_lane()

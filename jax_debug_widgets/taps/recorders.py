@@ -1,4 +1,4 @@
-"""The functions that compiled programs call when their taps fire, and what is told of firings that are results instead.
+"""Make the functions that compiled programs call when their taps fire, and those that read firings which are results instead.
 
 They run on the program's own threads (the caller's, or XLA's), possibly millions of times, so they append to a list and
 return. Everything else is done by whoever empties the inbox.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BundleRecorder(Protocol):
-    """A recorder of several taps, and what is told instead where they are results of their program."""
+    """A recorder of several taps, and the reader that replaces it where they are results of their program."""
 
     taps: tuple[Tap, ...]
     teller: BundleTeller
@@ -34,7 +34,7 @@ class BundleRecorder(Protocol):
 
 
 class WholeRecorder(Protocol):
-    """A recorder that is called in the place of another one, see `whole_recorder`."""
+    """A recorder that is called instead of another one, see `whole_recorder`."""
 
     stands_for: Bundle
 
@@ -44,7 +44,7 @@ class WholeRecorder(Protocol):
 
 
 class BundleTeller(Protocol):
-    """What is told of several taps, see `_jax.straight.Teller`."""
+    """Reads several taps, see `_jax.passes.result_passing.Teller`."""
 
     taps: tuple[Tap, ...]
 

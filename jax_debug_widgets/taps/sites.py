@@ -154,12 +154,12 @@ class SiteBook:
             return frozenset(site_id for site_id, switch in self._switches.items() if switch.off)
 
     def sampled(self) -> dict[int, int]:
-        """The sites of which every n-th firing is recorded, because somebody said so: id -> n."""
+        """The sites that record each n-th firing, because somebody said so: id -> n."""
         with self._lock:
             return {site_id: switch.every for site_id, switch in self._switches.items() if switch.every is not None}
 
     def changed(self) -> frozenset[int]:
-        """The sites of which not all firings are recorded, as somebody has changed their switch."""
+        """The sites that do not record all firings, as somebody has changed their switch."""
         with self._lock:
             return frozenset(site_id for site_id, switch in self._switches.items() if not switch.is_plain)
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.retraced import Retraced
 
 _MOST_NAMES = 3
-"""Of more that may have changed none is told."""
+"""If more names than this may have changed, none is named."""
 
 
 class StaleReads:
-    """What is told of functions whose programs JAX keeps; which name it is, is looked for once."""
+    """Describe functions whose programs JAX keeps; the name that has changed is looked for once."""
 
     def __init__(self, name_file: Callable[[str], str]) -> None:
         self._name_file = name_file
@@ -96,7 +96,7 @@ def _may_be(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """A single number; of others nothing is told."""
+    """The text of a single number; empty for other values."""
     try:
         return str(on_host(value).item()) if value is not UNKNOWN and np.size(value) == 1 else ""
     except Exception:  # noqa: BLE001 - see above.

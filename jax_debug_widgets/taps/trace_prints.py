@@ -39,7 +39,7 @@ class PrintWatch(Replacing):
     def __init__(self, captured_settings: Callable[[], Any]) -> None:
         super().__init__()
         self.subscriber: Callable[[Printed], object] | None = None
-        """Who is told, in the thread that traces."""
+        """Called with each, in the thread that traces."""
         self._captured_settings = captured_settings
         self._lock = threading.Lock()
         self._traces: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()

@@ -9,7 +9,7 @@ class WatchMessage(TypedDict):
     """What a watched value is, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
 
     `full` tells whether the run keeps the values themselves; the last of its site's `values` is then the value itself, `value`.
-    `lanes` are the sizes of its `vmap` axes where it is told by lane: one of the `values` is then `lanes`, float32[n, k], of
+    `lanes` are the sizes of its `vmap` axes where it is taken by lane: one of the `values` is then `lanes`, float32[n, k], of
     each of the first n lanes the statistics, or its number.
     `value` is of a gradient the id of the site of its value, -1 where it has none that comes before; `gradient`
     is of a value that of its gradient, where that came first. `meant` are those of `posinf` and `neginf` that the source
@@ -39,9 +39,9 @@ class SiteMessage(TypedDict):
     """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`.
 
     There is one for each `type` that it was compiled for, in order: they have other `shapes` and `dtypes`, `loops` or `watch`.
-    The column `type` of a batch says of which an event is. `order` is its place in its program's order,
+    The column `type` of a batch has the type of each event. `order` is its place in its program's order,
     `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
-    from the end (none where it is empty), `leap` every how manieth iteration of the outermost it fires in.
+    from the end (none where it is empty), `leap` the n of each n-th iteration of the outermost that it fires in.
     `callers` are places, too.
     Of a `watch` site `values` names the statistics of the watched value, or is `["value"]` where that is one number; its
     events have no text.
@@ -77,7 +77,7 @@ class SiteMessage(TypedDict):
 class CallMessage(TypedDict):
     """One call of a compiled function, see `events.Call`. Times in seconds since the run started, else durations.
 
-    `flight`: of the calls that follow one another without a pause when the first was dispatched, the how manieth this is, and
+    `flight`: of the calls that follow one another without a pause when the first was dispatched, the number of this one, and
     how many there must be for their mean to be told: what the last of them tells is what each took.
     """
 

@@ -1,7 +1,7 @@
 """Find the values of a program by the names of its source, and choose which of them are watched.
 
 In:   what a person asks for; the bodies of programs that are about to be compiled.
-Out:  for each body what is to be computed of which variables, and the taps that it is handed to. No edit of the user's code.
+Out:  for each body what to compute of its variables, and the taps that take it. No edit of the user's code.
 May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
 """
 

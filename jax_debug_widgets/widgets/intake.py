@@ -5,8 +5,8 @@ subshell, which afterwards misplaces what other threads print. Since 7.0 message
 channel's), so ours are taken out there and answered in a thread of ours. What is not ours goes its usual way, except what a
 page asks that is loaded while a cell runs (`standin`).
 
-ipykernel 6 reads the shell channel in the main thread, but the control channel in another: the front end sends there when it
-is told to, and there they are taken out likewise.
+ipykernel 6 reads the shell channel in the main thread, but the control channel in another: the front end sends there
+when we ask it to, and there they are taken out likewise.
 
 Nothing is published before an answer. The server sends small messages one after the other, and TCP holds the second back until
 the browser has acknowledged the first, which takes it 40 ms: a status in front of each answer cost that much.
@@ -38,7 +38,7 @@ _SHELL_NAMES = ("shell_channel_thread", "shell_channel_thread_main", "shell_stre
 _CONTROL_NAMES = ("control_stream", "control_thread", "dispatch_control", "_publish_status")
 
 _MOST_UNFINISHED = 500
-"""Requests of one cell for which the page may keep waiting; it remembers each until it is told that it is done with."""
+"""Requests of one cell for which the page may keep waiting; it remembers each until it hears that it is done with."""
 
 
 def way_of(kernel: Any) -> str:
@@ -64,7 +64,7 @@ class Intake:
         self._running: Any = None
         """The request of the cell that is running."""
         self._unfinished: list[dict[str, Any]] = []
-        """Requests that were answered, and of which the page has not been told that nothing more comes."""
+        """Requests that were answered, where the page does not know yet that nothing more comes."""
         self._lock = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         # A message sent from a thread without the cell's context has no parent; ipykernel 7.0 raises LookupError for it.
@@ -178,7 +178,7 @@ class Intake:
         self._busy_again()
 
     def _publish_and_stay_busy(self, status: str, *of_message: Any, **parent: Any) -> None:
-        """Publish a status in the place of the kernel, in whichever thread a message of it is done with."""
+        """Publish a status instead of the kernel, in whichever thread a message of it is done with."""
         self._publish_status(status, *of_message, **parent)
         if status == "idle":
             self._busy_again()

@@ -15,7 +15,7 @@ _INFO = frozenset({"kernel_info_request", "comm_info_request"})
 
 
 class StandIn:
-    """Answers in the place of the main thread of `kernel` (ipykernel 7)."""
+    """Answers instead of the main thread of `kernel` (ipykernel 7)."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel

@@ -41,7 +41,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
         parts.append(f"  … and {plural(len(snapshot.sites) - _SITES, 'more site')}: `run.sites` has all")
     parts += [f"  {line}" for line in call_lines(snapshot.calls)]
     if snapshot.dropped_calls:
-        parts.append(f"  … and {plural(snapshot.dropped_calls, 'earlier call')}, of which only the number is kept")
+        parts.append(f"  … and {plural(snapshot.dropped_calls, 'earlier call')}, only their number is kept")
     parts += [f"  while tracing: {line}" for line in [one for call in snapshot.calls for one in call.prints][:_LINES]]
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
         if lines and stream:

@@ -169,4 +169,4 @@ def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
         for _ in range(5):
             f(1.0)
             assert run.barrier()  # What is pending is kept.
-    assert "… and 2 earlier calls, of which only the number is kept" in summary(snapshot_of(run))
+    assert "… and 2 earlier calls, only their number is kept" in summary(snapshot_of(run))

@@ -124,7 +124,7 @@ def test_who_asks_for_a_tree_is_told_its_leaves(watched):
 
     run = watched(jax.jit(f), {"w": jnp.ones(3), "b": jnp.ones(2)}, watch="params,doubled")
     for asked in (lambda: run["params"], lambda: run.series("params"), lambda: run.plot("params")):
-        with pytest.raises(KeyError, match=r"'params' is a tree, of which there are params\['b'\], params\['w'\]"):
+        with pytest.raises(KeyError, match=r"'params' is a tree; its leaves are params\['b'\], params\['w'\]"):
             asked()
     with pytest.raises(KeyError, match="'doubl' is not watched"):
         run["doubl"]

@@ -164,10 +164,10 @@ def test_what_has_no_lanes_says_so(watched):
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/w,lanes/h")
     assert run["h"].lanes and run["w"]["mean"].size
     assert any(note.startswith("Not by lane: w. ") for note in run.status().notes)
-    with pytest.raises(KeyError, match="is not told by lane: ask for it with watch='lanes/w'"):
+    with pytest.raises(KeyError, match="is not taken by lane: ask for it with watch='lanes/w'"):
         _ = run["w"].lanes
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="w", lanes=True)
-    with pytest.raises(KeyError, match="is not told by lane: no axis of it is known to be a vmap's"):
+    with pytest.raises(KeyError, match="is not taken by lane: no axis of it is known to be a vmap's"):
         _ = run["w"].lanes
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/hh")
     assert any("'lanes/hh'" in note and "Did you mean 'h'" in note for note in run.status().notes)
@@ -177,7 +177,7 @@ def test_a_statistic_that_lanes_do_not_have_is_answered_with_those_they_have(wat
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/h,lanes/total")
     with pytest.raises(KeyError, match="total is one number a lane and has no 'mean'; it has value"):
         _ = run["total"].lanes["mean"]
-    with pytest.raises(KeyError, match=f"h is told by lane and has no 'value'; it has {', '.join(STATISTICS)}"):
+    with pytest.raises(KeyError, match=f"h is taken by lane and has no 'value'; it has {', '.join(STATISTICS)}"):
         _ = run["h"].lanes["value"]
 
 

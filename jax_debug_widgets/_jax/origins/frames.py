@@ -269,7 +269,7 @@ def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
 
 
 def _derivatives(asked: Sequence[str]) -> int:
-    """How many derivatives these functions take: each in reverse is several of them, not all of which are on each stack."""
+    """How many derivatives these functions take. One in reverse is several functions, and not all are on each stack."""
     reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))
     return max(reverse + asked.count(PUSHING), int(bool(asked)))
 

@@ -18,7 +18,7 @@ _ONE_AT_A_TIME = frozenset({"mul", "dot_general", "conv_general_dilated", "div"}
 
 @cached
 def is_linearized(jaxpr: core.Jaxpr) -> bool:
-    """Whether all that a program gives is linear in its last operands, the tangents, of which it tells the host nothing."""
+    """Whether all that a program gives is linear in its last operands, the tangents, and tells the host nothing of them."""
     count = len(jaxpr.invars)
     return any(
         (linear := _linear_results(jaxpr, [first <= one for one in range(count)])) is not None and all(linear)

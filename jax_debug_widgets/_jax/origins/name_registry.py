@@ -220,7 +220,7 @@ class Book:
                     self._traced.put(variable, None)
 
     def time_of(self, equation: Any) -> float:
-        """When Python has made an equation, or that of which JAX has made it; endless where that is not known."""
+        """When Python made an equation, or the equation that JAX made it from; infinity where that is unknown."""
         with self._lock:
             return self._times.get(operation_of(equation), math.inf)
 

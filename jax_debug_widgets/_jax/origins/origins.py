@@ -82,7 +82,7 @@ def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Or
 
 
 def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterator[Origin]:
-    """Of a result of an equation; and of what makes it inside, where JAX may put that in the place of the equation."""
+    """Of a result of an equation, and of what makes it inside, where JAX may replace the equation by that."""
     jaxpr = _program_of(equation)
     made = _made_in(jaxpr, position) if jaxpr is not None else None
     if jaxpr is None or made is None:
@@ -143,7 +143,7 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
 
     Args:
       is_traced: whether the equation is as Python has made it. Inside of others an operation that is made once may have become
-        several, of which each is what that was; where it is several already, one is not the other.
+        several, and each is what that was; where it is several already, one is not the other.
     """
     jaxpr = _program_of(equation)
     if jaxpr is None:

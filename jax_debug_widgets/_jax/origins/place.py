@@ -69,7 +69,7 @@ class Place:
 
     @property
     def groups(self) -> int:
-        """How many groups of devices there are of which one fires each, as some axes are left to the compiler; 0 where all do.
+        """The number of groups of devices that fire once each, as some axes are left to the compiler; 0 where all devices fire.
 
         JAX gathers what such a group has, and calls the host on one of its devices; which one it is nobody says.
         """

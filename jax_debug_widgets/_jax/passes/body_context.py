@@ -22,7 +22,7 @@ class Around:
       equation: what runs the body; None for the whole program.
       primal: the results that the program itself uses, as opposed to what differentiation keeps for its backward pass.
       cotangents: the operands that are cotangents.
-      every, sampled_loop: of which loop around it only every how manieth iteration is watched.
+      every, sampled_loop: only each n-th iteration of that loop around it is watched.
       switched: whether a switch beside the values sees to that, and not two bodies of the loop.
       call_of: of how many calls of the program one is watched.
       replicas: how many devices run the program.

@@ -18,7 +18,7 @@ _Path = tuple[int, ...]
 """A choice, by the number of its equation and of those that run it, outermost first."""
 
 _Ways = frozenset[tuple[_Path, int] | None]
-"""Where numbers go: into which cases of which choices; None: to a result of the program."""
+"""Where numbers go: into cases of choices, or, with None, to a result of the program."""
 
 _Choices = dict[_Path, tuple[int, _Ways]]
 """How many cases each has, and where it goes."""
@@ -30,7 +30,7 @@ _TO_RESULTS: _Ways = frozenset([None])
 def left_out_by(jaxpr: core.Jaxpr) -> Mapping[core.Var, int]:
     """Each variable that goes to the results through choices only: the number of the equation that makes the first of them.
 
-    A choice of which all cases are computed of a variable does not leave it out.
+    A choice whose cases all use a variable does not leave it out.
     """
     found = _followed(jaxpr, [_TO_RESULTS] * len(jaxpr.outvars), (), {})
     return {one: min(case[0][0] for case in ways if case) for one, ways in found.items() if None not in ways}

@@ -2,7 +2,7 @@
 
 Differentiating a `scan`, JAX evaluates what does not depend on the iteration once, before the loop: a print of a constant
 then fires once. No trace of that is left when the program is lowered, so before JAX does it the debugging equations in
-the body are told the loops around them.
+the body learn the loops around them.
 """
 
 from __future__ import annotations

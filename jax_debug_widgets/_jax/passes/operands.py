@@ -145,7 +145,7 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
 
 
 def _with_opaque_outcome(condition: core.Jaxpr, counter: Any) -> core.Jaxpr:
-    """The condition of a `while` of which XLA shall not find out how often it runs: it would drop it, with the prints in it.
+    """The condition of a `while`, so that XLA does not find out how often it runs: it would drop it, with the prints in it.
 
     XLA looks for that in loops with several operands only: not in the user's, and so not in that with a counter either.
     """

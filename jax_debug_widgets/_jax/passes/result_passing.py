@@ -39,7 +39,7 @@ MOST_ITERATIONS = 64
 
 
 class Teller(Protocol):
-    """What is told of one print, or of the watched values of one body, of a call that is over. A recorder for `Recorders`."""
+    """Tells of one print, or of the watched values of one body, when a call is over. A recorder for `Recorders`."""
 
     def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
         """Called with several calls that are over.

@@ -1,8 +1,8 @@
 """Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise.
 
 A loop becomes one of turns: the watched body once, then a loop of plain ones; backwards these come first. A switch in
-each iteration would cost more: XLA copies what goes through it. It stays for bodies that say something themselves (what is
-told of their loop must not change), for unrolled loops, and where random keys are stacked. In `shard_map`, where JAX would
+each iteration would cost more: XLA copies what goes through it. It stays for bodies that print something themselves (their
+loop must not change), for unrolled loops, and where random keys are stacked. In `shard_map`, where JAX would
 ask of all that is traced how it varies over the mesh, the switch is beside the values (`watch_tap.py`).
 """
 

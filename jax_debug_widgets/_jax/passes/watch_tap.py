@@ -77,7 +77,7 @@ class When(Protocol):
 
 @dataclass(frozen=True)
 class Sampled:
-    """Every how manieth iteration, counted from the start, of which of the loops around a body is asked for."""
+    """Which loop around a body is sampled, and each n-th iteration of it, counted from the start."""
 
     every: int
     loop: int

@@ -22,7 +22,7 @@ MANY = 256
 """Calls; with more in the backlog the next one looks which of them are over."""
 
 SOME = 32
-"""Calls that are over and that nobody has looked at: then they are told, since together it takes a tenth of the time."""
+"""Calls that are over and that nobody has looked at. That many are read together, in a tenth of the time."""
 
 Heard = Callable[[Exception | None], None]
 
@@ -89,7 +89,7 @@ class Handed:
         """The same, whatever becomes of it."""
         try:  # noqa: SIM105 - it would be three functions more.
             self.wait()
-        except RuntimeError:  # JAX's; who waits for its outputs is told. What a handler of signals raises goes on.
+        except RuntimeError:  # JAX's; whoever waits for its outputs gets it. What a handler of signals raises goes on.
             pass
 
     def then(self, heard: Heard) -> None:
@@ -99,7 +99,7 @@ class Handed:
             self._call_who_heard()
 
     def read(self) -> Sequence[np.ndarray] | None:
-        """What it says, when it is over; None if its program has failed: whoever waits for its outputs is told."""
+        """What it says, when it is over; None if its program has failed: whoever waits for its outputs gets the error."""
         try:
             return read(self._arrays)
         except RuntimeError as error:  # JAX's, see `settle`.
@@ -165,7 +165,7 @@ class Backlog:
         return over
 
     def _telling(self, calls: Collection[Handed]) -> Iterator[Callable[[], None]]:
-        """The steps in which calls of one program are told, which one thread has made one after the other."""
+        """The steps in which calls of one program are read, if one thread has made them one after the other."""
         said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
         says, thread = next((handed.says, handed.thread) for handed in calls)
         spoken = [(values, end_ns + 1 - len(says.lines)) for values, end_ns in said.values() if values is not None]

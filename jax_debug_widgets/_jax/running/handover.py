@@ -85,7 +85,7 @@ class HandoverHooks(Replacing):
         """Make them.
 
         Args:
-          offer: for each print, and the settings of the capture: who is told of it; None if it must be a call of the host.
+          offer: for each print, and the settings of the capture: who reads it; None if it must be a call of the host.
           watch_hooks: puts the taps of watched values into a program.
           is_held: whether somebody wants to hold programs where they say something. Then they must call.
         """
@@ -328,7 +328,7 @@ def _must_call() -> bool:
 
 
 def _would_take(told: Told, program: Any, donated: Sequence[bool]) -> bool:
-    """Whether JAX would put what is said into an argument that is given away and that no result of the user's takes."""
+    """Whether JAX would put a print into a donated argument that no result of the user's takes."""
 
     def types(avals: Iterable[Any]) -> Counter[Any]:
         return Counter((aval.shape, aval.dtype) for aval in avals)

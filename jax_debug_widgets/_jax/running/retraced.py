@@ -201,7 +201,7 @@ class RetracedHooks(Replacing):
             self._told(found)
 
     def _retraced_in(self, program: Any) -> tuple[Retraced, ...]:
-        """What is told of a program, and of those inside."""
+        """What is known of a program, and of those inside."""
         if program not in self._inside:
             found = self._retraced.get(program)
             inside = [
@@ -220,7 +220,7 @@ class RetracedHooks(Replacing):
         return lowered
 
     def _fast_path(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """What C++ needs to dispatch a program; nothing of what is told whenever it is called."""
+        """What C++ needs to dispatch a program; None for a program that Python must see at each call."""
         data = theirs(*args, **options)
         return None if self._here.is_retraced else data
 

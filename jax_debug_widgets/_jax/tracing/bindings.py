@@ -130,7 +130,7 @@ def _watched() -> Any:
 def _calls(lines_of: LinesOf, watched: Any, told: Told) -> Callable[[FrameType, str, Any], Any]:
     """What Python asks for each function that is called what it is to call for its lines."""
     others: set[str] = set()
-    """Files of which nothing is noted. Python comes by here for each function of JAX's, some 2000 times an equation."""
+    """Files without notes. Python comes by here for each function of JAX's, some 2000 times an equation."""
     known: dict[int, tuple[CodeType, Lines]] = {}
     """By the identity of code: to compare it is to compare its content, which takes long."""
     lines_or_none, note, note_arguments = (quiet(ours, told) for ours in (lines_of, _note, _note_arguments))
@@ -209,7 +209,7 @@ def _note_leaf(one: Expression, tree: Any) -> None:
 
 
 def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
-    """Note the leaves of a tree, and of an object that is none its fields."""
+    """Note the leaves of a tree; the fields of any other object."""
     book.places.add(place)
     if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:
         return

@@ -1,4 +1,4 @@
-"""Which cotangents in a backward pass are those of which named values.
+"""Find the cotangents of named values in a backward pass.
 
 JAX pushes a tangent beside each value that is differentiated. While a function is differentiated both are at hand, so the
 name of the one is known of the other (`bindings`); in what JAX makes of a program later, by the traceback that operations keep.
@@ -96,7 +96,7 @@ def is_of_input(equation: Any) -> bool:
 
 
 def cotangent_of(equation: Any) -> Mark | None:
-    """Of which value an equation gives the cotangent, if it is one of these."""
+    """The value whose cotangent an equation gives, if it is one of these."""
     mark: Mark | None = equation.params["of"] if is_named(equation) else None
     return mark if mark is not None and mark.is_cotangent else None
 
@@ -327,7 +327,7 @@ class _Step(NamedTuple):
 def _steps(variable: Any, noted: Sequence[Noted], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
     """What is used between two of its names is not of the second; names between which nothing is used are of one."""
     since = [(time, of, place) for of in noted for place, time in of.times.items()]
-    if not is_input:  # Its names as an argument are told where it is one of a program.
+    if not is_input:  # A program notes the names of its arguments itself.
         since = [one for one in since if not is_of_arguments(one[2])]
     places: dict[Noted, set[Place]] = {}
     for time, after in pairwise([*sorted({time for time, _, _ in since}), math.inf]):

@@ -1,6 +1,6 @@
 """What derivatives push forward beside the values: `jax.jvp`, `jacfwd` and `hessian` compute both in one program.
 
-A tangent is what hangs on the tangents that are given, of which there are copies (`copies`), up to what comes out: that is a
+A tangent is what hangs on the tangents that are given (there are copies of them, `copies`), up to what comes out: that is a
 value to who has asked for it.
 """
 

@@ -84,7 +84,7 @@ class Flights:
         self._latest: dict[int, Flight] = {}
 
     def over(self, record: Timed, ready_ns: int) -> tuple[Flight, int] | None:
-        """The outputs of a call are there: which flight it is of, and the how manieth of that, from 1; None for none."""
+        """The outputs of a call are there: its flight, and its number in that, from 1; None for none."""
         flight = self._latest.get(record.ident)
         if flight is not None and flight.is_continued_by(record, ready_ns):
             return (flight, flight.count) if flight.join(record, ready_ns) else None

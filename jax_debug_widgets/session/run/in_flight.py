@@ -150,7 +150,7 @@ def _quotas(program: Sequence[Tap], share: ProcessShare | None, taps: Sequence[T
 def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) -> np.ndarray:
     """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1.
 
-    A call whose events are told when it is over may be at work while its thread dispatches one that fires itself.
+    A call whose events come when it is over may be at work while its thread dispatches one that fires itself.
     """
     calls = np.full(len(lot), -1)
     if not lot.threads.any():
@@ -208,7 +208,7 @@ def _by_thread(
 
 
 def _note_meetings(records: Sequence[Record]) -> None:
-    """Note of which calls nobody knows what they fire: another thread's is executing, too, or an older one of these."""
+    """Note the calls whose firings nobody knows: another thread's is executing, too, or an older one of these."""
     idents = np.array([record.ident for record in records])
     if not ((idents != idents[:1]).any() or any(record.has_met for record in records)):
         return  # A loop may have thousands of calls in flight.

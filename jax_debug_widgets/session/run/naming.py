@@ -63,7 +63,7 @@ def says_nothing(_name: str) -> str:
 
 @dataclass(frozen=True)
 class Untaken:
-    """Of a run the values that are watched and of which nothing was ever taken, and why.
+    """The watched values of a run that were never taken, and why.
 
     Attributes:
       unwatched: name -> why the source has it and the run does not watch it; empty where there is nothing to say of it.
@@ -162,9 +162,7 @@ def choose(
         raise KeyError(msg)
     leaves = leaves_of(name, (choice.site.label for choice in choices if choice.site.watch))
     if leaves:
-        msg = (
-            f"{name!r} is a tree, of which there are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
-        )
+        msg = f"{name!r} is a tree; its leaves are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
         raise KeyError(msg)
     said = untaken.said_of(name)
     if said:

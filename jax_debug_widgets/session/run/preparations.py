@@ -19,7 +19,7 @@ class Preparations:
         self._printed: dict[str, list[Traced]] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
-        """A stage has ended. Of functions traced inside others the outermost is told last, and includes them."""
+        """A stage has ended. Of functions traced inside others the outermost comes last, and includes them."""
         self._compiled.setdefault(function, {})[stage] = seconds
 
     def prepared(self, function: str, seconds: float) -> None:

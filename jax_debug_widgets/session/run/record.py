@@ -78,7 +78,7 @@ class Record:
             at_end()
 
     def hand(self, handed: Handed, origin_ns: int) -> None:
-        """What it says is told when it is over; times of the call are since `origin_ns`."""
+        """What it says comes when it is over; times of the call are since `origin_ns`."""
         self.is_handed, self._handed = True, (handed, origin_ns)
 
     @property

@@ -71,7 +71,7 @@ class Run:
       noted: what others have noted while it went on, as sentences; `notes` are all.
       key: names the run to the browser.
       is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
-      is_measured: whether what watching costs is measured in it (`verify`), so that no estimate of that is told.
+      is_measured: whether what watching costs is measured in it (`verify`), so that no estimate of that is shown.
       watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """

@@ -36,7 +36,7 @@ _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
 
 
 class _Lines(list[T]):
-    """A list that is shown as its `repr`, of which IPython would show the elements."""
+    """A list that is shown as its `repr`, where IPython would show its elements."""
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
         printer.text(repr(self))

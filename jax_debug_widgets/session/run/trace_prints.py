@@ -29,7 +29,7 @@ class TracePrints:
     """The prints of one run."""
 
     def __init__(self, run: Noting, origin_ns: int, traced: Callable[[Traced], None]) -> None:
-        """`traced` is told of each, to say later of which call it is; times are counted from `origin_ns`."""
+        """`traced` takes each, to set its call later; times are counted from `origin_ns`."""
         self._run, self._origin_ns, self._traced = run, origin_ns, traced
         self._found: list[Traced] = []
 

@@ -46,7 +46,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
         if leaves := leaves_of(name, (site.label for site in sites.values())):
-            raise KeyError(f"{name!r} is a tree, of which there are {', '.join(leaves)}")
+            raise KeyError(f"{name!r} is a tree; its leaves are {', '.join(leaves)}")
         is_captured = any(name in choice.names for choice in choices(self._run))
         hint = f". What is printed and called back of it: run.series({name!r})" if is_captured else ""
         if self._run.options.watch is None:
@@ -87,7 +87,7 @@ def _said_of_part(name: str, sites: Mapping[str, CallSite]) -> str:
     if part in values and part != LANES:
         return f"{name!r} is a statistic of a watched value: write run[{own!r}][{part!r}]"
     is_property = bool(values) and isinstance(getattr(WatchedValue, part, None), property)
-    return f"{name!r} is told of a watched value: write run[{own!r}].{part}" if is_property else ""
+    return f"{name!r} belongs to a watched value: write run[{own!r}].{part}" if is_property else ""
 
 
 def _called(name: object, sites: Mapping[str, CallSite]) -> dict[str, CallSite]:

@@ -118,7 +118,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
                 if watch and watch.lanes
                 else f"ask for it with watch='lanes/{self.site.label}' or --lanes"
             )
-            raise KeyError(f"{self.site.label} is not told by lane: {why}")
+            raise KeyError(f"{self.site.label} is not taken by lane: {why}")
         assert self.site.watch is not None
         table, sizes = self[LANES], self.site.watch.lanes
         names = self.site.values if table.shape[2] > 1 else ("value",)
@@ -156,5 +156,5 @@ class _ByLane(dict[str, np.ndarray]):
         self._label = label
 
     def __missing__(self, statistic: str) -> np.ndarray:
-        has = "is one number a lane" if list(self) == ["value"] else "is told by lane"
+        has = "is one number a lane" if list(self) == ["value"] else "is taken by lane"
         raise KeyError(f"{self._label} {has} and has no {statistic!r}; it has {', '.join(self)}")

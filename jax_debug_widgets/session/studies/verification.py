@@ -80,8 +80,8 @@ class Verification:
     def __str__(self) -> str:
         took = (
             f"It took {self.slowdown:.2f} times as long as unwatched ({self.plain_seconds * 1e3:.3g} ms, "
-            f"{self.watched_seconds * 1e3:.3g} ms watched). The run has three watched calls: the first compiles, of the "
-            "other two, and of two unwatched ones, the faster is told."
+            f"{self.watched_seconds * 1e3:.3g} ms watched). The run has three watched calls: the first compiles. These "
+            "are the faster of the other two, and of two unwatched ones."
         )
         if self.equal:
             result = "the result is" if self.arrays == 1 else f"all {self.arrays} arrays of the result are"

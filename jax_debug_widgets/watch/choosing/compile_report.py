@@ -20,7 +20,7 @@ class Seen:
         pattern was no name.
       places: file, range and name of each value that has one there, and whether it is watched.
       keys: file, range and name of each argument that is a typed PRNG key.
-      mingled: file and range of what computes several values of which nothing tells which name they have.
+      mingled: file and range of what computes several values, where nothing tells which name each has.
       functions: file and name of each function that was traced for them.
       matched: pattern -> the sites of the values that it has found; none where all are untaken.
       hindered: the sites of programs that were traced while something else had Python's lines.

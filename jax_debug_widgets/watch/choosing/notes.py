@@ -66,11 +66,13 @@ def _of_condition(watch: Watch, seen: Seen) -> list[str]:
     if not seen.conditional:
         names = Condition(watch.when).names
         told = " and ".join(names)
-        missing = f"Nothing is taken: no function or loop body compiled here computes {told}, by which `{watch.when}`"
+        missing = (
+            f"Nothing is taken: no function or loop body compiled here computes {told}, which `{watch.when}` names"
+        )
         unknown = [name for name in names if name not in seen.names]
         near = [close for name in unknown for close in difflib.get_close_matches(name, seen.names, n=1)]
         hint = f" Did you mean {' and '.join(map(repr, near))}?" if near else ""
-        return [f"{missing} is told.{hint} There are: {some_of(seen.names)}."]
+        return [f"{missing}.{hint} There are: {some_of(seen.names)}."]
     return [
         f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
     ]

@@ -17,7 +17,7 @@ from jax_debug_widgets.watch.statistics.statistics import native_target
 _FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
 """Nanoseconds of a multiplication or addition in a matrix product, of an element that another equation makes, and of an
 equation however small. Set by what training scans and the programs of `tests/watch/test_real_programs.py` took on two cores;
-what is told is mostly right within a factor of two. It is the proportions that count."""
+the estimate is mostly right within a factor of two. It is the proportions that count."""
 
 _CALL, _CALL_WATCHED = 20_000.0, 250_000.0
 """Of a call of a program, and what more it is of one with effects, which JAX dispatches by Python: all that counts of programs
@@ -29,7 +29,7 @@ its values over."""
 
 
 _SMALL = 1e6
-"""A program that takes less is mostly what a call costs: watching it is told in time as well."""
+"""A program that takes less is mostly what a call costs: the estimate for it is in time as well."""
 
 _MANY = 100
 """So many times as long is not rounded to two digits, which would be written with an exponent."""
@@ -83,7 +83,7 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
         return ""
     slowdown = expected_slowdown(works)
     times = f"{f'{slowdown:.2g}' if slowdown < _MANY else f'{slowdown:.0f}'} times as long"
-    if all(one.plain < _SMALL for one in works):  # A large multiple of next to nothing is told as what it is.
+    if all(one.plain < _SMALL for one in works):  # A large multiple of next to nothing: say so.
         times = f"{max((one.watching for one in works), default=0) * 1e-6:.2g} ms longer a call, {times}"
     with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)

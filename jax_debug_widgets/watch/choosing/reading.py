@@ -27,7 +27,7 @@ class Reading:
     Attributes:
       variables: what is read.
       rows: for each value the number of the variable that has its statistics, or beyond those the one that a chain makes.
-      lanes: for each value its axes that are lanes, of each of which it has statistics.
+      lanes: for each value its axes that are lanes; it has statistics of each.
       chains: what makes values that are not read.
     """
 

@@ -37,7 +37,7 @@ class Watch:
       names: patterns, see `Selection`; empty with `everything`.
       everything: all values with a name in the user's files, and their gradients.
       ops: the result of every equation.
-      every: only each so-manieth step.
+      every: only each n-th step.
       values: take the values whole, not their statistics alone.
       histograms: also count magnitudes, see `watch.histogram`.
       lanes: also each lane of a `vmap` by itself, see `watch.lanes`; a pattern `lanes/h` asks for it of some.
@@ -252,7 +252,7 @@ _STRUCTURE = frozenset({
 def unmatched(
     patterns: Iterable[str], names: Iterable[str], scopes: Iterable[str], primitives: Iterable[str]
 ) -> Iterator[str]:
-    """Sentences for patterns that found nothing, with the nearest names, scopes and primitives; what there is is told once."""
+    """Sentences for patterns that found nothing, with the nearest names, scopes and primitives; what there is comes once."""
     known, scopes = sorted(set(names)), sorted(set(scopes))
     lists: dict[str, str] = {}
     for pattern in patterns:
@@ -262,7 +262,7 @@ def unmatched(
 
 
 def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: Iterable[str]) -> tuple[str, str]:
-    """What is said of a pattern that found nothing, and of all that could be found."""
+    """The sentence about a pattern that found nothing, and about all that could be found."""
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
         return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""

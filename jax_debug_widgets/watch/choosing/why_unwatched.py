@@ -28,7 +28,7 @@ NOT_NEEDED = (
     "(a cast to the type that it has), or JAX says that it is computed elsewhere"
 )
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
-SEVERAL = "several values: each is told where it is computed"
+SEVERAL = "several values: each has its name where it is computed"
 RETURNED = "told where it is assigned"
 RULE = (
     "in a rule for derivatives: JAX says that it is computed where the function is called"

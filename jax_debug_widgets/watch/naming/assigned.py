@@ -13,7 +13,7 @@ from jax_debug_widgets.watch.syntax.statements import Statement
 
 
 def assigned(bound: Bound, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
-    """What was noted while it was traced; where nothing was, what others take of it, as far as that is told by the program."""
+    """What was noted while it was traced; where nothing was, what others take of it, as far as the program tells it."""
     noted = bound.assigned(call, statement, members)
     if noted is not None:
         return noted

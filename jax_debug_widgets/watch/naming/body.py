@@ -102,7 +102,7 @@ class Body:
 
     @property
     def function(self) -> Function | None:
-        """The function of the source that the body is the program of; none of a file of which no names are wanted."""
+        """The function of the source that the body is the program of; None for a file whose names are not wanted."""
         return self._function_at(self.origin) if self.wanted(self.origin[0]) else None
 
     @cached_property
@@ -306,7 +306,7 @@ class Body:
     def _as_written(self, level: Level) -> Iterator[Level]:
         """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own.
 
-        What takes apart what its line computes is told as a part of that.
+        What takes apart what its line computes counts as a part of that.
         """
         if sys.version_info >= (3, 12):
             source = self.source(level.file)

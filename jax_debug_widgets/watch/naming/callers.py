@@ -26,7 +26,7 @@ def callers_of(body: Body, one: Named) -> tuple[Caller, ...] | None:
 
 
 def _depth_of(body: Body, one: Named) -> int | None:
-    """How many frames of its body are around a value of which that is not told."""
+    """How many frames of its body are around a value whose frames are unknown."""
     levels = body.levels[one.equation] if one.equation >= 0 else ()
     at = next((i for i, level in enumerate(levels) if (level.file, Span(*level.span)) == (one.file, one.span)), None)
     if at is not None:

@@ -182,6 +182,6 @@ def _is_taken_in(body: Body, variable: Any, equations: set[int]) -> bool:
 
 
 def _is_in_rule(levels: Sequence[Level]) -> bool:
-    """Whether these frames lead to a rule in which nothing is differentiated: of what is, the forward pass has names."""
+    """Whether these frames lead to a rule in which nothing is differentiated: the forward pass has names for what is."""
     own = [number for number, level in enumerate(levels) if level.runs_rule]
     return bool(own) and not any(level.derivatives for level in levels[own[-1] + 1 :])

@@ -2,7 +2,7 @@
 
 Each equation knows the range of the source that made it, and the ranges of the calls around it. The equations of the
 range on the right of an assignment compute what is assigned: of their results, those that were noted when the function was
-traced (`h = jax.nn.gelu(x @ w)` is a dozen equations), which are told from what differentiation computes beside them.
+traced (`h = jax.nn.gelu(x @ w)` is a dozen equations), apart from what differentiation computes beside them.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -
     """The values and gradients in a body that have a name in the files that `wanted` tells, in the order they are made.
 
     Args:
-      mingled: the ranges are added to it that compute values of which nothing tells which name they have.
+      mingled: gets the ranges that compute several values, where nothing tells which name each has.
     """
     body = bound.body
     if body.around.moved:  # What it computes of a statement is not what that assigns.
@@ -212,7 +212,7 @@ def every_value(body: Body, named: Sequence[Named], is_asked: Callable[[Named], 
     """`named`, and every other result of an equation by the expression that made it, and how where several make that.
 
     Args:
-      is_asked: whether a value is asked for in another way than by its expression; of a file of which no names are wanted
+      is_asked: whether a value is asked for in another way than by its expression; of a file whose names are not wanted
         the others are called by their primitive.
     """
     # Where a gradient comes by it is the same as what makes it.
@@ -293,7 +293,7 @@ def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
 
 
 def _distinct(found: list[Named]) -> list[Named]:
-    """Without what is said twice: an assignment in a `return`, a name of the same value in two frames."""
+    """Leave out duplicates: an assignment in a `return`, a name of the same value in two frames."""
     seen: set[tuple[Any, ...]] = set()
     kept = []
     for one in found:

@@ -1,7 +1,7 @@
 """How far the execution of a statement has come where an equation is made: by the instructions of the functions it calls.
 
 Outside of loops a function's instructions run in their order, so what lies before the last one is of another execution.
-JAX keeps which instruction of which function has made an equation, and not which call of that function.
+JAX keeps the instruction and function that made an equation, and not the call of that function.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Partners:
         """A value or gradient has its site."""
         if one.role == "gradient":
             self._gradients.update((key, site) for key in _keys(one) if self._own.get(key) is None)
-        elif site.phase != "recompute":  # The forward pass has computed it before: the gradient is told there.
+        elif site.phase != "recompute":  # The forward pass has computed it before: the gradient belongs there.
             for key in _keys(one):
                 known = self._own.setdefault(key, site)
                 own = site if known is not None and known.id == site.id else None

@@ -111,7 +111,7 @@ def see(x: Any, bits: Any, count: int, ends: Any, sums: Any) -> None:
 
 @njit
 def _add(sums: Any, total: float, squares: float, spread: float, count: float) -> None:
-    """Elements of which there are some are seen as well; their means are apart."""
+    """Merge a non-empty batch into the running sums, correcting the spread for the distance between the means."""
     seen = sums[_COUNT]
     apart = total / count - sums[_TOTAL] / seen if seen else 0.0
     sums[_APART] += spread + apart * apart * seen * count / (seen + count)

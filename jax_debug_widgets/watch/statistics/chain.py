@@ -33,7 +33,7 @@ class Chain:
       watched: the variables whose statistics it takes, in the order of their results.
       numbers: float32[m], the literals among its operands.
       code: int32[n, 5]: for each operation its number in `OPERATIONS`, its two operands, its result, and which of `watched`
-        that is, or -1. Operands and results are registers, of which few are needed. But what takes in an operand says
+        that is, or -1. Operands and results are registers; few are needed. But what takes in an operand says
         which: 0 for `numbers`, then the sources; then `spread` says how often it repeats each element (and all of them as
         often as they go into the size), `fill` which element it takes. `sqrt` has its operand twice.
       size: of the arrays.
@@ -205,6 +205,6 @@ def _in_registers(rows: Sequence[tuple[str, int, int]], row_of: Mapping[int, int
         where.append(free.pop() if free else max(where, default=-1) + 1)
         used = [where[one] for one in operands[number]] or [a, b]
         code[number] = OPERATIONS.index(name), *used, where[number], row_of.get(number, -1)
-        # Only now: what is put in the place of an operand cannot be computed by vector instructions.
+        # Only now: what replaces an operand cannot be computed by vector instructions.
         free += [where[one] for one in {*operands[number], number} if last.get(one, number) == number]
     return code

@@ -12,7 +12,7 @@ MAX_ELEMENTS = 1 << 16
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Every how manieth element is taken along each axis, so that at most `MAX_ELEMENTS` are: the longest axes give most."""
+    """The stride along each axis, so that at most `MAX_ELEMENTS` are taken: the longest axes give most."""
     taken = [1] * len(shape)
     while _size(shape, taken) > MAX_ELEMENTS:
         lengths = [-(-size // stride) for size, stride in zip(shape, taken, strict=True)]

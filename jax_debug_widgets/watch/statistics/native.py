@@ -180,7 +180,7 @@ binding.add_symbol(_TASK, _help.address)
 def _run(
     frame: Any, code: Any, sources: Any, sizes: Any, size: int, is_odd: Any, ends: Any, sums: Any, seen: Any
 ) -> None:
-    """Run all parts of a chain, of which `ends`, `sums` and `seen` have as many as there are parts."""
+    """Run all parts of a chain; `ends`, `sums` and `seen` have an entry for each part."""
     parts = len(ends)
     job = new_job(parts, _JOB_WORDS)
     told = words(job, _JOB_WORDS)

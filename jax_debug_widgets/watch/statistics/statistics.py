@@ -24,7 +24,7 @@ _TOGETHER = 1 << 24
 """Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
 
 _ROW = 1024
-"""Elements of which a row is made there, so that arrays of any sizes make one table."""
+"""Elements of a row there, so that arrays of any sizes make one table."""
 
 _SCALES = 2.0**-126, 2.0**126
 """What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
@@ -300,6 +300,6 @@ def _middle(low: jax.Array, high: jax.Array) -> jax.Array:
 
 
 def _moments(total: jax.Array, spread: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
-    """Mean and standard deviation of numbers of which this is the sum, and that of their squares."""
+    """Mean and standard deviation of numbers, given their sum and the sum of their squares."""
     mean = total / count
     return mean, jnp.sqrt(jnp.maximum(spread / count - mean * mean, 0))

@@ -66,7 +66,7 @@ def _fields_of(value: Any) -> tuple[str, ...]:
 def with_written(fields: Fields, tree: ast.Module) -> Fields:
     """`fields`, and those of the classes that are written in the file and that its module does not know by that name.
 
-    Those in functions, and those that keep what they are given as it is. Of classes of one name that differ none are told.
+    Those in functions, and those that keep what they are given as it is. Where classes of one name differ, none is taken.
     """
     found: dict[str, set[tuple[str, ...]]] = {name: {own} for name, own in fields}
     at_top = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}

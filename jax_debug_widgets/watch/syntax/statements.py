@@ -147,7 +147,7 @@ def _assigned(
 
 
 def taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]:
-    """See `SourceFile.taken_apart`; not of branches (`a, b = x if c else y`), of which nothing says which it was."""
+    """See `SourceFile.taken_apart`; not for branches (`a, b = x if c else y`), where nothing says which one ran."""
     if isinstance(node, ast.For):
         own = span_of(node.iter)
         return {span_of(node): own, **{span: own for span, _ in _computing(node.target, {}, own)}}

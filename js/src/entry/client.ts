@@ -19,7 +19,7 @@ export class Client implements RunSource {
   private readonly channel: Channel;
   private readonly presence: Presence;
 
-  /** `onRun` is told of each run when its first batch is here. `only` is the one run of a model that has but one. */
+  /** `onRun` gets each run when its first batch is here. `only` is the one run of a model that has but one. */
   constructor(
     send: (request: Request) => void,
     private readonly onRun: () => void,

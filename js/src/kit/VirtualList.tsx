@@ -1,4 +1,4 @@
-/** A list of rows of one height, of which only the visible ones exist; stays at its end until scrolled up. */
+/** A list of rows of one height; only the visible ones exist; stays at its end until scrolled up. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { plural } from "./format";

@@ -59,7 +59,7 @@ export class Debugger {
   constructor(
     private readonly ask: AskDebugger,
     private readonly changed: () => void,
-    /** Is told what went wrong, "" for nothing. */
+    /** Takes what went wrong, "" for nothing. */
     private readonly complain: (problem: string) => void,
   ) {
     this.locals = new ArraySlices<WantedLocal>(

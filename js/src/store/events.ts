@@ -123,7 +123,7 @@ export class EventLog {
     return this.columns.call.at(position);
   }
 
-  /** The how manieth of its site it is of; -1 where `occurrence` tells it. */
+  /** Its number among those of its site; -1 where `occurrence` tells it. */
   execution(position: number): number {
     return this.columns.execution.at(position);
   }

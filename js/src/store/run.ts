@@ -40,7 +40,7 @@ export interface RunPorts {
   rows(first: number, count: number): void;
   array: AskForSlice<WantedSlice>;
   debug: AskDebugger;
-  /** `answer` is told what went wrong, "" for nothing. */
+  /** `answer` takes what went wrong, "" for nothing. */
   mute(site: number, muted: boolean, answer: (problem: string) => void): void;
   every(site: number, n: number, answer: (problem: string) => void): void;
   barrier(): void;

@@ -47,7 +47,7 @@ export class Loops {
     return step + this.fraction(Math.max(0, inner) / this.count);
   }
 
-  /** The same for loops none of which runs from the end: it rises as they run. */
+  /** The same for loops that all run from the start: it rises as they run. */
   turn(step: number, inner: number): number {
     let turn = 0;
     let scale = 1;

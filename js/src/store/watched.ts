@@ -197,7 +197,7 @@ export class WatchTable {
     const [first] = rows as [number];
     if (rows.length === 1 || !this.has(statistic)) return at(first, statistic);
     const size = this.sizeAt(first);
-    /** How many elements are finite: a lane without one has no say in what is told of these. */
+    /** How many elements are finite: a lane without one has no say in their statistics. */
     const count = (row: number) => size - at(row, "nan") - at(row, "posinf") - at(row, "neginf");
     const finite = rows.filter(count);
     const sum = (of: readonly number[], y: (row: number) => number) => of.reduce((all, row) => all + y(row), 0);

@@ -40,7 +40,7 @@ export interface WatchMessage {
 /** There is one for each type that a site was compiled for. */
 export interface SiteMessage {
   id: number;
-  /** Which of its types: the column `type` says of which an event is. */
+  /** Which of its types: the column `type` has the type of each event. */
   type: number;
   kind: string;
   ordered: boolean;
@@ -63,7 +63,7 @@ export interface SiteMessage {
   /** How often each loop around it runs, outermost first; null where only run time tells. */
   loops: (number | null)[];
   reverse: boolean[];
-  /** Every how manieth iteration of the outermost it fires in. */
+  /** The n of each n-th iteration of the outermost that it fires in. */
   leap: number;
   name_stack: string;
   transforms: string[];
@@ -86,7 +86,7 @@ export interface CallMessage {
   /** Until when it waited for the calls of its thread before it, in seconds since the run started. */
   queued: number;
   /**
-   * Of the calls that follow one another without a pause: when the first was dispatched, the how manieth this is, and how
+   * Of the calls that follow one another without a pause: when the first was dispatched, the number of this one, and how
    * many there must be for their mean to be told.
    */
   flight: [since: number, rank: number, least: number] | null;

@@ -19,7 +19,7 @@ interface Props {
   found: Histograms;
   dark: boolean;
   label: string;
-  /** Which bin (`row`) of which histogram (`column`) is under the pointer. */
+  /** The bin (`row`) and histogram (`column`) under the pointer. */
   onRead: (cell: Cell | null) => void;
 }
 

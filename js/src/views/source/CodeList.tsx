@@ -1,4 +1,4 @@
-/** The rows of a file, of which only the visible ones exist; an expression under the pointer is read out. */
+/** The rows of a file; only the visible ones exist; an expression under the pointer is read out. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSize } from "../../kit/size";
 import { scrollTo, sliceAt } from "../../kit/virtual";

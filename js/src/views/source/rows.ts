@@ -111,7 +111,7 @@ export function codeOf(run: RunStore, file: string, source: Source | null): Code
   return sorted.map(([line, text]) => ({ line, text, spans: highlighted([text])[0] ?? [] }));
 }
 
-/** `open` are the lines of which all values are shown; beside values, `names` that could be watched too have a row. */
+/** `open` are the lines that show all their values; beside values, `names` that could be watched too have a row. */
 export function rowsOf(
   code: readonly CodeLine[],
   values: ReadonlyMap<number, Value[]>,

@@ -9,7 +9,7 @@ import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 
-/** Where a callback was defined is said by its site: the line has its name and what it was given. */
+/** The site says where a callback was defined: the line has its name and what it was given. */
 const OUTER_FUNCTIONS = /^\S*<locals>\./;
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
 const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {

@@ -70,7 +70,7 @@ function nameOf(run: RunStore, { site }: ThreadSpan): string {
   return message ? siteName(run, message) : "";
 }
 
-/** The functions of which something is within the stretch. */
+/** The functions that have something within the stretch. */
 function* spansIn(run: RunStore, { from, to }: Stretch): Generator<ThreadSpan> {
   for (let i = run.threads.endedBefore(from); i < run.threads.length; i++) {
     const span = run.threads.at(i);
