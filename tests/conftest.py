@@ -60,6 +60,13 @@ def no_word_of_numba(monkeypatch):
     monkeypatch.setattr(recording, "numba_compiles", lambda: False)
 
 
+@pytest.fixture(autouse=True)
+def own_print_options():
+    """What a test asks of NumPy (`%precision 3`) JAX would keep in the programs of others."""
+    with np.printoptions():
+        yield
+
+
 Body = Callable[[Any], Any]
 """A program under test: float32 of any shape to the same; it prints, or calls back, once."""
 

@@ -134,6 +134,8 @@ class Session:
                 self.capture.sites.restart()
             run = Run(self._ports(), title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
             run.noted += features.missing().values()
+            if agreement.options.watch is not None:
+                self.watching.begin(agreement.options.watch)
             if agreement.why:
                 run.note(agreement.why)
             if (tracing := tracing_now()) and tracing.signature is not None:

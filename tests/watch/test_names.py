@@ -608,11 +608,11 @@ def test_of_a_name_in_the_source_that_has_no_values_the_reason_is_told(name, why
 def test_of_arguments_that_are_keys_the_reason_is_told():
     @jax.jit
     def f(key, state):
-        def step(carry, _):
+        def step(carry, i):
             own, x = carry
-            return (own, x + jax.random.normal(own, x.shape)), None
+            return (own, x + jax.random.normal(jax.random.fold_in(own, i), x.shape)), None
 
-        return lax.scan(step, (key, X), length=2)[0][1] + jax.random.normal(state["key"], X.shape)
+        return lax.scan(step, (key, X), jnp.arange(2))[0][1] + jax.random.normal(state["key"], X.shape)
 
     with jdw.capture(watch='key,own,state["key"],x') as run:
         f(jax.random.key(0), {"key": jax.random.key(1)})

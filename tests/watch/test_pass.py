@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import sys
 
@@ -111,6 +112,26 @@ def test_a_pass_that_fails_leaves_the_program_unwatched_and_says_so(monkeypatch)
         result = jax.jit(lambda x: body(x) * 5)(jnp.float32(1))
     assert np.isfinite(result)
     assert any("no pass today" in note for note in run.status().notes)
+
+
+def test_of_a_program_that_is_gone_no_later_capture_tells_a_failure(monkeypatch):
+    def broken(*_args):
+        raise RuntimeError("no pass today")
+
+    def notes(f):
+        with jdw.capture(watch="inner,one") as run:
+            f(jnp.float32(1))
+        return run.status().notes
+
+    kept = jax.jit(lambda x: body(x) * 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(WatchHooks, "_with_taps", broken)
+        assert "no pass today" in notes(jax.jit(lambda x: body(x) * 8))[0]
+        assert "no pass today" in notes(kept)[0]
+    assert "no pass today" in notes(kept)[0]  # It is compiled.
+    del kept
+    gc.collect()
+    assert not any("no pass today" in note for note in notes(jax.jit(lambda x: x * 9)))
 
 
 def test_a_failure_is_told_until_the_program_is_watched(monkeypatch):

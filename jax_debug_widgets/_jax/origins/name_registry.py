@@ -77,6 +77,7 @@ class _Newest(dict[K, V]):
     """What was put in last: the oldest goes where there would be more."""
 
     def put(self, key: K, value: V) -> V:
+        self.pop(key, None)  # To be the newest, where it is known.
         self[key] = value
         while len(self) > _MOST:
             del self[next(iter(self))]

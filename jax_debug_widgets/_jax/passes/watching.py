@@ -80,7 +80,7 @@ class Watcher(Protocol):
         """A program has its taps: how long that took, before JAX lowered it."""
         ...
 
-    def failed(self, program: str, error: Exception) -> None:
+    def failed(self, program: Any, name: str, error: Exception) -> None:
         """A program runs unwatched: with its taps it could not be lowered."""
         ...
 
@@ -137,7 +137,7 @@ class WatchHooks(Replacing):
         settings = self._settings()
         self._watched[program][settings, replicas] = None
         if watcher := self._make_watcher(name, settings):
-            watcher.failed(name, failure)
+            watcher.failed(program, name, failure)
         return lowered
 
     def leave_off(self, functions: Iterable[str], reason: HookError) -> None:
@@ -156,12 +156,12 @@ class WatchHooks(Replacing):
         if key not in known:
             known[key], began = None, time.perf_counter()
             if reason := self._left_off.get(program.jaxpr.debug_info.func_src_info):
-                watcher.failed(name, reason)
+                watcher.failed(program, name, reason)
                 return None
             try:
                 known[key] = self._with_taps(program, name, replicas, watcher)
             except Exception as error:  # noqa: BLE001 - see above.
-                watcher.failed(name, error)
+                watcher.failed(program, name, error)
             else:
                 watcher.prepared(name, time.perf_counter() - began)
         return known[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,19 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.watch.choosing.price import Work
     from jax_debug_widgets.watch.syntax.statements import Span
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program runs unwatched.
+
+    Attributes:
+      why: a sentence.
+      program: the program, while JAX keeps it.
+    """
+
+    why: str
+    program: weakref.ref[Any]
 
 
 @dataclass
@@ -26,7 +40,7 @@ class Seen:
       hindered: the sites of programs that were traced while something else had Python's lines.
       conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
       unasked: what is in conditions of loops that cannot be watched.
-      failures: programs that could not be watched, and why.
+      failures: by name, programs that could not be watched.
       laneless: what was asked for by lane and has none that are known.
       sites: by the identity of a value, see `watch.names.Named`, with its file, range and name its site; None where JAX runs
         one body several times.
@@ -47,9 +61,15 @@ class Seen:
     conditional: bool = False
     untaken: dict[str, None] = field(default_factory=dict)
     unasked: dict[str, None] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
     laneless: dict[str, None] = field(default_factory=dict)
     sites: dict[Any, CallSite | None] = field(default_factory=dict)
     carried: set[Any] = field(default_factory=set)
     works: dict[int, Work] = field(default_factory=dict)
     reasons: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def forget_failures(self) -> None:
+        """A capture begins: programs that JAX no longer keeps will not run in it."""
+        for name, failure in list(self.failures.items()):
+            if failure.program() is None:
+                self.failures.pop(name, None)

@@ -47,7 +47,7 @@ def notes_of(seen: Seen, watch: Watch, sites: Collection[CallSite]) -> list[str]
         *_of_loops(seen, sites),
         *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
         *lanes.note(seen.laneless, sites),
-        *(f"{name} runs unwatched: {why}" for name, why in seen.failures.items()),
+        *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
     ]
 
 

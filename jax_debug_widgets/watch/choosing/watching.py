@@ -6,6 +6,7 @@ import itertools
 import math
 import textwrap
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from jax_debug_widgets._jax.tracing.bindings import is_hindered
 from jax_debug_widgets.events import NO_VALUE, Bundle, CallSite, Nesting, Tap, Watched
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import lanes
-from jax_debug_widgets.watch.choosing.compile_report import Seen
+from jax_debug_widgets.watch.choosing.compile_report import Failure, Seen
 from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
 from jax_debug_widgets.watch.choosing.price import Work
 from jax_debug_widgets.watch.choosing.reading import reading_of
@@ -84,6 +85,10 @@ class Watching:
         with self._lock:
             return self._seen.setdefault(watch, Seen())
 
+    def begin(self, watch: Watch) -> None:
+        """A capture with this watch begins."""
+        self.seen(watch).forget_failures()
+
     def _lines_of(self, code: CodeType, watch: Watch | None) -> Lines | None:
         if watch is not None and not wants_file(self._patterns_of(watch), code.co_filename):
             return None
@@ -127,12 +132,12 @@ class ProgramWatcher:
         self._seen.failures.pop(program, None)  # It was another of this name, or it was mended.
         self._tell_prepared(program, seconds)
 
-    def failed(self, program: str, error: Exception) -> None:
+    def failed(self, program: Any, name: str, error: Exception) -> None:
         """See `_jax.watching.Watcher`."""
         first_line = str(error).partition("\n")[0]
         said = f"with its taps it could not be compiled: {type(error).__name__}: {first_line}"
         is_told = isinstance(error, ConditionError | HookError | JaxLimitError)
-        self._seen.failures[program] = first_line if is_told else said
+        self._seen.failures[name] = Failure(first_line if is_told else said, weakref.ref(program))
 
     def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
         """See `_jax.watching.Watcher`."""
