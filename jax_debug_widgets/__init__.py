@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from jax_debug_widgets.events import Call, CallSite, Event, Stopped
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jax_debug_widgets.session import Instrumented, Run
+    from jax_debug_widgets.session.run.loaded import LoadedRun
+    from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.session.studies.cost_report import CostReport
     from jax_debug_widgets.session.studies.inventory import Inventory
     from jax_debug_widgets.session.studies.verification import Verification
@@ -33,6 +36,7 @@ __all__ = [
     "find_run",
     "instrument",
     "last",
+    "load",
     "load_ipython_extension",
     "unload_ipython_extension",
     "verify",
@@ -66,6 +70,8 @@ def capture(
     break_on: str | int | Sequence[str | int] = (),
     break_timeout: float | None = None,
     prompt: bool = False,
+    name: str = "",
+    config: Mapping[str, Any] | None = None,
 ) -> AbstractContextManager[Run]:
     """Capture what compiled programs print and call back in the body of a `with`, and the values of their variables.
 
@@ -111,6 +117,8 @@ def capture(
         evaluates it when one fires.
       break_timeout: seconds after which a stop goes on by itself; None waits as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
+      name: what the run is called in a table of runs, see `load`.
+      config: what you want to compare runs by, such as `{"lr": 3e-4}`.
 
     Returns:
       A context manager that gives the `Run`. Read the run during the body or after it.
@@ -142,6 +150,8 @@ def capture(
         break_on=break_on,
         break_timeout=break_timeout,
         prompt=prompt,
+        name=name,
+        config=config or {},
     )
     return current_session().run(title, options)
 
@@ -282,7 +292,7 @@ def verify(
         return verification_of(current_session(), function, *args, **kwargs)
 
 
-def find_run(key: str) -> Run:
+def find_run(key: str) -> RunView:
     """Find the run with this `run.key`, as the panel's *Copy as Python* writes it.
 
     Raises:
@@ -295,6 +305,31 @@ def find_run(key: str) -> Run:
         msg = f"this kernel has no run {key}: it was another kernel's, or is no longer kept"
         raise LookupError(msg)
     return run
+
+
+def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> LoadedRun:
+    """Load a run that `run.save` has written, here or elsewhere.
+
+    It has the same values, series, findings and panel as it had then. JAX and a device are not asked for anything. Nothing in
+    the file is executed.
+
+    Example::
+
+        run = jdw.load("run.jdw")
+        run["h"]["mean"], run.plot("loss"), run.panel
+
+    Args:
+      path: the folder, or the zip file.
+      max_mb: how much of its values is loaded, in MiB; the newest.
+
+    Raises:
+      ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).
+      ValueError: there is no run, it contradicts itself, or a newer version of this package has written it.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.loading import load as load_run
+
+    return load_run(current_session(), path, max_mb=max_mb)
 
 
 def last() -> Run:

@@ -24,6 +24,7 @@ from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_p
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.session.loading import LOADED_MB, load
 from jax_debug_widgets.session.studies.questions import inventory_of, result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets.magics.capture_cell import CellCapture
     from jax_debug_widgets.session import Options, Run, Session
+    from jax_debug_widgets.session.run.loaded import LoadedRun
 
 HELP = """%%jaxdebug [options]          capture the cell below: a live panel of its prints, callbacks and calls
 %jaxdebug [options] EXPR      the same for one expression or statement
@@ -52,6 +54,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
 %jaxdebug panel               show the panel of the last capture again
+%jaxdebug save FILE           write the last capture to a folder (run.jdw), or to one file to send (run.jdw.zip)
+%jaxdebug load FILE           read it again, here or elsewhere, and show its panel
 
 """
 
@@ -202,6 +206,28 @@ class JaxDebugMagics(Magics):
     def _show(self, rest: str) -> None:
         run, (name, step, lane) = self._last_run(), parse_show(rest)
         self._refused(lambda: run.show(name, step=step, lane=lane))
+
+    def _save(self, rest: str) -> None:
+        run, file = self._last_run(), self._file("save", rest)
+        try:
+            path = run.save(file)
+        except (ImportError, OSError, ValueError) as error:
+            raise UsageError(f"jaxdebug: {error}") from None
+        print(f"jaxdebug: saved to {path}; `jdw.load({str(path)!r})` or `%jaxdebug load {path}` reads it")
+
+    def _load(self, rest: str) -> LoadedRun:
+        file = self._file("load", rest)
+        try:
+            return load(self._session, file, max_mb=LOADED_MB)
+        except (ImportError, OSError, ValueError) as error:
+            raise UsageError(f"jaxdebug: {error}") from None
+
+    @staticmethod
+    def _file(command: str, rest: str) -> str:
+        words = words_of(rest)
+        if len(words) != 1:
+            raise UsageError(f"jaxdebug: say which file: `%jaxdebug {command} run.jdw`; one with blanks in quotes")
+        return words[0]
 
     def _last_run(self) -> Run:
         run = self._session.current

@@ -30,6 +30,8 @@ COMMANDS = (
     "verify",
     "step",
     "panel",
+    "save",
+    "load",
     "help",
 )
 """What `%jaxdebug` understands besides an expression."""
@@ -46,6 +48,7 @@ _EXAMPLES = {
     "NAMES": "logits,h`, or `--watch-all",
     "WHAT": "nonfinite",
     "CONDITION": "'loss > 10'",
+    "NAME": "lr3",
 }
 """What may be written for the value of an option, by the word that stands for it in the help."""
 
@@ -90,6 +93,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--break-timeout", type=float, metavar="S", default=defaults.break_timeout, help=break_timeout)
     prompt = "ask at breakpoints with JAX's own prompt where no panel answers"
     parser.add_argument("--prompt", action="store_true", default=defaults.prompt, help=prompt)
+    name = "what the run is called among others"
+    parser.add_argument("--name", metavar="NAME", default=defaults.name, help=name)
     return _add_watch_options(parser)
 
 

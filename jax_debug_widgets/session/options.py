@@ -7,8 +7,8 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from jax_debug_widgets.taps import Settings
 from jax_debug_widgets.watch import Stops, Watch
 
 _MEBIBYTE = 1 << 20
+
+_MAY_BE_NONE = ("timeout", "break_timeout")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Options:
       break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
+      name: what the run is called among others; empty for none.
+      config: what its user says of the run, for a table of runs.
 
     Raises:
       TypeError: something else where a number, or True or False, is wanted.
@@ -57,6 +61,8 @@ class Options:
     break_on: tuple[str, ...] = ()
     break_timeout: float | None = None
     prompt: bool = False
+    name: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(
@@ -89,9 +95,9 @@ class Options:
         if self.every < 1:
             msg = f"every must be at least 1, got {self.every!r}"
             raise ValueError(msg)
-        for name in ("timeout", "stuck_after", "max_events", "max_mb", "max_ended_mb", "break_timeout"):
+        for name in ("timeout", "stuck_after", "max_events", "max_mb", "max_ended_mb", *_MAY_BE_NONE[1:]):
             value = getattr(self, name)
-            if value is None and name in ("timeout", "break_timeout"):
+            if value is None and name in _MAY_BE_NONE:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
                 msg = f"{name} must be a number, got {value!r}"

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
     from jax_debug_widgets.session.panel.panels import Panels
+    from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.taps import Capture
 
@@ -52,3 +53,11 @@ class Interrupted(Protocol):
     def stoppable(self) -> Run | None: ...
     @property
     def debugger(self) -> Debugger: ...
+
+
+class Loading(Protocol):
+    """The session, as far as loading a run needs it."""
+
+    @property
+    def panels(self) -> Panels: ...
+    def take_loaded(self, run: LoadedRun) -> None: ...

@@ -6,11 +6,13 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 _MAX_RUNS = 50
 """Ended runs that stay available to their panels; the oldest is let go of."""
@@ -46,6 +48,7 @@ class Runs:
         self._latest_of: dict[int, Run] = {}
         """Inbox -> the run that ended last of those that read it: what is late goes to it."""
         self._known: dict[str, Run] = {}
+        self._loaded: dict[str, LoadedRun] = {}
         self._joined: list[Run] = []
         """Once for each thread that is in a run which another thread has begun."""
         self._heirs: WeakSet[Heir] = WeakSet()
@@ -141,12 +144,23 @@ class Runs:
         taken = {run.box for run in (*self.going_on, *(heir.run for heir in list(self._heirs)))}
         return next(number for number in itertools.count() if number not in taken)
 
-    def find(self, key: str) -> Run | None:
-        """The run of that key, if it is still known."""
-        return self._known.get(key)
+    def take_loaded(self, run: LoadedRun) -> None:
+        """It was read from a file, and can be asked like those that have ended."""
+        with self.lock:
+            self._loaded[run.key] = run
+            self._forget_oldest(self._loaded)
 
-    def known(self) -> list[Run]:
-        """All runs that are still known, the newest last."""
+    def find(self, key: str) -> RunView | None:
+        """The run of that key, if it is still known."""
+        return self._known.get(key) or self._loaded.get(key)
+
+    def known(self) -> list[RunView]:
+        """All runs that are still known: those from files, then those of this process, the newest last."""
+        with self.lock:
+            return [*self._loaded.values(), *self._known.values()]
+
+    def captured(self) -> list[Run]:
+        """Those of this process, the newest last."""
         with self.lock:
             return list(self._known.values())
 
@@ -161,6 +175,9 @@ class Runs:
 
     def _remember(self, run: Run) -> None:
         self._known[run.key] = run
-        for key in list(self._known)[:-_MAX_RUNS]:
-            del self._known[key]
+        self._forget_oldest(self._known)
+
+    def _forget_oldest(self, runs: dict[str, Any]) -> None:
+        for key in list(runs)[:-_MAX_RUNS]:
+            del runs[key]
             self._forget(key)

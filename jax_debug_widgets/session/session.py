@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.origins.equation import Equation
     from jax_debug_widgets.events import Lot
+    from jax_debug_widgets.session.run.loaded import LoadedRun
+    from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.taps.sites import NameFile
 
 _TIME_TO_END = 1.0
@@ -73,7 +75,7 @@ class Session:
         self._waits = Waits(self.observer.waited)
         self._sees_waits = ExitStack()
         self._sees = False
-        self.switches = Switches(self.capture.sites, self.collect, self.runs, self.recording)
+        self.switches = Switches(self.capture.sites, self.collect, self._runs.captured, self.recording)
         self.listing = Listing(self, self.panels)
         self._open: list[Recording] = []
         atexit.register(self._finish)
@@ -323,13 +325,18 @@ class Session:
         run = self.current
         return run is None or run.barrier(timeout)
 
-    def find_run(self, key: str) -> Run | None:
+    def find_run(self, key: str) -> RunView | None:
         """The run of that key, if it is still known."""
         return self._runs.find(key)
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunView]:
         """All runs that are still known, the newest last."""
         return self._runs.known()
+
+    def take_loaded(self, run: LoadedRun) -> None:
+        """A run was read from a file: from now on its panel can be shown, and the front ends list it."""
+        self._runs.take_loaded(run)
+        self.listing.begin(run)
 
     def told_of_memory(self) -> str:
         """What the ended runs hold, in a sentence; empty where there are none."""

@@ -224,6 +224,22 @@ class Segment:
             else:
                 yield tap, positions[chosen], [_kept(tap, value, one, chosen) for value, one in enumerate(columns)]
 
+    def firings(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, np.ndarray, list[Column]]]:
+        """The firings of events `start .. stop - 1`, both at the border of one, by tap, as they were handed over.
+
+        Yields:
+          The tap; the position of the first event of each firing, int64[n]; their ordinals, int64[n], see `Ordinals`; and of
+          each array that it hands over, that of each firing.
+        """
+        first, last = self._firing_at(start), self._firing_at(stop)
+        for number, tap in enumerate(self.taps):
+            firings = np.flatnonzero(self._tap == number)
+            rows = slice(*np.searchsorted(firings, (first, last)).tolist())
+            if rows.start < rows.stop:
+                own = firings[rows]
+                columns = [column[rows] for column in self._columns[number]]
+                yield tap, self.first + self._starts[own], self._ordinal[own], columns
+
     def stacked(
         self, site_id: int, value: int, start: int, stop: int, *, phantoms: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

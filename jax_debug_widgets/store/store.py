@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ class Store:
 
     Attributes:
       released: how many events `release` has let go of.
+      taken_in: called with the events that have come, before the oldest are let go of; it must return at once.
     """
 
     def __init__(self, budget: Budget, origin_ns: int) -> None:
@@ -49,6 +50,7 @@ class Store:
         self._lock = threading.Lock()
         self._kept = Kept()
         self.released = 0
+        self.taken_in: Callable[[Piece], None] | None = None
         self._largest = 0
         self._ordinals = Ordinals()
         self._occurrences = Occurrences()
@@ -73,24 +75,43 @@ class Store:
                 kept = ~lost
                 lot, calls, executions = lot.where(kept), calls[kept], executions[kept]
                 occurrences, ordinals = occurrences[kept], ordinals[kept]
-            start = 0
-            for stop in cuts(lot):
-                rows = slice(start, stop)
-                self._append(
-                    Segment(
-                        self._kept.count,
-                        lot.part(start, stop),
-                        self._origin_ns,
-                        calls[rows],
-                        executions[rows],
-                        occurrences[rows],
-                        ordinals[rows],
-                        self._devices,
-                        self._types,
-                    )
+            self._take_in(lot, calls, executions, occurrences, ordinals)
+
+    def restore(
+        self, lot: Lot, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
+    ) -> None:
+        """Take in firings that another store had: how often each tap had fired before is not counted again."""
+        with self._lock:
+            self._largest = max(self._largest, *(tap.nbytes for tap in lot.taps), 0)
+            self._take_in(lot, calls, executions, occurrences, ordinals)
+
+    def begin_at(self, position: int, dropped: Mapping[int, int]) -> None:
+        """Before `restore`: of these sites so many events are no longer kept, and the first that is has this position."""
+        with self._lock:
+            self._kept.count = self._kept.oldest = position
+            self._tally.begin(dropped, position)
+
+    def _take_in(
+        self, lot: Lot, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
+    ) -> None:
+        start = 0
+        for stop in cuts(lot):
+            rows = slice(start, stop)
+            self._append(
+                Segment(
+                    self._kept.count,
+                    lot.part(start, stop),
+                    self._origin_ns,
+                    calls[rows],
+                    executions[rows],
+                    occurrences[rows],
+                    ordinals[rows],
+                    self._devices,
+                    self._types,
                 )
-                start = stop
-            self._evict()
+            )
+            start = stop
+        self._evict()
 
     def __len__(self) -> int:
         """How many events have arrived, dropped ones too."""
@@ -329,6 +350,8 @@ class Store:
     def _append(self, segment: Segment) -> None:
         self._tally.add(segment)
         self._kept.append(segment)
+        if self.taken_in is not None:
+            self.taken_in(Piece(segment, segment.first, segment.stop))
 
     def _evict(self) -> None:
         kept = self._kept

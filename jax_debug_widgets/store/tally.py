@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from jax_debug_widgets.events import Lot, NonFinite, Tap
@@ -37,6 +39,12 @@ class Tally:
             before = self.nonfinite.get(site, NonFinite(0, 0, first))
             self.nonfinite[site] = NonFinite(before.nan + nan, before.inf + inf, before.first)
 
+    def begin(self, dropped: Mapping[int, int], oldest: int) -> None:
+        """So many events of these sites had come before the first that is kept, which has the position `oldest`."""
+        _add(self.seen, dropped)
+        _add(self.dropped, dropped)
+        self.lost = max(sum(dropped.values()) - oldest, 0)
+
     def drop(self, counts: dict[int, int]) -> None:
         """So many events of these sites are no longer kept."""
         _add(self.dropped, counts)
@@ -52,6 +60,6 @@ class Tally:
                 self.lost += count * tap.size
 
 
-def _add(table: dict[int, int], counts: dict[int, int]) -> None:
+def _add(table: dict[int, int], counts: Mapping[int, int]) -> None:
     for site, count in counts.items():
         table[site] = table.get(site, 0) + count

@@ -15,6 +15,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.arrays import on_cpu, shown
 from jax_debug_widgets._jax.origins.equation import restore_types
 from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.events.texts import TextRecipe, as_numpy, call_text, recipe_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, OperandType
@@ -69,6 +70,14 @@ class Renderer:
         # Lanes are counted too: what is not long with them is not long.
         self._may_be_long = self._numbers(equation.shapes) > _MOST_NUMBERS
 
+    @property
+    def recipe(self) -> TextRecipe | None:
+        """How the text is made where there is no JAX; None where it takes JAX's arrays, or the user's types."""
+        equation = self._equation
+        if self._as_jax and equation.text is not None:
+            return None
+        return recipe_of(equation.format, self._options, is_call=equation.text is None)
+
     def __call__(self, values: Sequence[Any]) -> str:
         """The text of one event."""
         return self.many([values])[0]
@@ -78,7 +87,7 @@ class Renderer:
         equation, unflatten = self._equation, self._unflatten
         if equation.text is None:
             # Columns give scalars as NumPy's own, events as arrays.
-            return [_call_text(equation.format, *unflatten([*map(np.asarray, values)])) for values in rows]
+            return [call_text(equation.format, *unflatten([*map(np.asarray, values)])) for values in rows]
         with np.printoptions(**self._options):
             return [self._printed(equation.text, values) for values in rows]
 
@@ -107,7 +116,7 @@ class Renderer:
         if self._as_jax:
             operands = restore_types([shown(np.asarray(value)) for value in values], self._equation.types)
         else:
-            operands = [_as_numpy(value) for value in values]
+            operands = [as_numpy(value) for value in values]
         args, kwargs = self._unflatten(operands)
         try:
             return text(args, kwargs)
@@ -168,11 +177,6 @@ def needs_jax_arrays(format_string: str) -> bool:
     )
 
 
-def _as_numpy(value: Any) -> Any:
-    # `jax.Array.__format__` of a scalar formats the NumPy scalar, not the 0-d array.
-    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-
-
 def _has_containers(equation: Equation) -> bool:
     """Whether any argument is a list, a dict or the like: these format their elements by `repr`."""
     tree = equation.in_tree
@@ -180,15 +184,3 @@ def _has_containers(equation: Equation) -> bool:
         return False
     args, kwargs = tree.children()
     return not all(map(jax.tree_util.treedef_is_leaf, (*args.children(), *kwargs.children())))
-
-
-def _call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    with np.printoptions(threshold=20, edgeitems=3, precision=6, linewidth=200):
-        shown = [_brief(arg) for arg in args] + [f"{key}={_brief(value)}" for key, value in kwargs.items()]
-    return f"{name}({', '.join(shown)})"
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return str(value[()]) if value.ndim == 0 else " ".join(str(value).split())
-    return repr(value)

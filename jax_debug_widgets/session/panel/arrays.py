@@ -12,7 +12,7 @@ from jax_debug_widgets.transport.arrays import picture
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 _PAGE = (16, 8)
 """Rows and columns of numbers that are read at a time."""
@@ -20,7 +20,7 @@ _PAGE = (16, 8)
 _PLANE_AXES = 2
 
 
-def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+def array_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
     """The answer to an `array` request.
 
     Raises:
@@ -33,7 +33,7 @@ def array_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
     return reply("array", run.key, request, event=event.seq, value=number, name=name, **fields), buffer
 
 
-def values_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+def values_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
     """The answer to a `values` request: a page of the slice at `index`, each number written so that it reads back as it is.
 
     Raises:

@@ -11,7 +11,7 @@ from jax_debug_widgets.transport import Points, batch_message, rows_message
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Call, CallSite, Tap
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 MAX_EVENTS = 50_000
 """Events in one batch; 2 MB, which the browser takes in without dropping a frame."""
@@ -28,7 +28,7 @@ Message = tuple[Any, bytes]
 class Feed:
     """Batches of one run. Safe from any thread."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunView) -> None:
         self._run = run
         self._lock = threading.Lock()
         self._next = 0

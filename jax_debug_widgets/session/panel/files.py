@@ -14,13 +14,13 @@ from jax_debug_widgets.transport.columns import pack
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 MAX_BYTES = 256 << 20
 """Of a file that is sent to the browser; larger ones are written by the kernel itself."""
 
 
-def file_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
     """The answer to a `file` request: `npy`, one value of one event; `parquet`, all events.
 
     Raises:

@@ -13,10 +13,10 @@ from jax_debug_widgets.transport.columns import pack
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 
-def histograms_message(run: Run, request: int, asked: Mapping[str, Any]) -> Message:
+def histograms_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
     """The answer to a `histograms` request: value `value` of site `site`, over all its events that are kept."""
     site, number = int(asked["site"]), int(asked["value"])
     kept, of, (edges, counts, odd) = histograms_of_events(run, site, number)

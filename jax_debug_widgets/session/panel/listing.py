@@ -25,7 +25,7 @@ from jax_debug_widgets.widgets import ListingComm
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.panels import Panels
     from jax_debug_widgets.session.panel.ports import PanelPorts
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 VERSION = 1
 
@@ -55,7 +55,7 @@ class Row(TypedDict):
     saved: int
 
 
-def row_of(run: Run, saved: int) -> Row:
+def row_of(run: RunView, saved: int) -> Row:
     """The run now."""
     status = run.status()
     return Row(
@@ -81,12 +81,12 @@ class Listing:
         self._told: dict[str, tuple[float, bool]] = {}
         """By run, when it was last told of, and whether it stood at a stop."""
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: RunView) -> None:
         """A run begins."""
         if self._comm.open():
             self._send([run])
 
-    def tell(self, run: Run, *, over: bool) -> None:
+    def tell(self, run: RunView, *, over: bool) -> None:
         """The run goes on or, the last time, is over; to be called often."""
         if not self._comm.is_open:
             return
@@ -116,11 +116,11 @@ class Listing:
                 # In a thread of its own: the one that brings requests must stay free for others.
                 threading.Thread(target=self._wait, args=(run,), name="jaxdebug-barrier", daemon=True).start()
 
-    def _wait(self, run: Run) -> None:
+    def _wait(self, run: RunView) -> None:
         run.barrier(run.options.timeout)
         self._send([run])
 
-    def _send(self, runs: Iterable[Run]) -> None:
+    def _send(self, runs: Iterable[RunView]) -> None:
         keys = [run.key for run in self._session.runs()]
         rows = [row_of(run, self._panels.written(run)) for run in runs]
         self._comm.send({"type": "runs", "version": VERSION, "keys": keys, "runs": rows, "way": self._comm.way})

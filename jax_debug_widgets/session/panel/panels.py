@@ -16,7 +16,7 @@ from jax_debug_widgets.widgets.channel import front_end
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.ports import PanelPorts
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 _log = logging.getLogger(__name__)
 
@@ -34,23 +34,23 @@ class Panels:
         self._unwritten: set[str] = set()
         """Runs whose output could not be written, each logged once."""
 
-    def of(self, run: Run) -> Panel:
+    def of(self, run: RunView) -> Panel:
         """The panel of `run`."""
         with self._lock:
             if run.key not in self._panels:
                 self._panels[run.key] = Panel(run.key, lambda: snapshot_of(run), self._open_channel(run))
             return self._panels[run.key]
 
-    def shows(self, run: Run) -> bool:
+    def shows(self, run: RunView) -> bool:
         """Whether `run` has a panel."""
         return run.key in self._panels
 
-    def feed_of(self, run: Run) -> Feed:
+    def feed_of(self, run: RunView) -> Feed:
         """The browser's view of `run`."""
         with self._lock:
             return self._feeds.setdefault(run.key, Feed(run))
 
-    def stops_of(self, run: Run) -> StopFeed:
+    def stops_of(self, run: RunView) -> StopFeed:
         """The feed that tells the browser of the stops of `run`."""
         with self._lock:
             return self._stop_feeds.setdefault(run.key, StopFeed(run, self._session.debugger, self.way))
@@ -66,7 +66,7 @@ class Panels:
             return None
         return {"text": front_end("panel"), "comm_id": self._channel.model.comm_id, "way": self._channel.way}
 
-    def send_news(self, run: Run) -> bool:
+    def send_news(self, run: RunView) -> bool:
         """Tell the browser what has happened in `run`, if it has a panel; whether there was anything to tell."""
         panel = self._panels.get(run.key)
         if panel is None:
@@ -76,14 +76,14 @@ class Panels:
             panel.channel.send(content, buffer)
         return bool(news)
 
-    def tell_others(self, run: Run) -> None:
+    def tell_others(self, run: RunView) -> None:
         """Tell the panels of all other runs what has become of switches and added names: they are of the whole session."""
         for key in list(self._panels):
             other = self._session.find_run(key) if key != run.key else None
             if other is not None:
                 self.send_news(other)
 
-    def refresh(self, run: Run) -> None:
+    def refresh(self, run: RunView) -> None:
         """Put the present state of `run` into the output that shows it, if there is one. Never raises: the cell goes on."""
         panel = self._panels.get(run.key)
         if panel is not None:
@@ -94,12 +94,12 @@ class Panels:
                     self._unwritten.add(run.key)
                     _log.exception("jax_debug_widgets could not write the output of a run")
 
-    def written(self, run: Run) -> int:
+    def written(self, run: RunView) -> int:
         """How often `run` has been written down, see `Panel.written`; 0 where it has no panel."""
         panel = self._panels.get(run.key)
         return panel.written if panel is not None else 0
 
-    def bundle(self, run: Run) -> dict[str, Any] | None:
+    def bundle(self, run: RunView) -> dict[str, Any] | None:
         """The present state of `run` as a notebook keeps it; None where no output can show it."""
         panel = self._panels.get(run.key)
         return panel and panel.bundle()
@@ -110,7 +110,7 @@ class Panels:
             table.pop(key, None)
         self._unwritten.discard(key)
 
-    def _open_channel(self, run: Run) -> Channel:
+    def _open_channel(self, run: RunView) -> Channel:
         if self._channel is None or not self._channel.serves(run.key):
             self._channel = Channel.open(run.key, functools.partial(answer, self._session))
         return self._channel

@@ -19,7 +19,7 @@ from jax_debug_widgets.widgets.channel import front_end
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
     from jax_debug_widgets.session.panel.ports import PanelPorts, PanelsOfRuns
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 _LOOKS = {
     "array": array_message,
@@ -29,6 +29,9 @@ _LOOKS = {
 }
 """Requests that are answered by one message about what the run holds."""
 
+
+_OF_THE_PROGRAM = ("watch", "mute", "every", *DEBUGGING)
+"""Requests that are nothing to a run whose program is not here."""
 
 _OF_THE_SESSION = ("watch", "mute", "every")
 """Requests after which all runs are in another state than their panels show."""
@@ -44,6 +47,9 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
     run = session.find_run(key)
     if run is None:
         return [(reply("error", key, number, message="This run is gone: run the cell again."), b"")]
+    if run.is_loaded and request.get("type") in _OF_THE_PROGRAM:
+        why = "This run was loaded from a file: its program is not here to be told."
+        return [(reply("error", key, number, message=why), b"")]
     try:
         return _answer(session, run, request, number)
     except (ArithmeticError, ImportError, LookupError, TypeError, ValueError) as error:
@@ -59,7 +65,7 @@ def _module(key: str, number: int, name: str) -> Message:
         return reply("error", key, number, message=str(error)), b""
 
 
-def _answer(session: PanelPorts, run: Run, request: dict[str, Any], number: int) -> Iterable[Message]:
+def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: int) -> Iterable[Message]:
     panels = session.panels
     feed = panels.feed_of(run)
     match request["type"]:
@@ -95,12 +101,12 @@ def _answer(session: PanelPorts, run: Run, request: dict[str, Any], number: int)
     return [*answers, *feed.news()]
 
 
-def _sender(panels: PanelsOfRuns, run: Run) -> Callable[[Message], None]:
+def _sender(panels: PanelsOfRuns, run: RunView) -> Callable[[Message], None]:
     """Sends an answer later, from any thread: in the context of the request, without which ipykernel 7.0 sends nothing."""
     context, channel = contextvars.copy_context(), panels.of(run).channel
     return lambda message: context.copy().run(channel.send, *message)
 
 
-def _wait(run: Run, number: int, send: Callable[[Message], None]) -> None:
+def _wait(run: RunView, number: int, send: Callable[[Message], None]) -> None:
     drained = run.barrier(run.options.timeout)
     send((reply("done", run.key, number, drained=drained), b""))

@@ -18,7 +18,7 @@ from jax_debug_widgets.widgets import Course, Line, Series, Snapshot
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.session.run.naming import Choice
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 _LINES, _CHARACTERS, _LINES_OF_ONE = 100, 400, 8
 _CHARACTERS_IN_ALL = 20_000
@@ -28,7 +28,7 @@ _POINTS = 100
 """What a saved notebook keeps of a run: enough to see what happened, not so much that it weighs."""
 
 
-def snapshot_of(run: Run, *, lines: bool = True) -> Snapshot:
+def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
     """The run now; without the last lines if nobody is shown them."""
     run.collect()
     sites = run.store.sites()
@@ -50,7 +50,7 @@ def snapshot_of(run: Run, *, lines: bool = True) -> Snapshot:
     )
 
 
-def _last_lines(run: Run, sites: Sequence[CallSite], *, ordered: bool) -> list[Line]:
+def _last_lines(run: RunView, sites: Sequence[CallSite], *, ordered: bool) -> list[Line]:
     """The newest of one stream, within what a notebook keeps."""
     wanted = {site.id: site for site in sites if site.ordered is ordered and site.kind != "watch"}
     positions = _last_of(run, wanted)
@@ -68,7 +68,7 @@ def _last_lines(run: Run, sites: Sequence[CallSite], *, ordered: bool) -> list[L
     return lines[::-1]
 
 
-def _last_of(run: Run, sites: dict[int, CallSite]) -> np.ndarray:
+def _last_of(run: RunView, sites: dict[int, CallSite]) -> np.ndarray:
     """The positions of the newest events of these sites, ascending."""
     if not sites:
         return np.zeros(0, np.int64)
@@ -81,7 +81,7 @@ def _last_of(run: Run, sites: dict[int, CallSite]) -> np.ndarray:
     return np.concatenate(found)[-_LINES:]
 
 
-def _series(run: Run, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
+def _series(run: RunView, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
     """The curves of the first values of the headline; a value that is printed and watched under one name has one curve."""
     drawn, printed = [], {choice.name for choice, _ in told if choice.site.watch is None}
     for choice, name in told:
@@ -99,7 +99,7 @@ def _series(run: Run, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
         yield Series(site, name, steps[chosen], numbers[chosen])
 
 
-def _courses(run: Run, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:
+def _courses(run: RunView, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:
     """By site from which value to which a watched one has gone."""
     found = {}
     for choice, name in told:
@@ -111,7 +111,7 @@ def _courses(run: Run, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:
     return found
 
 
-def _numbers(run: Run, choice: Choice) -> np.ndarray | None:
+def _numbers(run: RunView, choice: Choice) -> np.ndarray | None:
     """The numbers of a value, in order; None where it is none, or not always."""
     if run.store.latest_taps()[choice.site.id].shapes[choice.value] != ():
         return None

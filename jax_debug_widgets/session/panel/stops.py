@@ -14,7 +14,7 @@ from jax_debug_widgets.transport.wire import VERSION
 if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints.stop import Stop
     from jax_debug_widgets.session.panel.feed import Message
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 _WAYS = {
     "shell": "while the main thread runs a cell",
@@ -26,7 +26,7 @@ _WAYS = {
 class StopFeed:
     """`stop` messages of one run. Safe from any thread."""
 
-    def __init__(self, run: Run, debugger: Debugger, way: str) -> None:
+    def __init__(self, run: RunView, debugger: Debugger, way: str) -> None:
         self._run, self._debugger, self._way = run, debugger, way
         self._lock = threading.Lock()
         self._told = -1
@@ -72,7 +72,7 @@ class StopFeed:
         return stop
 
 
-def debugging_status(run: Run, debugger: Debugger, way: str, *, is_active: bool) -> dict[str, Any]:
+def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: bool) -> dict[str, Any]:
     """What the status of a run says of breakpoints, pause and stop."""
     points = sorted(run.policy.points.values(), key=lambda point: point.number % (1 << 32))
     return {

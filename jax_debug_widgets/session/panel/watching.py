@@ -7,50 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.added import bare
 from jax_debug_widgets.transport import reply
-from jax_debug_widgets.watch import BY_LANE, is_library, named_places
+from jax_debug_widgets.watch import BY_LANE, is_library
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.session.panel.feed import Message
     from jax_debug_widgets.session.panel.ports import PanelPorts
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
 
 
-def answer_watch(session: PanelPorts, run: Run, number: int, request: Mapping[str, Any]) -> Message:
+def answer_watch(session: PanelPorts, run: RunView, number: int, request: Mapping[str, Any]) -> Message:
     """The answer to `source` or `watch`.
 
     Raises:
       LookupError: there is nothing of what was asked for; the message says why.
     """
     if request["type"] == "source":
-        return _source(run, number, str(request["file"]))
+        return reply("source", run.key, number, **run.source_of(str(request["file"]))), b""
     return _switch(session, run, number, [str(name) for name in request["names"]], on=bool(request["on"]))
 
 
-def _source(run: Run, request: int, file: str) -> Message:
-    if file not in {site.file for site in run.store.sites()}:
-        raise LookupError(f"nothing of this run comes from {file!r}")
-    source, places = named_places(file, run.watch_seen())
-    if not source.lines:
-        raise LookupError(f"the source of {run.name_file(file)} is not to be had")
-    message = reply(
-        "source",
-        run.key,
-        request,
-        file=file,
-        where=run.name_file(file),
-        first_line=1,
-        lines=[line.rstrip("\r\n") for line in source.lines],
-        functions=[{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
-        names=[
-            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file), "root": one.root}
-            for one in places
-        ],
-    )
-    return message, b""
-
-
-def _switch(session: PanelPorts, run: Run, request: int, names: list[str], *, on: bool) -> Message:
+def _switch(session: PanelPorts, run: RunView, request: int, names: list[str], *, on: bool) -> Message:
     sites = _watched_as(names, run.store.sites())
     for site in sites:
         session.switches.mute(site.id, muted=not on)

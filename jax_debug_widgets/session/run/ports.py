@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jax_debug_widgets._jax.running.backlog import Backlog
-    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.events import Call, CallSite, ThreadSpans
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.waiter import Waiter
     from jax_debug_widgets.store import Store
@@ -41,6 +41,33 @@ class Values(Protocol):
     def plot(self) -> Callable[..., Axes]: ...
     @property
     def show(self) -> Callable[..., Axes]: ...
+
+
+class Spans(Protocol):
+    """What threads were at, as the panel asks for it."""
+
+    @property
+    def count(self) -> int: ...
+    def since(self, first: int) -> ThreadSpans: ...
+
+
+class CallsOfRun(Protocol):
+    """The calls of a run, as they are read."""
+
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def newest(self) -> int: ...
+    @property
+    def spans(self) -> Spans: ...
+    def calls(self, since: int = 0) -> tuple[list[Call], int]: ...
+
+
+class Counted(Values, Protocol):
+    """A run whose values may be NaN, and which calls had them."""
+
+    @property
+    def call_log(self) -> CallsOfRun: ...
 
 
 class Noting(Protocol):

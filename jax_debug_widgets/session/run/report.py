@@ -13,7 +13,7 @@ from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
 from jax_debug_widgets.session.run.nonfinite import nonfinite, when
-from jax_debug_widgets.session.run.ports import RunPorts, Values
+from jax_debug_widgets.session.run.ports import Counted, RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
 
@@ -57,7 +57,11 @@ def told_elsewhere(program: Recorders) -> str:
 class Reported(Values, Protocol):
     """A run, as it is reported on."""
 
-    call_log: CallLog
+    @property
+    def call_log(self) -> CallLog:
+        """See `Run`."""
+        ...
+
     callbacks: RunCallbacks
     dispatched: dict[int, CallSite]
     expectations: Expectations
@@ -130,14 +134,14 @@ def explained(explanation: Explanation, name_file: NameFile) -> Finding:
     return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix)
 
 
-def nonfinite_findings(run: Reported) -> list[Finding]:
+def nonfinite_findings(run: Counted) -> list[Finding]:
     """Sites that had a NaN or an infinity, the one first that had the first."""
     return [
         nonfinite(site, found, first, calls=run.call_log.newest + 1) for site, found, first in _nonfinite_sites(run)
     ]
 
 
-def first_nonfinite(run: Reported) -> str:
+def first_nonfinite(run: Counted) -> str:
     """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
     for site, _, first in _nonfinite_sites(run):
         masked = f", which {site.choice} may mask" if site.choice else ""
@@ -145,7 +149,7 @@ def first_nonfinite(run: Reported) -> str:
     return ""
 
 
-def _nonfinite_sites(run: Reported) -> list[tuple[CallSite, NonFinite, Event | None]]:
+def _nonfinite_sites(run: Counted) -> list[tuple[CallSite, NonFinite, Event | None]]:
     """Each with its first event that is still kept, in the order of these: but first where the first was born.
 
     That is the first that no choice may have left out, or beside it what that has come from.
@@ -167,7 +171,7 @@ def _moment(one: tuple[CallSite, NonFinite, Event | None]) -> tuple[Any, ...]:
     return site.file, site.function, site.phase, when
 
 
-def _event_at(run: Reported, position: int) -> Event | None:
+def _event_at(run: Values, position: int) -> Event | None:
     kept = run.store.range(position, position + 1)
     return kept[0] if kept else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from types import FunctionType
@@ -14,31 +14,22 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
-from jax_debug_widgets.events import CallSite, Event, Finding, StaleRead, Status, Tap, TracePrint
-from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.plots import array_tree, draw_array
+from jax_debug_widgets.events import CallSite, Finding, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.session.run import report
-from jax_debug_widgets.session.run.by_name import choice_called
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog, CallSpan
-from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.expectations import Expectations
-from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
-from jax_debug_widgets.session.run.tables import Calls, Sites, events_frame, write_parquet
-from jax_debug_widgets.session.run.texts import Texts
+from jax_debug_widgets.session.run.save import save
+from jax_debug_widgets.session.run.sources import source_fields
 from jax_debug_widgets.session.run.trace_prints import TracePrints
-from jax_debug_widgets.session.run.watched import WatchedValues
-from jax_debug_widgets.session.run.watched_value import WatchedValue
+from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.store import Store
 
 if TYPE_CHECKING:
     from os import PathLike
-
-    import numpy as np
-    import pandas as pd
-    from matplotlib.axes import Axes
+    from pathlib import Path
 
     from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets._jax.tracing.traces import Trace
@@ -58,21 +49,18 @@ UNCAPTURED = -1
 """The box of the runs that capture nothing: late events of the others are not taken for theirs."""
 
 
-class Run:
-    """What one `%%jaxdebug` cell or one `capture()` observed.
+class Run(RunView):
+    """What one `%%jaxdebug` cell or one `capture()` observed; see also `RunView`.
 
     Attributes:
       settings: what is compiled into its programs.
-      events: the events that are kept, a sequence in arrival order.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
       explained: the exceptions that ended it, explained at the user's line.
       reused_keys: the PRNG keys that traced programs use more than once.
       traces: the traces of jitted functions of the user's, as they came.
       noted: what others have noted while it went on, as sentences; `notes` are all.
-      key: names the run to the browser.
       is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
       is_measured: whether what watching costs is measured in it (`verify`), so that no estimate of that is shown.
-      watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
     """
 
@@ -86,12 +74,10 @@ class Run:
         self.policy.known = partial(known_at, self)
         self.is_on_many_devices = False
         self.is_measured = False
-        self.events: Sequence[Event] = EventView(self)
         self._ports = ports
         self.life = Life(options)
-        self.store = Store(options.budget, self.life.origin_ns)
-        self.texts = Texts(self.store)
-        self.call_log = CallLog(self.life.origin_ns, ports.waiter, ports.backlog, self.policy)
+        super().__init__(Store(options.budget, self.life.origin_ns))
+        self._call_log = CallLog(self.life.origin_ns, ports.waiter, ports.backlog, self.policy)
         self.expectations = Expectations(self.store)
         self.box = box
         outcomes = ports.outcomes_of(box)
@@ -111,6 +97,11 @@ class Run:
             self.store.doubt(site_id, math.inf)
 
     @property
+    def call_log(self) -> CallLog:
+        """Its calls."""
+        return self._call_log
+
+    @property
     def title(self) -> str:
         """What was run, for people."""
         return (self.is_called_by_its_call and self.call_log.leading) or self._title
@@ -119,21 +110,6 @@ class Run:
     def is_captured(self) -> bool:
         """Whether its programs are; False where it only shows the breakpoints of what was compiled outside a capture."""
         return self.box != UNCAPTURED
-
-    @property
-    def sites(self) -> Sites:
-        """The call sites that have fired, in the order of their first event; shown as a line a site.
-
-        A watched value that was compiled for several types is there once for each.
-        """
-        self.collect()
-        return Sites(self.store.typed_sites(), self.store.seen_by_site())
-
-    @property
-    def calls(self) -> Calls:
-        """The calls of compiled functions, the newest 10 000, as they began; `.to_pandas()` has them as a frame."""
-        self.collect()
-        return Calls(self.call_log.calls()[0])
 
     @property
     def findings(self) -> list[Finding]:
@@ -162,11 +138,6 @@ class Run:
         self._trace_prints.add(printed)
 
     @property
-    def dropped(self) -> int:
-        """How many events the run no longer holds, for its budget."""
-        return self.store.dropped
-
-    @property
     def nbytes(self) -> int:
         """Bytes of what is kept of its events and of the results of host functions."""
         return self.store.nbytes + self.callbacks.nbytes
@@ -176,122 +147,25 @@ class Run:
         self.callbacks.release(nbytes - self.store.release(nbytes, arrays=arrays))
 
     @property
-    def values(self) -> WatchedValues:
-        """The watched values by name, each with its statistics by step; `run["logits"]` is one of them."""
-        return WatchedValues(self)
-
-    def __getitem__(self, name: str) -> WatchedValue:
-        return self.values[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.values
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the watched values."""
-        return iter(self.values)
-
-    @property
     def panel(self) -> Panel:
         """The interactive panel of this run; show it as the last expression of a cell."""
         return self._ports.panel_of(self)
 
-    def series(self, name: str, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The history of one value.
+    def save(self, path: str | PathLike[str], *, sources: bool = True) -> Path:
+        """Write the run to a folder, `run.jdw`, or to one file to send, `run.jdw.zip`; `jdw.load` reads both.
 
-        Args:
-          name: its source expression, e.g. `"loss"`, the keyword it was passed as, a site's label, or the expression with
-            the place: `"loss@In [3]:12"`; of a line that is called from several places with the caller: `"h · model.py:41"`.
-          phantoms: also those that only a `vmap` made fire, see `Event.phantom`.
+        The folder holds Parquet files and JSON, which pandas, DuckDB and Polars read without this package:
+        `pandas.read_parquet("run.jdw/p00000/events")`. It holds the printed values and, unless `sources` is False, the text
+        of the files that they come from.
 
         Returns:
-          `(steps, values)`. `steps` (int64[n]) is the place of each value on a plot's axis, shared by all lanes of a `vmap`:
-          the step of the outermost loop, counted on from one call to the next, with inner loops as fractions of it (then
-          float64[n]); outside loops the number of the call; where neither is known the number of the firing. `values` is
-          [n, ...] in the program's dtype.
+          The path.
 
         Raises:
-          KeyError: no such value, or several places have it; the message lists what there is.
-          ValueError: its shape is not the same in all events; `run.events` has them one by one.
+          ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).
+          ValueError: there is something of that name. OSError: it cannot be written.
         """
-        choice = choice_called(self, name)
-        _, _, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
-        steps = self.store.steps(choice.site.id, phantoms=phantoms)
-        count = min(len(steps), len(values))  # Events may have come, or gone, between the two.
-        return steps[len(steps) - count :], values[len(values) - count :]
-
-    def plot(
-        self,
-        *names: str,
-        ax: Axes | None = None,
-        log: bool = False,
-        band: bool = False,
-        kind: str = "line",
-    ) -> Axes:
-        """Draw series with matplotlib, as the panel does: against the true step, NaN and infinities as marks.
-
-        An array of at most 16 elements has a line for each, a larger one its mean with a band from the lowest to the highest
-        element; more than 3 lanes or 8 devices are such a band, too.
-
-        Args:
-          names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values where none is given. Of a watched
-            array the mean, with a band from its least to its greatest element.
-          ax: where to draw; a new figure's axes by default.
-          log: a logarithmic y axis.
-          band: a band over the elements of small arrays, too.
-          kind: `line`; or, of one array, how its elements are spread from step to step: `ridge`, a hill for each of some
-            steps, or `heat`, a column for each of at most 240; or `lanes`, of a watched value that was taken by lane (`"h"`,
-            `"h.std"`): a row a lane, a column an execution.
-
-        Raises:
-          KeyError: see `series`. ValueError: there is nothing to draw, or several names for a picture of one.
-        """
-        if kind != "line":
-            return draw_spread(self, names, kind, ax=ax)
-        return draw_lines(self, names, ax=ax, log=log, band=band)
-
-    def show(self, name: str, *, step: float = -1, lane: int = 0, ax: Axes | None = None) -> Axes:
-        """Draw one value of an array with matplotlib: a vector as a line, a matrix as a heat map, an image as such.
-
-        Args:
-          name: as for `series`.
-          step: one of those in `series`; negative counts them from the end.
-          lane: which `vmap` lane of it, in JAX's order.
-          ax: where to draw; a new figure's axes by default.
-
-        Raises:
-          KeyError: see `series`. IndexError: no such step or lane is kept. ValueError: a scalar, see `plot`.
-        """
-        title, value = value_at(self, name, step, lane)
-        return draw_array(title, value, ax=ax)
-
-    def tree(self, name: str, *, step: float = -1, lane: int = 0) -> Any:
-        """One value of an array, of any rank, as a treescope figure: arguments and errors as for `show`.
-
-        Raises:
-          ImportError: treescope is not installed (`pip install "jax-debug-widgets[treescope]"`).
-        """
-        return array_tree(value_at(self, name, step, lane)[1])
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row an event: position, time in seconds, kind, place, label, occurrence, step, lane, phantom, device, and so on.
-
-        Raises:
-          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
-        """
-        self.collect()
-        return events_frame(self.store)
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the events to a Parquet file: the columns of `to_pandas`, the values with name, dtype, shape and data.
-
-        `data` is the elements of a value, row by row, as float64: integers beyond 2**53 are rounded. Of a complex value the
-        real and the imaginary part of each element follow each other.
-
-        Raises:
-          ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[parquet]"`).
-        """
-        self.collect()
-        write_parquet(self.store, path)
+        return save(self, path, sources=sources)
 
     def barrier(self, timeout: float | None = None) -> bool:
         """Wait until the effects of all calls so far have drained, at most `timeout` seconds; whether they have."""
@@ -314,11 +188,13 @@ class Run:
         watch = self.options.watch
         return None if watch is None else self._ports.compile_report(watch)
 
-    @property
-    def notes(self) -> list[str]:
-        """What the panel tells in words: what could not be captured, watched or found, what it costs, and the findings."""
-        self.collect()
-        return list(self.status().notes)
+    def source_of(self, file: str) -> Mapping[str, Any]:
+        """What is known of the text of a file, see `sources.source_fields`.
+
+        Raises:
+          LookupError: nothing of this run comes from it, or its text is not to be had.
+        """
+        return source_fields(self, file)
 
     def status(self) -> Status:
         """How the run is doing."""
@@ -391,19 +267,6 @@ class Run:
     def is_over(self) -> bool:
         """Whether nothing more can happen: the program has returned and its effects have drained."""
         return self.life.is_over(self.call_log)
-
-    def __repr__(self) -> str:
-        status = self.status()
-        events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
-        odd = report.first_nonfinite(self)
-        born = f"; first NaN or infinite: {odd}" if odd else ""
-        return f"<Run {self.title!r}: {status.state}, {events} from {sites}{born}>"
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return self.panel._repr_mimebundle_()
 
 
 def _printing_what_is_watched(taps: Sequence[Tap]) -> set[int]:

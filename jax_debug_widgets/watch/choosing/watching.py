@@ -22,6 +22,7 @@ from jax_debug_widgets._jax.passes.watch_tap import Stop, Taken
 from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
 from jax_debug_widgets.events import NO_VALUE, Bundle, CallSite, Nesting, Tap, Watched
+from jax_debug_widgets.events.texts import watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import lanes
 from jax_debug_widgets.watch.choosing.compile_report import Failure, Seen
@@ -336,7 +337,7 @@ class ProgramWatcher:
             ),
             nbytes=sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)),
             unflatten=partial(_unflatten, site.values),
-            render=partial(_render, site),
+            render=partial(watched_text, site),
             callers=callers_of(body, one),
         )
 
@@ -417,13 +418,3 @@ def _orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
 
 def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (), dict(zip(names, values, strict=True))
-
-
-def _render(site: CallSite, values: Sequence[Any]) -> str:
-    """What a line of text says of it; the panel shows none."""
-    told = [
-        f"{name} {value.item() if value.dtype.kind in 'iu' else format(float(value), '.4g')}"
-        for name, value in zip(site.values, values, strict=True)
-        if np.ndim(value) == 0
-    ]
-    return f"{site.label}: " + ", ".join(told)

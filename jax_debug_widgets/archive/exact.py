@@ -1,0 +1,73 @@
+"""Values as doubles, and their bytes where a double cannot hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+_ALWAYS_EXACT = frozenset(map(np.dtype, ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float64")))
+
+
+def as_doubles(values: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Some values of each of `count` events, `[count, *shape]` each, one after the other.
+
+    Returns:
+      float64[count, elements]; of complex numbers the real part. And object[count], the bytes of those events that doubles
+      do not hold, None for the others; or None where they hold all.
+    """
+    flat = [value.reshape(count, -1) for value in values]
+    doubles = [_doubles(one) for one in flat]
+    is_exact = np.ones(count, bool)
+    for one, as_double in zip(flat, doubles, strict=True):
+        is_exact &= _is_exact(one, as_double)
+    table = np.concatenate([np.zeros((count, 0)), *doubles], axis=1)
+    if is_exact.all():
+        return table, None
+    raw = np.full(count, None, object)
+    bytes_of_all = np.concatenate([_bytes_of(one) for one in flat], axis=1)
+    for row in np.flatnonzero(~is_exact).tolist():
+        raw[row] = bytes_of_all[row].tobytes()
+    return table, raw
+
+
+def from_doubles(table: np.ndarray, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> list[np.ndarray]:
+    """The values again, `[count, *shape]` each, where doubles hold them."""
+    found, start = [], 0
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        stop = start + math.prod(shape)
+        with np.errstate(all="ignore"):
+            found.append(table[:, start:stop].astype(dtype).reshape(len(table), *shape))
+        start = stop
+    return found
+
+
+def from_bytes(raw: np.ndarray, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> list[np.ndarray]:
+    """The values again out of their bytes, uint8[count, bytes]."""
+    found, start = [], 0
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        stop = start + math.prod(shape) * dtype.itemsize
+        own = np.ascontiguousarray(raw[:, start:stop])
+        found.append(own.view(dtype).reshape(len(raw), *shape) if start < stop else np.zeros((len(raw), *shape), dtype))
+        start = stop
+    return found
+
+
+def _doubles(flat: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return (np.real(flat) if flat.dtype.kind == "c" else flat).astype(np.float64)
+
+
+def _is_exact(flat: np.ndarray, doubles: np.ndarray) -> np.ndarray | bool:
+    """Whether all of each row, bit by bit, is what the doubles give back; of NaN there are many."""
+    if flat.dtype in _ALWAYS_EXACT or (flat.dtype in (np.float32, np.float16) and not np.isnan(doubles).any()):
+        return True
+    with np.errstate(all="ignore"):
+        again = doubles.astype(flat.dtype)
+    return (_bytes_of(again) == _bytes_of(flat)).all(1)
+
+
+def _bytes_of(flat: np.ndarray) -> np.ndarray:
+    rows = np.ascontiguousarray(flat)
+    return rows.view(np.uint8).reshape(len(rows), -1) if rows.size else np.zeros((len(rows), 0), np.uint8)

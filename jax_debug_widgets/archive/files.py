@@ -1,0 +1,137 @@
+"""The files of a run, in a folder or in a zip file: by their names, and never written."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from jax_debug_widgets.archive.layout import RUN, RunFileError
+
+_MOST_TEXT = 256 << 20
+"""Bytes of one file of JSON."""
+
+
+class Files(Protocol):
+    """Where the files of a run are."""
+
+    def names(self, folder: str) -> list[str]:
+        """The names of what is in this folder, empty where there is none."""
+        ...
+
+    def text(self, name: str) -> str | None:
+        """What is in a file; None where there is none."""
+        ...
+
+    def source(self, name: str) -> pa.NativeFile:
+        """A file to be read from anywhere."""
+        ...
+
+
+def files_at(path: Path) -> Files:
+    """The files of the run at this path.
+
+    Raises:
+      RunFileError: there is no run.
+    """
+    if path.is_dir():
+        files: Files = FolderFiles(path)
+    elif path.is_file() and zipfile.is_zipfile(path):
+        files = ZipFiles(path)
+    else:
+        why = "is no folder and no zip file" if path.exists() else "is not there"
+        raise RunFileError(f"{path} {why}: `run.save(FILE)` and `--record FILE` write runs")
+    if files.text(RUN) is None:
+        raise RunFileError(f"{path} holds no run: it has no {RUN}")
+    return files
+
+
+class FolderFiles:
+    """In a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self, folder: str) -> list[str]:
+        """See `Files`."""
+        at = self._folder / folder
+        return sorted(one.name for one in at.iterdir()) if at.is_dir() else []
+
+    def text(self, name: str) -> str | None:
+        """See `Files`."""
+        path = self._folder / name
+        if not _is_regular(path):
+            return None
+        if path.stat().st_size > _MOST_TEXT:
+            raise RunFileError(f"{name} is larger than {_MOST_TEXT >> 20} MiB")
+        return path.read_bytes().decode("utf-8", "replace")
+
+    def source(self, name: str) -> pa.NativeFile:
+        """See `Files`."""
+        path = self._folder / name
+        if not _is_regular(path):
+            raise RunFileError(f"{name} is no file")
+        return pa.memory_map(str(path)) if path.stat().st_size else pa.BufferReader(b"")
+
+
+class ZipFiles:
+    """In a zip file, as `run.save` writes it: nothing is unpacked, so no name leads anywhere."""
+
+    def __init__(self, path: Path) -> None:
+        self._zip = zipfile.ZipFile(path)
+        own = [name for name in self._zip.namelist() if name == RUN or name.endswith(f"/{RUN}")]
+        self._prefix = min(own, key=len, default=RUN).removesuffix(RUN)
+        for entry in self._zip.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED:
+                raise RunFileError(f"{path} was packed anew: unpack it, and load the folder")
+
+    def names(self, folder: str) -> list[str]:
+        """See `Files`."""
+        before = f"{self._prefix}{folder}/" if folder else self._prefix
+        own = (name.removeprefix(before) for name in self._zip.namelist() if name.startswith(before))
+        return sorted({name.partition("/")[0] for name in own} - {""})
+
+    def text(self, name: str) -> str | None:
+        """See `Files`."""
+        try:
+            data = self._read(name, _MOST_TEXT)
+        except KeyError:
+            return None
+        return data.decode("utf-8", "replace")
+
+    def source(self, name: str) -> pa.NativeFile:
+        """See `Files`."""
+        return pa.BufferReader(self._read(name, None))
+
+    def _read(self, name: str, most: int | None) -> bytes:
+        entry = self._zip.getinfo(self._prefix + name)
+        if entry.file_size != entry.compress_size or (most is not None and entry.file_size > most):
+            raise RunFileError(f"{name} in the zip file is not as large as it says")
+        try:
+            return self._zip.read(entry)
+        except (zipfile.BadZipFile, OSError, EOFError) as error:
+            raise RunFileError(f"{name} in the zip file cannot be read: {error}") from None
+
+
+def pack(folder: Path, target: Path) -> None:
+    """The folder of a run as one zip file, uncompressed: what is in it is compressed already."""
+    part = target.with_name(f".{target.name}.part")
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+            for file in sorted(folder.rglob("*")):
+                if file.is_file():
+                    archive.write(file, file.relative_to(folder).as_posix())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _is_regular(path: Path) -> bool:
+    """Whether it is a file whose reading ends: no pipe, no device."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,43 @@
+"""Where what stands in the folder of a run, and the version of its format.
+
+run.jdw/
+run.json                  format, version, key, title, options, config; written once
+p00000/                   what one process has written; nobody else writes there
+sites.jsonl             a line a tap: the place in the source, and how to read its values
+sources.jsonl           a line a file of source
+state.json              status, notes, findings and the like as they were last; replaced as a whole
+events/  watched/  arrays/  calls/  spans/
+part-FIRST-STOP.parquet    sealed
+live-FIRST.arrow           an Arrow IPC stream that is being written, or was when the process ended
+"""
+
+from __future__ import annotations
+
+import re
+
+VERSION = 1
+"""Of the format. What is new beside what there was leaves it as it is: readers pass over what they do not know."""
+
+FORMAT = "jax-debug-widgets run"
+
+RUN, SITES, SOURCES, STATE = "run.json", "sites.jsonl", "sources.jsonl", "state.json"
+
+EVENTS, WATCHED, ARRAYS, CALLS, SPANS = TABLES = ("events", "watched", "arrays", "calls", "spans")
+
+PROCESS = re.compile(r"p(\d{5})")
+PART = re.compile(r"part-(\d{12})-(\d{12})\.parquet")
+LIVE = re.compile(r"live-(\d{12})\.arrow")
+
+
+class RunFileError(ValueError):
+    """A folder or file that holds no run that can be read; the message says why."""
+
+
+def part_name(first: int, stop: int) -> str:
+    """The name of a sealed file that holds rows `first .. stop - 1`."""
+    return f"part-{first:012d}-{stop:012d}.parquet"
+
+
+def live_name(first: int) -> str:
+    """The name of a file that is being written, from row `first` on."""
+    return f"live-{first:012d}.arrow"

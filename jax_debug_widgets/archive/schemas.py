@@ -1,0 +1,74 @@
+"""The columns of the tables in a run's folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pyarrow as pa
+
+from jax_debug_widgets.archive.layout import ARRAYS, CALLS, EVENTS, SPANS, VERSION, WATCHED
+from jax_debug_widgets.events import Call
+
+_EVENT: dict[str, Any] = {
+    "seq": pa.int64(),
+    "time_ns": pa.int64(),
+    "site": pa.int64(),
+    "tap": pa.int32(),
+    "call": pa.int64(),
+    "occurrence": pa.int64(),
+    "execution": pa.int64(),
+    "ordinal": pa.int64(),
+    "step": pa.int64(),
+    "inner": pa.int64(),
+    "lane": pa.int64(),
+    "device": pa.int32(),
+    "phantom": pa.bool_(),
+    "around": pa.list_(pa.int64()),
+    "numbers": pa.list_(pa.float64()),
+    "raw": pa.binary(),
+    "text": pa.string(),
+}
+"""A row an event, as JAX would have fired it: the columns of `store.Columns`, and beside these
+
+    tap       the line of sites.jsonl, from 0, that says how to read the values
+    ordinal   how often the tap had fired before in the call, on the device
+    around    what a firing hands over after its values: the iteration of each loop, mesh coordinates, the number of the lane
+    numbers   the elements of all values of at most 16 elements, one after the other
+    raw       the bytes of the same, little-endian, where a double cannot hold one of them; null elsewhere
+    text      the line of text, where only the program could make it; null where the format and the values tell it
+"""
+
+_ARRAY: dict[str, Any] = {
+    "seq": pa.int64(),
+    "value": pa.int32(),
+    "dtype": pa.string(),
+    "shape": pa.list_(pa.int64()),
+    "data": pa.large_binary(),
+}
+"""A row a value of more than 16 elements: `seq` is that of the first event of its firing, and mapped lanes come first."""
+
+_CALL_TYPES: dict[str, Any] = {
+    "int": pa.int64(),
+    "int | None": pa.int64(),
+    "float | None": pa.float64(),
+    "bool": pa.bool_(),
+    "tuple[str, ...]": pa.list_(pa.string()),
+    "tuple[int, int, int] | None": pa.list_(pa.int64()),
+}
+
+_SPAN: dict[str, Any] = {"site": pa.int64(), "thread": pa.string(), "from_ns": pa.int64(), "to_ns": pa.int64()}
+
+
+def _schema(columns: dict[str, Any]) -> pa.Schema:
+    return pa.schema(columns, metadata={"jdw_version": str(VERSION)})
+
+
+SCHEMAS: dict[str, pa.Schema] = {
+    EVENTS: _schema(_EVENT),
+    WATCHED: _schema(_EVENT),
+    ARRAYS: _schema(_ARRAY),
+    # A row each time that a call has come further; the last row of an id counts.
+    CALLS: _schema({field.name: _CALL_TYPES.get(str(field.type), pa.string()) for field in dataclasses.fields(Call)}),
+    SPANS: _schema(_SPAN),
+}

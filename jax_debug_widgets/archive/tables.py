@@ -1,0 +1,110 @@
+"""A table of a run's folder, while it is written: an Arrow stream that is appended to, and sealed into Parquet now and then.
+
+A batch is written whole. A file is sealed beside the one that it replaces, takes its name when it is complete, and then the
+other goes: whoever reads in between finds the rows in the sealed one, whose name says which they are.
+"""
+
+from __future__ import annotations
+
+import os
+from io import BufferedWriter
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from jax_debug_widgets.archive.checksums import with_checksum
+from jax_debug_widgets.archive.layout import ARRAYS, CALLS, SPANS, WATCHED, live_name, part_name
+from jax_debug_widgets.archive.schemas import SCHEMAS
+
+_ROW_GROUP, _ARRAY_ROW_GROUP = 65_536, 8
+_DELTAS = ("seq", "time_ns", "occurrence", "execution", "ordinal", "step", "inner")
+_FLATS = ("site", "tap", "call", "lane", "device")
+
+
+class TableWriter:
+    """One table of one process.
+
+    Attributes:
+      first, stop: the rows that are in the file that is being written.
+      nbytes: how large it is.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder / name, name
+        self._file: BufferedWriter | None = None
+        self._stream: pa.ipc.RecordBatchStreamWriter | None = None
+        self.first = self.stop = 0
+        self.nbytes = 0
+
+    def append(self, batch: pa.RecordBatch, stop: int) -> None:
+        """Write rows, up to before row `stop`. They are the system's when this returns."""
+        if self._file is None:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._file = open_private(self._folder / live_name(self.first))
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self._stream = pa.ipc.new_stream(self._file, SCHEMAS[self._name], options=options)
+        assert self._stream is not None
+        self._stream.write_batch(batch, custom_metadata=with_checksum(batch))
+        self._file.flush()
+        self.nbytes, self.stop = self._file.tell(), stop
+
+    def sync(self) -> None:
+        """See to it that what was written outlives the power."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+    def seal(self, stop: int) -> None:
+        """Rows `first .. stop - 1` become a Parquet file, if there are any. The next row is `stop`."""
+        first, has_rows = self.first, self._file is not None
+        self.close()
+        if has_rows:
+            live = self._folder / live_name(first)
+            with pa.memory_map(str(live)) as file:
+                table = pa.ipc.open_stream(file).read_all()
+            write_part(self._folder / part_name(first, stop), self._name, table)
+            del table
+            live.unlink()
+        self.first = self.stop = stop
+
+    def close(self) -> None:
+        """Write no more; the file stays as it is."""
+        file, self._file, self._stream, self.nbytes = self._file, None, None, 0
+        if file is not None:
+            file.close()
+
+
+def write_part(path: Path, name: str, table: pa.Table) -> None:
+    """Write a sealed file; it has its name only when it is complete."""
+    part = path.with_suffix(".tmp")
+    with open_private(part) as file:
+        parquet.write_table(_sorted(name, table), file, **_options(name, table.schema))
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def open_private(path: Path) -> BufferedWriter:
+    """A new file that only its owner reads."""
+    return cast("BufferedWriter", open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)))
+
+
+def _sorted(name: str, table: pa.Table) -> pa.Table:
+    """Watched values by site, so that the series of one is read in one go."""
+    if name != WATCHED:
+        return table
+    order = np.lexsort((table["seq"].to_numpy(), table["site"].to_numpy()))
+    return table.take(pa.array(order))
+
+
+def _options(name: str, schema: pa.Schema) -> dict[str, Any]:
+    encoded = {} if name in (ARRAYS, CALLS, SPANS) else dict.fromkeys(_DELTAS, "DELTA_BINARY_PACKED")
+    return {
+        "compression": "zstd",
+        "row_group_size": _ARRAY_ROW_GROUP if name == ARRAYS else _ROW_GROUP,
+        "use_dictionary": [one for one in (*_FLATS, "dtype", "name", "thread") if one in schema.names],
+        "column_encoding": encoded or None,
+        "write_page_checksum": True,
+    }

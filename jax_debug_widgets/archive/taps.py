@@ -1,0 +1,127 @@
+"""Taps as a file says them: the place in the source, and how to read what was handed over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets.archive.dtypes import dtype_called
+from jax_debug_widgets.archive.layout import RunFileError
+from jax_debug_widgets.archive.plain import as_plain, from_plain
+from jax_debug_widgets.archive.texts import Structure, read_text, recipe_that_holds, written_text
+from jax_debug_widgets.events import Caller, CallSite, Nesting, Tap
+
+FEW = 16
+"""Elements of a value that stands among the numbers of its row; larger ones are rows of the table of arrays."""
+
+_MOST_AXES, _MOST_ELEMENTS, _MOST_LANES = 64, 1 << 40, 1 << 24
+
+
+def written_tap(tap: Tap, values: Sequence[np.ndarray]) -> dict[str, Any]:
+    """All that a file says of a tap, whose first event has these values. `text` is None where each event has its own."""
+    structure = Structure.of(tap)
+    return {
+        "site": as_plain(tap.site),
+        "nesting": as_plain(tap.nesting),
+        "lanes": list(tap.lanes),
+        "mapped": as_plain(tap.mapped),
+        "shapes": as_plain(tap.shapes),
+        "dtypes": [dtype.name for dtype in tap.dtypes],
+        "guard": as_plain(tap.guard),
+        "guards": list(tap.guards),
+        "is_numbered": tap.is_numbered,
+        "callers": None if tap.callers is None else [list(caller) for caller in tap.callers],
+        **written_text(recipe_that_holds(tap, structure, values), structure),
+    }
+
+
+def read_tap(data: Any) -> Tap:
+    """The tap that `written_tap` has written.
+
+    Raises:
+      RunFileError: there cannot be such a tap.
+    """
+    try:
+        site, nesting = from_plain(CallSite, data["site"]), _nesting(data["nesting"])
+        dtypes = tuple(map(dtype_called, data["dtypes"]))
+        shapes = tuple(map(_shape, data["shapes"]))
+        lanes = _shape(data["lanes"])
+        mapped = tuple(tuple(map(bool, axes)) for axes in data["mapped"])
+        unflatten, render = read_text(site, data, len(shapes))
+        tap = Tap(
+            site=site,
+            lanes=lanes,
+            mapped=mapped,
+            shapes=shapes,
+            dtypes=dtypes,
+            nesting=nesting,
+            nbytes=sum(
+                _size(shape, lanes, axes) * dtype.itemsize
+                for shape, axes, dtype in zip(shapes, mapped, dtypes, strict=True)
+            ),
+            unflatten=unflatten,
+            render=render,
+            guard=None if data["guard"] is None else tuple(map(bool, data["guard"])),
+            guards=tuple(map(str, data["guards"])),
+            is_numbered=bool(data["is_numbered"]),
+            callers=None if data["callers"] is None else tuple(map(_caller, data["callers"])),
+        )
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise RunFileError(f"a line of sites.jsonl cannot be read: {type(error).__name__}: {error}") from None
+    _refuse_impossible(tap)
+    return tap
+
+
+def small(tap: Tap) -> list[int]:
+    """Which values of a tap stand among the numbers of its rows."""
+    return [number for number, shape in enumerate(tap.shapes) if math.prod(shape) <= FEW]
+
+
+def large(tap: Tap) -> list[int]:
+    """Which values of a tap are rows of the table of arrays."""
+    return [number for number, shape in enumerate(tap.shapes) if math.prod(shape) > FEW]
+
+
+def width(tap: Tap) -> int:
+    """How many numbers a row of a tap has."""
+    return sum(math.prod(tap.shapes[number]) for number in small(tap))
+
+
+def _refuse_impossible(tap: Tap) -> None:
+    is_one_each = all(len(axes) in (0, len(tap.lanes)) for axes in tap.mapped) and len(tap.mapped) == len(tap.shapes)
+    has_guard = tap.guard is None or len(tap.guard) == len(tap.lanes)
+    has_loops = len(tap.nesting.reverse) in (0, len(tap.nesting.loops))
+    is_named = len(tap.site.values) >= len(tap.shapes) or not tap.site.values
+    if not (is_one_each and has_guard and has_loops and is_named) or math.prod(tap.lanes) > _MOST_LANES:
+        raise RunFileError(f"{tap.site.where}: what sites.jsonl says of it contradicts itself")
+
+
+def _nesting(data: Any) -> Nesting:
+    nesting = from_plain(Nesting, data)
+    devices = np.array(nesting.devices if nesting.devices is not None else [], object)
+    if nesting.devices is not None and (
+        devices.ndim != len(nesting.axes) or not all(isinstance(name, str) for name in devices.ravel())
+    ):
+        raise RunFileError(f"{nesting.devices!r:.80} are no devices of a mesh with the axes {nesting.axes}")
+    return nesting
+
+
+def _shape(data: Any) -> tuple[int, ...]:
+    shape = tuple(data)
+    is_whole = all(type(size) is int and size >= 0 for size in shape)
+    if not is_whole or len(shape) > _MOST_AXES or math.prod(shape) > _MOST_ELEMENTS:
+        raise RunFileError(f"{data!r:.80} is no shape")
+    return shape
+
+
+def _size(shape: tuple[int, ...], lanes: tuple[int, ...], mapped: tuple[bool, ...]) -> int:
+    """Elements of a value in one firing."""
+    return math.prod(shape) * math.prod(size for size, present in zip(lanes, mapped, strict=True) if present)
+
+
+def _caller(data: Any) -> Caller:
+    file, line, column, end_line, end_column, function = data
+    return Caller(str(file), int(line), int(column), int(end_line), int(end_column), str(function))

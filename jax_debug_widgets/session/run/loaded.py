@@ -1,0 +1,215 @@
+"""A run that was read from a file: the same store, and so the same values, series and panel."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.archive.plain import from_plain
+from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, ThreadSpans, TracePrint
+from jax_debug_widgets.session.options import Options
+from jax_debug_widgets.session.run import report
+from jax_debug_widgets.session.run.view import RunView
+from jax_debug_widgets.watch import Watch
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.archive.reader import SavedRun
+    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.widgets import Panel
+
+
+class LoadedRun(RunView):
+    """A run that `jdw.load` has read. It needs neither the program nor a device.
+
+    Attributes:
+      path: the folder or file that it was read from.
+      name: what its user has called it; the name of the file where there is no such.
+      config: what its user has said of it.
+      started: seconds since the epoch.
+      trace_prints: see `Run`.
+      compilations: see `Run`.
+    """
+
+    is_loaded = True
+
+    def __init__(self, path: Path, saved: SavedRun, panel_of: Callable[[LoadedRun], Panel]) -> None:
+        super().__init__(saved.store)
+        self.path, self._saved, self._panel_of = path, saved, panel_of
+        about, state = saved.about, saved.state
+        self.key = uuid.uuid4().hex[:12]
+        self.name = str(about.get("name") or path.name.removesuffix(".zip").removesuffix(".jdw"))
+        self.config: dict[str, Any] = about["config"] if isinstance(about.get("config"), dict) else {}
+        self.options = options_of(about)
+        self.policy = self.options.policy()
+        self.watched = {from_plain(CallSite, one) for one in _list(state, "watched")}
+        self._call_log = LoadedCalls(saved.calls, LoadedSpans(saved.spans), _whole(state, "dropped_calls"))
+        self.trace_prints = [from_plain(TracePrint, one) for one in _list(state, "trace_prints")]
+        self.compilations: dict[str, float] = (
+            state["compilations"] if isinstance(state.get("compilations"), dict) else {}
+        )
+        self._findings = [from_plain(Finding, one) for one in _list(state, "findings")]
+        self._status = self._status_of(state)
+        self.started = self._status.started
+
+    @property
+    def call_log(self) -> LoadedCalls:
+        """Its calls."""
+        return self._call_log
+
+    @property
+    def title(self) -> str:
+        """What was run, for people."""
+        return self._status.title
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found, see `Run.findings`."""
+        return [*self._findings, *report.nonfinite_findings(self)]
+
+    @property
+    def panel(self) -> Panel:
+        """The interactive panel of this run; show it as the last expression of a cell."""
+        return self._panel_of(self)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its program had come to its end, and the file as well."""
+        return bool(self._saved.state.get("is_over")) and not self._saved.problems
+
+    def status(self) -> Status:
+        """How it had done."""
+        return self._status
+
+    def barrier(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - as that of `Run`.
+        """Nothing is waited for: all that was recorded is there."""
+        return True
+
+    def collect(self) -> None:
+        """All that was recorded is there."""
+
+    def name_file(self, file: str) -> str:
+        """What a person called a file."""
+        return str(self._saved.sources.get(file, {}).get("where", file))
+
+    def watch_seen(self) -> Seen | None:
+        """The programs are gone."""
+        return None
+
+    def source_of(self, file: str) -> Mapping[str, Any]:
+        """The text of a file, as it was when the run was written.
+
+        Raises:
+          LookupError: it is not in the file.
+        """
+        if file not in self._saved.sources:
+            raise LookupError(f"the text of {file!r} is not in {self.path}")
+        return self._saved.sources[file]
+
+    def _status_of(self, state: Mapping[str, Any]) -> Status:
+        status = from_plain(Status, state["status"]) if "status" in state else self._unknown_status()
+        notes = [*status.notes, *self._saved.problems]
+        if not state.get("is_over"):
+            notes.append(_still_open(state))
+        is_cut = not state.get("is_over") and status.state in ("running", "waiting")
+        return replace(
+            status,
+            state="interrupted" if is_cut else status.state,
+            events=len(self.store),
+            dropped=self.store.dropped,
+            dropped_by_site=self.store.dropped_by_site(),
+            notes=tuple(notes),
+            added=(),
+            muted=(),
+            every={},
+            breakpoints=(),
+            paused=False,
+            stoppable=False,
+        )
+
+    def _unknown_status(self) -> Status:
+        """Of a run whose process ended before it had said anything of itself."""
+        about = self._saved.about
+        started = about.get("started")
+        return Status(
+            state="running",
+            title=str(about.get("title", "")),
+            started=float(started) if isinstance(started, int | float) else 0.0,
+            elapsed=0.0,
+            events=len(self.store),
+            rate=0.0,
+            dropped=0,
+            dropped_by_site={},
+            muted=(),
+            barrier=Barrier("off", (), 0.0, None),
+            notes=(),
+        )
+
+
+def _still_open(state: Mapping[str, Any]) -> str:
+    written = state.get("written")
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
+    last = f"; what it said of itself last is of {when}" if when else ""
+    return f"The recording has no end: its process is still running, or was killed{last}."
+
+
+@dataclass(frozen=True)
+class LoadedSpans:
+    """What threads were at, see `SpanLog`."""
+
+    spans: ThreadSpans
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return len(self.spans.site)
+
+    def since(self, first: int) -> ThreadSpans:
+        """Those from number `first` on."""
+        rest = slice(first, None)
+        spans = self.spans
+        return ThreadSpans(
+            first, spans.threads, spans.site[rest], spans.thread[rest], spans.from_ns[rest], spans.to_ns[rest]
+        )
+
+
+class LoadedCalls:
+    """The calls of a run, see `CallLog`."""
+
+    def __init__(self, calls: list[Call], spans: LoadedSpans, dropped: int) -> None:
+        self._calls, self.spans, self.dropped = calls, spans, dropped
+
+    @property
+    def newest(self) -> int:
+        """The id of the call that began last; -1 where there is none."""
+        return self._calls[-1].id if self._calls else -1
+
+    def calls(self, since: int = 0) -> tuple[list[Call], int]:
+        """All of them the first time, and none when that is known."""
+        return ([] if since else list(self._calls)), 1
+
+
+def options_of(about: Mapping[str, Any]) -> Options:
+    """What the run was asked to watch; all else has no meaning here."""
+    data = about.get("options")
+    watch = data.get("watch") if isinstance(data, dict) else None
+    try:
+        return Options(watch=None if watch is None else from_plain(Watch, watch))
+    except ValueError as error:
+        raise RunFileError(f"what the run was asked to watch cannot be read: {error}") from None
+
+
+def _list(state: Mapping[str, Any], name: str) -> list[Any]:
+    found = state.get(name, [])
+    if not isinstance(found, list):
+        raise RunFileError(f"{name} in state.json is no list")
+    return found
+
+
+def _whole(state: Mapping[str, Any], name: str) -> int:
+    found = state.get(name, 0)
+    return found if type(found) is int else 0

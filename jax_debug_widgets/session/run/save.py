@@ -1,0 +1,86 @@
+"""Write a run to a folder or a zip file when it is over, or as far as it has come."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.session.run import saved
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.archive.writer import RunWriter
+
+ZIP = ".zip"
+
+
+def save(run: saved.Written, path: str | PathLike[str], *, sources: bool) -> Path:
+    """See `Run.save`."""
+    require_pyarrow("run.save()")
+    from jax_debug_widgets.archive.files import pack
+
+    target = Path(path).expanduser()
+    _refuse_overwriting(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        _write(run, part, sources=sources)
+        if target.suffix == ZIP:
+            pack(part, target)
+        else:
+            part.replace(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return target
+
+
+def _write(run: saved.Written, folder: Path, *, sources: bool) -> None:
+    writer = begin(run, folder)
+    run.collect()
+    pieces = run.store.kept()
+    if pieces:
+        writer.begin_at(pieces[0].first)
+    for piece in pieces:
+        writer.take([piece])
+    writer.take_calls(run.call_log.calls()[0])
+    writer.take_spans(run.call_log.spans.since(0))
+    if sources:
+        writer.take_sources(saved.sources(run))
+    writer.write_state(saved.state(run))
+    writer.seal()
+    writer.close()
+
+
+def begin(run: saved.Written, folder: Path) -> RunWriter:
+    """The writer of a new folder of this run."""
+    from jax_debug_widgets.archive.writer import RunWriter
+
+    package = import_module("jax_debug_widgets").__version__
+    return RunWriter(folder, saved.about(run, package))
+
+
+def _refuse_overwriting(target: Path) -> None:
+    """A run that is there already is not written over: it may be the only one.
+
+    Raises:
+      RunFileError: there is something of that name.
+    """
+    if target.exists():
+        raise RunFileError(f"{target} is there already: choose another name, or remove it")
+
+
+def require_pyarrow(wanted: str) -> None:
+    """Say what to install.
+
+    Raises:
+      ImportError: pyarrow is not installed.
+    """
+    try:
+        import_module("pyarrow")
+    except ImportError as error:
+        msg = f'{wanted} needs pyarrow: pip install "jax-debug-widgets[record]"'
+        raise ImportError(msg) from error

@@ -1,0 +1,109 @@
+"""What a run says of itself in a file, beside its events, calls and sources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+import jax
+import numpy as np
+
+from jax_debug_widgets.archive.plain import as_plain
+from jax_debug_widgets.session.run import report
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Status, TracePrint
+    from jax_debug_widgets.session.options import Options
+
+
+class Written(report.Reported, Protocol):
+    """A run, as it is written to a file."""
+
+    @property
+    def trace_prints(self) -> list[TracePrint]:
+        """See `Run`."""
+        ...
+
+    @property
+    def compilations(self) -> dict[str, float]:
+        """See `Run`."""
+        ...
+
+    def status(self) -> Status:
+        """See `Run`."""
+        ...
+
+    def is_over(self) -> bool:
+        """See `Run`."""
+        ...
+
+    def source_of(self, file: str) -> Mapping[str, Any]:
+        """See `Run`."""
+        ...
+
+
+def about(run: Written, package: str) -> dict[str, Any]:
+    """What is known of a run when it begins."""
+    return {
+        "writer": package,
+        "jax": jax.__version__,
+        "key": run.key,
+        "name": run.options.name,
+        "title": run.title,
+        "config": plain_config(run.options.config),
+        "options": _plain_options(run.options),
+        "started": run.life.started,
+    }
+
+
+def state(run: Written) -> dict[str, Any]:
+    """What it says of itself now."""
+    run.collect()
+    status = run.status()
+    return {
+        "written": time.time(),
+        "is_over": run.is_over(),
+        "title": run.title,
+        "status": as_plain(status),
+        "findings": as_plain(report.findings(run)),
+        "trace_prints": as_plain(run.trace_prints),
+        "compilations": run.compilations,
+        "watched": [as_plain(site) for site in list(run.watched)],
+        "dropped": run.store.dropped_by_site(),
+        "dropped_calls": run.call_log.dropped,
+    }
+
+
+def sources(run: Written) -> dict[str, Mapping[str, Any]]:
+    """The text of the files that something of the run comes from, as far as it is to be had."""
+    found = {}
+    for file in dict.fromkeys(site.file for site in run.store.sites()):
+        try:
+            found[file] = run.source_of(file)
+        except LookupError:
+            continue
+    return found
+
+
+def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the user says of a run, as JSON knows it: of what that does not know, the `repr`."""
+    return {str(name): _plain(value) for name, value in config.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray | jax.Array) and value.ndim == 0):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return plain_config(value)
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return repr(value)
+
+
+def _plain_options(options: Options) -> dict[str, Any]:
+    left_out = ("config", "name", "record", "record_max_mb")
+    return {one.name: as_plain(getattr(options, one.name)) for one in fields(options) if one.name not in left_out}

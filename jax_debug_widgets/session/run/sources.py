@@ -1,0 +1,35 @@
+"""The text of a file of the user's, with the names in it: what the Source view shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.watch import named_places
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.ports import Values
+
+
+def source_fields(run: Values, file: str) -> Mapping[str, Any]:
+    """The lines of a file, its functions and names, as the answer to a `source` request has them.
+
+    Raises:
+      LookupError: nothing of this run comes from it, or its text is not to be had.
+    """
+    if file not in {site.file for site in run.store.sites()}:
+        raise LookupError(f"nothing of this run comes from {file!r}")
+    source, places = named_places(file, run.watch_seen())
+    if not source.lines:
+        raise LookupError(f"the source of {run.name_file(file)} is not to be had")
+    return {
+        "file": file,
+        "where": run.name_file(file),
+        "first_line": 1,
+        "lines": [line.rstrip("\r\n") for line in source.lines],
+        "functions": [{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
+        "names": [
+            {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file), "root": one.root}
+            for one in places
+        ],
+    }

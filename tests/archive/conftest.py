@@ -1,0 +1,30 @@
+"""A shell with the extension; and what is loaded is forgotten after each file of tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from jax_debug_widgets.session import current_session
+from tests.magics.shells import shell
+
+
+@pytest.fixture(scope="module")
+def _shell():
+    with shell() as one:
+        yield one
+
+
+@pytest.fixture
+def ours(_shell):
+    """A shell with the extension and a fresh namespace."""
+    _shell.start_anew()
+    return _shell
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_stays_loaded():
+    yield
+    loaded = current_session()._runs._loaded
+    for key in list(loaded):
+        current_session().panels.forget(key)
+        del loaded[key]

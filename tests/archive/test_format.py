@@ -1,0 +1,263 @@
+"""What was written by each version of the format is read; what is torn, newer or hostile is told in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import shutil
+import zipfile
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.archive.layout import VERSION
+from jax_debug_widgets.archive.reader import read_run
+from jax_debug_widgets.archive.writer import RunWriter
+from jax_debug_widgets.store import Budget
+from tests.run_cases.make_case import described
+
+CASES = Path(__file__).parents[1] / "run_cases"
+
+
+@pytest.fixture
+def golden(tmp_path):
+    """A copy of the golden folder, to be spoiled."""
+    return Path(shutil.copytree(CASES / f"v{VERSION}.jdw", tmp_path / "run.jdw"))
+
+
+def changed(path, change):
+    """Rewrite a JSON file by `change`, or each line of one."""
+    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    path.write_text("\n".join(json.dumps(change(json.loads(line))) for line in lines) + "\n")
+
+
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+def test_a_run_of_each_version_of_the_format_is_read(version):
+    run = jdw.load(CASES / f"v{version}.jdw")
+    assert described(run) == json.loads((CASES / f"v{version}.expected.json").read_text())
+    assert (run.name, run.config) == ("golden", {"lr": 0.1})
+
+
+def test_a_newer_version_is_refused_with_what_to_do(golden):
+    changed(golden / "run.json", lambda about: {**about, "version": 99, "writer": "7.1"})
+    with pytest.raises(ValueError, match=r"written by jax-debug-widgets 7\.1, in a newer format .* upgrade"):
+        jdw.load(golden)
+
+
+def test_what_is_not_known_is_passed_over(golden):
+    (path,) = (golden / "p00000/events").iterdir()
+    table = parquet.read_table(path)
+    parquet.write_table(table.append_column("colour", pa.array(["red"] * len(table))), path)
+    (golden / "p00000/events/notes.txt").write_text("?")
+    (golden / "p00000/inputs").mkdir()
+    for name in ("run.json", "p00000/sites.jsonl", "p00000/state.json"):
+        changed(golden / name, lambda data: {**data, "unknown": [1]})
+    assert len(jdw.load(golden).events) == 15
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "text", "other"])
+def test_what_is_no_run_is_told(tmp_path, what):
+    path = tmp_path / "run.jdw"
+    if what == "text":
+        path.write_text("hello")
+    elif what != "missing":
+        path.mkdir()
+    if what == "other":
+        (path / "run.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"holds no run|is not there|is no folder"):
+        jdw.load(path)
+
+
+@pytest.fixture(scope="module")
+def open_run(tmp_path_factory):
+    """A run in five batches that nobody has sealed, and how many events there are after each."""
+    with jdw.capture(watch="y", values=True) as run:
+        for i in range(5):
+            jax.jit(lambda x, i: (y := x * 2, jax.debug.print("{i} {y}", i=i, y=y))[0])(jnp.ones(20), i)
+    folder, ends = tmp_path_factory.mktemp("open") / "run.jdw", [0]
+    writer = RunWriter(folder, {})
+    run.collect()
+    half = len(run.store) // 2
+    for start, stop in ((0, half), (half, len(run.store))):
+        for piece in run.store.kept():
+            first, last = max(start, piece.first), min(stop, piece.stop)
+            if first < last:
+                writer.take([piece._replace(first=first, stop=last)])
+                ends.append(last)
+    writer.close()
+    return folder, set(ends)
+
+
+def test_of_a_torn_file_all_batches_that_are_complete_are_read(open_run, tmp_path):
+    folder, ends = open_run
+    found, whole = set(), [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
+    for name in ("events", "watched", "arrays"):
+        (live,) = (folder / "p00000" / name).iterdir()
+        data = live.read_bytes()
+        for size in [*range(0, len(data), 149), len(data)]:
+            torn = tmp_path / f"{name}-{size}"
+            shutil.copytree(folder, torn)
+            (torn / "p00000" / name / live.name).write_bytes(data[:size])
+            texts = [event.text for event in read_run(torn, Budget()).store.range(0, 99)]
+            assert texts == whole[: len(texts)], "none without its values, and none twice"
+            found.add(len(texts))
+            assert (torn / "p00000" / name / live.name).read_bytes() == data[:size], "who reads changes nothing"
+    assert ends <= found, "some were cut to nothing, and some not at all"
+
+
+def test_a_flipped_byte_is_never_another_value(open_run, golden, tmp_path):
+    folder, _ = open_run
+    right = [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
+    (live,) = (folder / "p00000/events").iterdir()
+    data = bytearray(live.read_bytes())
+    for at in range(8, len(data), 61):
+        spoiled = bytearray(data)
+        spoiled[at] ^= 0x55
+        copy = tmp_path / f"live-{at}"
+        shutil.copytree(folder, copy)
+        (copy / "p00000/events" / live.name).write_bytes(spoiled)
+        try:
+            texts = [event.text for event in read_run(copy, Budget()).store.range(0, 99)]
+        except RunFileError:
+            continue
+        assert texts == right[: len(texts)]
+    (sealed,) = (golden / "p00000/events").iterdir()
+    whole, texts = sealed.read_bytes(), [event.text for event in jdw.load(golden).events]
+    for at in range(4, len(whole), 97):
+        sealed.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            run = jdw.load(golden)
+        except RunFileError:
+            continue
+        assert [event.text for event in run.events] == texts[: len(run.events)]
+
+
+class Evil:
+    """Leaves a file behind where it is unpickled."""
+
+    def __reduce__(self) -> tuple:
+        return Path.touch, (Path("pickle-was-here"),)
+
+
+HOSTILE = {
+    "an object dtype": lambda tap: {**tap, "dtypes": ["object"] * len(tap["dtypes"])},
+    "another shape": lambda tap: {**tap, "shapes": [[7, 7]] * len(tap["shapes"])},
+    "a huge shape": lambda tap: {**tap, "shapes": [[1 << 50]] * len(tap["shapes"])},
+    "a negative shape": lambda tap: {**tap, "shapes": [[-1]] * len(tap["shapes"])},
+    "many lanes": lambda tap: {**tap, "lanes": [1 << 30], "mapped": [[True]] * len(tap["shapes"])},
+    "a format that looks into values": lambda tap: {**tap, "text": {"kind": "format", "format": "{h.__class__}"}},
+    "a format of gigabytes": lambda tap: {**tap, "text": {"kind": "format", "format": "{h:>999999999}"}},
+    "an option that is no option": lambda tap: {**tap, "text": {"kind": "words", "options": [["formatter", 1]]}},
+    "a value that is not there": lambda tap: {**tap, "structure": {"args": [{"value": 99}], "kwargs": {}}},
+    "an unknown structure": lambda tap: {**tap, "structure": {"args": [{"object": "os.system"}], "kwargs": {}}},
+    "devices that are none": lambda tap: {**tap, "nesting": {**tap["nesting"], "devices": [1], "axes": ["i"]}},
+    "no site": lambda tap: {name: value for name, value in tap.items() if name != "site"},
+    "a number for a name": lambda tap: {**tap, "site": {**tap["site"], "label": 3}},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_line_of_sites_is_refused(golden, what, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    changed(golden / "p00000/sites.jsonl", HOSTILE[what])
+    if what == "another shape":  # The arrays of this shape are not there.
+        run = jdw.load(golden)
+        assert len(run.events) == 0 and "The file is not whole" in run.notes[-1]
+        return
+    with pytest.raises(RunFileError):
+        jdw.load(golden)
+
+
+def test_a_pickle_is_bytes_and_nothing_else(golden, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (path,) = (golden / "p00000/events").iterdir()
+    table = parquet.read_table(path)
+    raw = pa.array([pickle.dumps(Evil())] * len(table), pa.binary())
+    parquet.write_table(table.set_column(table.schema.get_field_index("raw"), "raw", raw), path)
+    with pytest.raises(RunFileError, match="bytes of a value"):
+        jdw.load(golden)
+    assert not Path("pickle-was-here").exists()
+
+
+def spoiled(data):
+    """The same JSON, each of its leaves something else once."""
+    others = (None, -1, 1 << 70, 0.5, "x", [], {}, [[]], True)
+    places: list[tuple] = []
+
+    def find(one, path):
+        if isinstance(one, dict | list) and one:
+            for key, part in one.items() if isinstance(one, dict) else enumerate(one):
+                find(part, (*path, key))
+        places.append(path)
+
+    find(data, ())
+    for number, path in enumerate(path for path in places if path):
+        copy = json.loads(json.dumps(data))
+        inner = copy
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = others[number % len(others)]
+        yield path, copy
+
+
+@pytest.mark.parametrize("name", ["run.json", "p00000/state.json", "p00000/sites.jsonl"])
+def test_whatever_stands_in_a_file_the_error_is_a_sentence(golden, name):
+    path = golden / name
+    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    for number, line in list(enumerate(lines))[:3]:
+        for where, data in spoiled(json.loads(line)):
+            path.write_text("\n".join([*lines[:number], json.dumps(data), *lines[number + 1 :]]) + "\n")
+            with contextlib.suppress(RunFileError):
+                run = jdw.load(golden)
+                _ = run.to_pandas(), run.status(), run.notes, repr(run), list(run), run.findings, where
+
+
+def test_a_zip_file_writes_nothing_anywhere(golden, tmp_path):
+    packed = tmp_path / "run.jdw.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in golden.rglob("*"):
+            if file.is_file():
+                archive.write(file, f"run.jdw/{file.relative_to(golden).as_posix()}")
+        archive.writestr("run.jdw/../../outside.txt", "x")
+        archive.writestr("/absolute.txt", "x")
+    before = set(tmp_path.parent.rglob("*"))
+    assert len(jdw.load(packed).events) == 15, "it may have been packed as a folder, too"
+    assert set(tmp_path.parent.rglob("*")) == before
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("run.json", json.dumps({"a": "b" * 1000}))
+    with pytest.raises(RunFileError, match="packed anew"):
+        jdw.load(packed)
+
+
+def test_a_file_that_says_it_is_huge_is_refused(golden):
+    (path,) = (golden / "p00000/arrays").iterdir()
+    table = pa.table(
+        {"seq": [0], "value": pa.array([9], pa.int32()), "dtype": ["float32"], "shape": [[3, 10]]}
+    ).append_column("data", pa.array([bytes(100 << 20)], pa.large_binary()))
+    parquet.write_table(table, path, compression="zstd")
+    with pytest.raises(RunFileError, match="says that it becomes"):
+        jdw.load(golden)
+
+
+def test_deep_json_is_refused(golden):
+    (golden / "p00000/state.json").write_text("[" * 100_000)
+    with pytest.raises(RunFileError, match=r"state\.json cannot be read"):
+        jdw.load(golden)
+
+
+def test_numbers_are_the_numbers_of_the_columns(golden):
+    """What others read there is what we show."""
+    frame = parquet.read_table(golden / "p00000/events").to_pandas()
+    run = jdw.load(golden)
+    shown = {event.seq: event for event in run.events if event.kind != "watch"}
+    assert set(frame.seq) == set(shown)
+    for row in frame.itertuples():
+        np.testing.assert_array_equal(row.numbers, np.concatenate([np.ravel(v) for v in shown[row.seq].values]))

@@ -1,0 +1,31 @@
+"""`%jaxdebug save` and `%jaxdebug load`."""
+
+from __future__ import annotations
+
+import pytest
+
+from jax_debug_widgets.session.run.loaded import LoadedRun
+
+
+def test_a_cell_is_saved_and_loaded(ours, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ours.run("%%jaxdebug --name first\nf(jnp.arange(3))")
+    told = ours.run('%jaxdebug save "my run.jdw"').stdout
+    assert "saved to my run.jdw" in told and (tmp_path / "my run.jdw/run.json").exists()
+    run = ours.run('%jaxdebug load "my run.jdw"').result.result
+    assert isinstance(run, LoadedRun) and run.name == "first" and [event.text for event in run.events] == ["x [0 1 2]"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("%jaxdebug load no.jdw", "no.jdw is not there"),
+        ("%jaxdebug load", "say which file"),
+        ("%jaxdebug save a b", "say which file"),
+        ("%jaxdebug save .", "is there already"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_line(ours, tmp_path, monkeypatch, line, why):
+    monkeypatch.chdir(tmp_path)
+    ours.run("%%jaxdebug\nf(jnp.arange(3))")
+    assert why in ours.run(line).error
