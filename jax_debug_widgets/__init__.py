@@ -70,6 +70,8 @@ def capture(
     break_on: str | int | Sequence[str | int] = (),
     break_timeout: float | None = None,
     prompt: bool = False,
+    record: str | PathLike[str] | None = None,
+    record_max_mb: float | None = None,
     name: str = "",
     config: Mapping[str, Any] | None = None,
 ) -> AbstractContextManager[Run]:
@@ -117,6 +119,10 @@ def capture(
         evaluates it when one fires.
       break_timeout: seconds after which a stop goes on by itself; None waits as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
+      record: write the run into this folder (`"run.jdw"`) while it goes on, so that it outlives the process, also a killed
+        one; `load` reads it. If it is there already, `run-2.jdw` is taken. Nothing is dropped from it for `max_events` or
+        `max_mb`. It needs pyarrow. The environment variable `JDW_RECORD` does the same where no folder is given.
+      record_max_mb: bound of that folder, in MiB. The oldest events go first, and are counted.
       name: what the run is called in a table of runs, see `load`.
       config: what you want to compare runs by, such as `{"lr": 3e-4}`.
 
@@ -150,6 +156,8 @@ def capture(
         break_on=break_on,
         break_timeout=break_timeout,
         prompt=prompt,
+        record=record,
+        record_max_mb=record_max_mb,
         name=name,
         config=config or {},
     )
@@ -308,7 +316,7 @@ def find_run(key: str) -> RunView:
 
 
 def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> LoadedRun:
-    """Load a run that `run.save` has written, here or elsewhere.
+    """Load a run that `run.save`, `--record` or `capture(record=...)` has written, here or elsewhere.
 
     It has the same values, series, findings and panel as it had then. JAX and a device are not asked for anything. Nothing in
     the file is executed.

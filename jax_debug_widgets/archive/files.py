@@ -15,6 +15,10 @@ _MOST_TEXT = 256 << 20
 """Bytes of one file of JSON."""
 
 
+class VanishedError(RunFileError):
+    """A file that was there is not: whoever writes the run has sealed or removed it."""
+
+
 class Files(Protocol):
     """Where the files of a run are."""
 
@@ -73,8 +77,11 @@ class FolderFiles:
         """See `Files`."""
         path = self._folder / name
         if not _is_regular(path):
-            raise RunFileError(f"{name} is no file")
-        return pa.memory_map(str(path)) if path.stat().st_size else pa.BufferReader(b"")
+            raise VanishedError(f"{name} is no file")
+        try:
+            return pa.memory_map(str(path)) if path.stat().st_size else pa.BufferReader(b"")
+        except FileNotFoundError:
+            raise VanishedError(f"{name} is not there any more") from None
 
 
 class ZipFiles:

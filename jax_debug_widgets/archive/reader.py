@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
-from jax_debug_widgets.archive.checksums import is_as_written
-from jax_debug_widgets.archive.files import Files, files_at
+from jax_debug_widgets.archive.files import Files, VanishedError, files_at
 from jax_debug_widgets.archive.firings import Arrays, Rows
 from jax_debug_widgets.archive.layout import (
     ARRAYS,
     CALLS,
     EVENTS,
     FORMAT,
-    LIVE,
-    PART,
     PROCESS,
     RUN,
     SITES,
@@ -31,17 +27,15 @@ from jax_debug_widgets.archive.layout import (
     VERSION,
     WATCHED,
     RunFileError,
-    live_name,
-    part_name,
 )
 from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.archive.schemas import SCHEMAS
+from jax_debug_widgets.archive.stretches import OPEN, read_stretch, read_table, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.store import Budget, Store
 
-_MOST_UNPACKED = 1000
-"""Bytes that a byte of a sealed file may become."""
+_TRIES = 5
+"""How often a run that is being written is read where its files are sealed or removed meanwhile."""
 
 
 @dataclass
@@ -92,6 +86,13 @@ def read_run(path: Path, budget: Budget) -> SavedRun:
     Raises:
       RunFileError: there is none, a newer version of the package has written it, or it contradicts itself.
     """
+    for _ in range(_TRIES):
+        with contextlib.suppress(VanishedError):
+            return _read(path, budget)
+    return _read(path, budget)
+
+
+def _read(path: Path, budget: Budget) -> SavedRun:
     files = files_at(path)
     about = _about(files, path)
     own = _process(files, path)
@@ -101,8 +102,8 @@ def read_run(path: Path, budget: Budget) -> SavedRun:
     store = Store(budget, 0)
     try:
         _read_events(files, own, taps, state, store, problems)
-        calls = _calls(_table(files, own, CALLS, problems))
-        spans = _spans(_table(files, own, SPANS, problems))
+        calls = _calls(read_table(files, own, CALLS, problems))
+        spans = _spans(read_table(files, own, SPANS, problems))
     except (pa.ArrowException, OSError) as error:
         raise RunFileError(f"{path} cannot be read: {error}") from None
     sources = {str(line["file"]): line for line in _lines(files, f"{own}/{SOURCES}") if "file" in line}
@@ -162,17 +163,20 @@ def _lines(files: Files, name: str) -> list[dict[str, Any]]:
 def _read_events(
     files: Files, own: str, taps: list[Tap], state: dict[str, Any], store: Store, problems: list[str]
 ) -> None:
-    stretches = sorted({stretch for name in (EVENTS, WATCHED, ARRAYS) for stretch in _stretches(files, own, name)})
+    stretches = stretches_of(files, own, (EVENTS, WATCHED, ARRAYS))
     dropped = _counts(state.get("dropped", {}))
-    store.begin_at(stretches[0][0] if stretches else _first(state), dropped)
-    for first, stop in stretches:
-        tables = {name: _stretch(files, own, name, first, stop, problems) for name in (EVENTS, WATCHED, ARRAYS)}
+    store.begin_at(stretches[0].first if stretches else _first(state), dropped)
+    for stretch in stretches:
+        tables = {name: read_stretch(files, own, name, stretch, problems) for name in (EVENTS, WATCHED, ARRAYS)}
         rows = Rows(pa.concat_tables([tables[EVENTS], tables[WATCHED]]), taps)
-        firings = rows.firings(first, Arrays(tables[ARRAYS])) if first == len(store) else None
+        firings = rows.firings(stretch.first, Arrays(tables[ARRAYS])) if stretch.first == len(store) else None
         if firings is not None:
             store.restore(firings.lot, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
-        is_short = stop not in (_OPEN, len(store))
-        if is_short or len(rows.seq) > (firings.events if firings else 0):
+        is_whole = len(rows.seq) == (firings.events if firings else 0) and stretch.stop in (OPEN, len(store))
+        if not is_whole and stretch is stretches[0] and len(stretches) > 1:
+            # The oldest was about to be removed when its process ended.
+            store.begin_at(stretches[1].first, {})
+        elif not is_whole:
             problems.append(f"The file is not whole: of what came after event {len(store) - 1} nothing is shown.")
             return
 
@@ -187,82 +191,6 @@ def _counts(data: Any) -> dict[int, int]:
         return {int(site): int(count) for site, count in data.items()}
     except (AttributeError, TypeError, ValueError):
         raise RunFileError(f"{data!r:.80} are no counts of events by site") from None
-
-
-_OPEN = 1 << 62
-"""Where a file that is being written ends."""
-
-
-def _stretches(files: Files, own: str, name: str) -> Iterator[tuple[int, int]]:
-    """The rows that each file of a table has; a live one whose rows are in a sealed one already is passed over."""
-    names = files.names(f"{own}/{name}")
-    sealed = [(int(found[1]), int(found[2])) for one in names if (found := PART.fullmatch(one))]
-    live = [int(found[1]) for one in names if (found := LIVE.fullmatch(one))]
-    yield from sealed
-    end = max((stop for _, stop in sealed), default=0)
-    yield from ((first, _OPEN) for first in live if first >= end and first not in dict(sealed))
-
-
-def _stretch(files: Files, own: str, name: str, first: int, stop: int, problems: list[str]) -> pa.Table:
-    """One file of a table; empty where it has none."""
-    there = files.names(f"{own}/{name}")
-    if part_name(first, stop) in there and stop != _OPEN:
-        return _sealed(files, f"{own}/{name}/{part_name(first, stop)}", SCHEMAS[name])
-    if live_name(first) in there and stop == _OPEN:
-        return _live(files, f"{own}/{name}/{live_name(first)}", SCHEMAS[name], problems)
-    return SCHEMAS[name].empty_table()
-
-
-def _table(files: Files, own: str, name: str, problems: list[str]) -> pa.Table:
-    stretches = sorted(_stretches(files, own, name))
-    tables = [_stretch(files, own, name, first, stop, problems) for first, stop in stretches]
-    return pa.concat_tables([SCHEMAS[name].empty_table(), *tables])
-
-
-def _sealed(files: Files, path: str, schema: pa.Schema) -> pa.Table:
-    source = files.source(path)
-    size = source.size()
-    file = parquet.ParquetFile(source, page_checksum_verification=True)
-    told = file.metadata
-    unpacked = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
-    if unpacked > size * _MOST_UNPACKED or told.num_rows > size * _MOST_UNPACKED:
-        raise RunFileError(f"{path} says that it becomes {unpacked >> 20} MiB; it has {size} bytes")
-    return _fitted(file.read(), schema, path)
-
-
-def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
-    """All batches of a stream that are complete; whoever writes it may be at it."""
-    batches: list[pa.RecordBatch] = []
-    found = schema
-    with files.source(path) as source:
-        try:
-            reader = pa.ipc.open_stream(source)
-            found = reader.schema
-            while True:
-                batch, metadata = reader.read_next_batch_with_custom_metadata()
-                batch.validate(full=True)
-                if not is_as_written(batch, metadata):
-                    problems.append(f"A batch of {path} is not as it was written; it is left out, with all after it.")
-                    break
-                batches.append(batch)
-        except (StopIteration, pa.ArrowException, OSError, EOFError):
-            pass
-    if not batches:
-        return schema.empty_table()
-    return _fitted(pa.Table.from_batches(batches, found), schema, path)
-
-
-def _fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """The columns that are known, in their order.
-
-    Raises:
-      RunFileError: one of them is missing, or of another type.
-    """
-    try:
-        table.validate(full=True)
-        return table.select(schema.names).cast(schema)
-    except (KeyError, pa.ArrowException) as error:
-        raise RunFileError(f"{path} has not the columns of its table: {error}") from None
 
 
 def _calls(table: pa.Table) -> list[Call]:

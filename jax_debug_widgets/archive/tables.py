@@ -7,6 +7,8 @@ other goes: whoever reads in between finds the rows in the sealed one, whose nam
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
 from typing import Any, cast
@@ -56,18 +58,21 @@ class TableWriter:
         if self._file is not None:
             os.fsync(self._file.fileno())
 
-    def seal(self, stop: int) -> None:
-        """Rows `first .. stop - 1` become a Parquet file, if there are any. The next row is `stop`."""
-        first, has_rows = self.first, self._file is not None
+    def seal(self, stop: int) -> int:
+        """Rows `first .. stop - 1` become a Parquet file, if there are any: how large that is. The next row is `stop`."""
+        first, has_rows, nbytes = self.first, self._file is not None, 0
         self.close()
         if has_rows:
             live = self._folder / live_name(first)
             with pa.memory_map(str(live)) as file:
                 table = pa.ipc.open_stream(file).read_all()
-            write_part(self._folder / part_name(first, stop), self._name, table)
+            sealed = self._folder / part_name(first, stop)
+            write_part(sealed, self._name, table)
+            nbytes = sealed.stat().st_size
             del table
             live.unlink()
         self.first = self.stop = stop
+        return nbytes
 
     def close(self) -> None:
         """Write no more; the file stays as it is."""
@@ -78,12 +83,21 @@ class TableWriter:
 
 def write_part(path: Path, name: str, table: pa.Table) -> None:
     """Write a sealed file; it has its name only when it is complete."""
-    part = path.with_suffix(".tmp")
-    with open_private(part) as file:
+    with being_written(path) as part, open_private(part) as file:
         parquet.write_table(_sorted(name, table), file, **_options(name, table.schema))
         file.flush()
         os.fsync(file.fileno())
-    part.replace(path)
+
+
+@contextmanager
+def being_written(path: Path) -> Iterator[Path]:
+    """Where to write a file that is there as a whole, or not at all; what was there before stays until then."""
+    part = path.with_suffix(".tmp")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def open_private(path: Path) -> BufferedWriter:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +29,24 @@ from jax_debug_widgets.archive.layout import (
     RunFileError,
     part_name,
 )
-from jax_debug_widgets.archive.plain import as_plain
 from jax_debug_widgets.archive.rows import TapNumber, batches_of, writable
 from jax_debug_widgets.archive.schemas import SCHEMAS
-from jax_debug_widgets.archive.tables import TableWriter, open_private
+from jax_debug_widgets.archive.tables import TableWriter, being_written, open_private
 from jax_debug_widgets.archive.taps import written_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.store import Piece
 
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Sealed events `first .. stop - 1`: how large their files are, and how many there are of each site."""
+
+    first: int
+    stop: int
+    nbytes: int
+    counts: Counter[int]
 
 
 class RunWriter:
@@ -44,6 +55,7 @@ class RunWriter:
     Attributes:
       folder: where it is.
       first, next: the events that are in it are `first .. next - 1`.
+      dropped: how many events of each site are not in it any more.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, Any], *, process: int = 0) -> None:
@@ -60,7 +72,11 @@ class RunWriter:
         self._lines: dict[Tap, TapNumber] = {}
         self._known: dict[str, TapNumber] = {}
         self._sources: set[str] = set()
-        self._parts: list[tuple[int, int]] = []
+        self._parts: list[_Part] = []
+        self._sealed_bytes = 0
+        self._counts: Counter[int] = Counter()
+        """Events by site that are not sealed."""
+        self.dropped: Counter[int] = Counter()
 
     def begin_at(self, first: int) -> None:
         """Before anything is taken: the first event is this one."""
@@ -76,13 +92,16 @@ class RunWriter:
         stop = pieces[-1].stop
         for name, batch in batches_of(pieces, self._number_of):
             self._tables[name].append(batch, stop)
+        for piece in pieces:
+            self._counts.update(piece.segment.sites_between(piece.first, piece.stop))
         self.next = stop
 
     def take_calls(self, calls: Sequence[Call]) -> None:
         """Write how far these calls have come."""
         if calls:
-            rows = [{name: writable(value) for name, value in as_plain(call).items()} for call in calls]
-            self._append(CALLS, pa.RecordBatch.from_pylist(rows, SCHEMAS[CALLS]))
+            columns = [[writable(getattr(call, field.name)) for call in calls] for field in SCHEMAS[CALLS]]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMAS[CALLS], strict=True)]
+            self._append(CALLS, pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS[CALLS]))
 
     def take_spans(self, spans: ThreadSpans) -> None:
         """Write what threads were at."""
@@ -107,6 +126,11 @@ class RunWriter:
         """What the run says of itself now, in place of what it said before."""
         _write_whole(self._own / STATE, {**state, "first": self.first, "next": self.next})
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables."""
+        return self._sealed_bytes + sum(table.nbytes for table in self._tables.values())
+
     def sync(self) -> None:
         """See to it that what was written outlives the power."""
         for table in self._tables.values():
@@ -125,26 +149,23 @@ class RunWriter:
     def seal(self) -> None:
         """What was written becomes Parquet; what comes goes to new files."""
         first = self._tables[EVENTS].first
-        for name in reversed(_OF_EVENTS):
-            self._tables[name].seal(self.next)
+        nbytes = sum(self._tables[name].seal(self.next) for name in reversed(_OF_EVENTS))
         if self.next > first:
-            self._parts.append((first, self.next))
-        for name in (CALLS, SPANS):
-            self._tables[name].seal(self._tables[name].stop)
+            self._parts.append(_Part(first, self.next, nbytes, self._counts))
+            self._counts = Counter()
+        self._sealed_bytes += nbytes + sum(self._tables[name].seal(self._tables[name].stop) for name in (CALLS, SPANS))
 
-    def nbytes(self) -> int:
-        """Bytes of all that is there."""
-        return sum(file.stat().st_size for file in self._own.rglob("*") if file.is_file())
-
-    def let_go(self) -> tuple[int, int] | None:
-        """Remove the oldest sealed events: which they were; None where there are none besides the newest."""
+    def let_go(self) -> bool:
+        """Remove the oldest sealed events; whether there were any besides the newest."""
         if len(self._parts) < 2:  # noqa: PLR2004 - the newest stays.
-            return None
-        first, stop = self._parts.pop(0)
+            return False
+        part = self._parts.pop(0)
         for name in _OF_EVENTS:
-            (self._own / name / part_name(first, stop)).unlink(missing_ok=True)
-        self.first = stop
-        return first, stop
+            (self._own / name / part_name(part.first, part.stop)).unlink(missing_ok=True)
+        self.first = part.stop
+        self.dropped += part.counts
+        self._sealed_bytes -= part.nbytes
+        return True
 
     def close(self) -> None:
         """Write no more."""
@@ -174,12 +195,10 @@ def _begin(folder: Path, own: Path) -> None:
 
 def _write_whole(path: Path, data: Mapping[str, Any]) -> None:
     """A file that is there as a whole, or as it was before."""
-    part = path.with_suffix(".tmp")
-    with open_private(part) as file:
+    with being_written(path) as part, open_private(part) as file:
         file.write(json.dumps(data, indent=1).encode())
         file.flush()
         os.fsync(file.fileno())
-    part.replace(path)
 
 
 def _append_line(path: Path, data: Mapping[str, Any]) -> None:

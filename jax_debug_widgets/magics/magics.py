@@ -55,7 +55,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
 %jaxdebug panel               show the panel of the last capture again
 %jaxdebug save FILE           write the last capture to a folder (run.jdw), or to one file to send (run.jdw.zip)
-%jaxdebug load FILE           read it again, here or elsewhere, and show its panel
+%jaxdebug load FILE           read it again, here or elsewhere, and show its panel; --record FILE writes one as well
 
 """
 

@@ -49,6 +49,7 @@ _EXAMPLES = {
     "WHAT": "nonfinite",
     "CONDITION": "'loss > 10'",
     "NAME": "lr3",
+    "FILE": "run.jdw",
 }
 """What may be written for the value of an option, by the word that stands for it in the help."""
 
@@ -93,6 +94,12 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--break-timeout", type=float, metavar="S", default=defaults.break_timeout, help=break_timeout)
     prompt = "ask at breakpoints with JAX's own prompt where no panel answers"
     parser.add_argument("--prompt", action="store_true", default=defaults.prompt, help=prompt)
+    record = (
+        "write the run into this folder while it goes on (run.jdw): it outlives the kernel; `%%jaxdebug load` reads it"
+    )
+    parser.add_argument("--record", metavar="FILE", default=defaults.record, help=record)
+    record_max = "how many MiB that folder may have (default: as many as the disk has); the oldest events go first"
+    parser.add_argument("--record-max-mb", type=float, metavar="MB", default=defaults.record_max_mb, help=record_max)
     name = "what the run is called among others"
     parser.add_argument("--name", metavar="NAME", default=defaults.name, help=name)
     return _add_watch_options(parser)

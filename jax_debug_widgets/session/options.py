@@ -6,6 +6,7 @@ import difflib
 import functools
 import inspect
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -20,7 +21,7 @@ from jax_debug_widgets.watch import Stops, Watch
 
 _MEBIBYTE = 1 << 20
 
-_MAY_BE_NONE = ("timeout", "break_timeout")
+_MAY_BE_NONE = ("timeout", "break_timeout", "record_max_mb")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Options:
       break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
+      record: the folder that the run is written into while it goes on; None for none.
+      record_max_mb: how much of it that folder holds, in MiB; the oldest goes first. None for as much as the disk does.
       name: what the run is called among others; empty for none.
       config: what its user says of the run, for a table of runs.
 
@@ -61,6 +64,8 @@ class Options:
     break_on: tuple[str, ...] = ()
     break_timeout: float | None = None
     prompt: bool = False
+    record: str | None = None
+    record_max_mb: float | None = None
     name: str = ""
     config: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
@@ -80,6 +85,7 @@ class Options:
     ) -> Options:
         """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
         _refuse_unknown(others)
+        others["record"] = _path_of(others.get("record"))
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
         conditions = conditions_of(break_on)
         if watched is not None and conditions:
@@ -128,6 +134,14 @@ class Options:
     def ended_budget(self) -> int:
         """How many bytes the ended runs may hold, all together."""
         return _in_bytes(self.max_ended_mb)
+
+
+def _path_of(path: Any) -> str | None:
+    try:
+        return None if path is None else os.fsdecode(path)
+    except TypeError:
+        msg = f"record must be the path of a folder, got {path!r}"
+        raise TypeError(msg) from None
 
 
 def _in_bytes(mebibytes: float) -> int:

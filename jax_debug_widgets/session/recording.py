@@ -10,6 +10,7 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.native import numba_compiles
 from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets.session.panel.saving import Saving
+from jax_debug_widgets.session.recorder import recorder_of
 from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Recording:
         self._outer_policy = session.debugger.begin(run.policy)
         self._taken_in = 0.0
         self._saving = Saving(run)
+        self._recorder = recorder_of(run, session.collect)
         self._pump = Pump(self._tick)
         self._pump.start()
 
@@ -117,6 +119,8 @@ class Recording:
             self._saving.begin()
             self._session.panels.refresh(self.run)
             self._saving.end()
+        if over and self._recorder is not None:
+            self._recorder.finish()
         # After the output: a front end that has not got that sees here that there is a newer one.
         self._session.listing.tell(self.run, over=over)
         if over:

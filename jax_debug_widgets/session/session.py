@@ -27,6 +27,7 @@ from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panel.listing import Listing
 from jax_debug_widgets.session.panel.panels import Panels
 from jax_debug_widgets.session.panel.stops import debugging_status
+from jax_debug_widgets.session.recorder import refuse_without_pyarrow
 from jax_debug_widgets.session.recording import Recording
 from jax_debug_widgets.session.run.ports import RunPorts
 from jax_debug_widgets.session.run.run import UNCAPTURED, Run
@@ -123,7 +124,11 @@ class Session:
 
         Args:
           goes_on: whether firings and calls are counted on where the run before has ended, for sites that are sampled.
+
+        Raises:
+          ImportError: the run is to be recorded, and pyarrow is not installed.
         """
+        refuse_without_pyarrow(options)
         box = self._runs.box_of_this_thread()
         previous = self._runs.reads(box) or self._runs.latest_of(box)
         if previous is not None and previous.call_log.pending():

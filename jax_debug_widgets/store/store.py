@@ -41,7 +41,6 @@ class Store:
 
     Attributes:
       released: how many events `release` has let go of.
-      taken_in: called with the events that have come, before the oldest are let go of; it must return at once.
     """
 
     def __init__(self, budget: Budget, origin_ns: int) -> None:
@@ -50,7 +49,7 @@ class Store:
         self._lock = threading.Lock()
         self._kept = Kept()
         self.released = 0
-        self.taken_in: Callable[[Piece], None] | None = None
+        self._told: Callable[[Piece], None] | None = None
         self._largest = 0
         self._ordinals = Ordinals()
         self._occurrences = Occurrences()
@@ -90,6 +89,13 @@ class Store:
         with self._lock:
             self._kept.count = self._kept.oldest = position
             self._tally.begin(dropped, position)
+
+    def tell(self, told: Callable[[Piece], None] | None) -> None:
+        """Hand the events that are kept, and from now on those that come, to `told`, which returns at once; None ends it."""
+        with self._lock:
+            self._told = told
+            for piece in self._kept.between(0, self._kept.count) if told is not None else ():
+                told(Piece(*piece))  # pyright: ignore[reportOptionalCall] - not None here.
 
     def _take_in(
         self, lot: Lot, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
@@ -350,8 +356,8 @@ class Store:
     def _append(self, segment: Segment) -> None:
         self._tally.add(segment)
         self._kept.append(segment)
-        if self.taken_in is not None:
-            self.taken_in(Piece(segment, segment.first, segment.stop))
+        if self._told is not None:
+            self._told(Piece(segment, segment.first, segment.stop))
 
     def _evict(self) -> None:
         kept = self._kept

@@ -18,8 +18,9 @@ from pyarrow import parquet
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import RunFileError
-from jax_debug_widgets.archive.layout import VERSION
+from jax_debug_widgets.archive.layout import VERSION, part_name
 from jax_debug_widgets.archive.reader import read_run
+from jax_debug_widgets.archive.tables import write_part
 from jax_debug_widgets.archive.writer import RunWriter
 from jax_debug_widgets.store import Budget
 from tests.run_cases.make_case import described
@@ -111,6 +112,45 @@ def test_of_a_torn_file_all_batches_that_are_complete_are_read(open_run, tmp_pat
             found.add(len(texts))
             assert (torn / "p00000" / name / live.name).read_bytes() == data[:size], "who reads changes nothing"
     assert ends <= found, "some were cut to nothing, and some not at all"
+
+
+def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
+    """Each table is sealed by itself: its sealed file comes, then its live one goes."""
+    folder, _ = open_run
+    whole = [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
+    for done in range(7):
+        torn = tmp_path / f"{done}"
+        shutil.copytree(folder, torn)
+        for number, name in enumerate(("arrays", "watched", "events")):
+            (live,) = (torn / "p00000" / name).iterdir()
+            if done > 2 * number:
+                with pa.memory_map(str(live)) as source:
+                    write_part(live.with_name(part_name(0, len(whole))), name, pa.ipc.open_stream(source).read_all())
+            else:
+                live.with_name("part-000000000000-000000000010.tmp").write_bytes(b"half")
+            if done > 2 * number + 1:
+                live.unlink()
+        run = read_run(torn, Budget())
+        assert [event.text for event in run.store.range(0, 99)] == whole and not run.problems
+
+
+def test_a_process_that_ends_while_it_removes_the_oldest_keeps_the_rest(open_run, tmp_path):
+    folder, ends = open_run
+    half, stop = sorted(ends)[1:3]
+    for missing in ("events", "watched", "arrays"):
+        torn = tmp_path / missing
+        shutil.copytree(folder, torn)
+        for name in ("arrays", "watched", "events"):
+            (live,) = (torn / "p00000" / name).iterdir()
+            with pa.memory_map(str(live)) as source:
+                rows = pa.ipc.open_stream(source).read_all()
+            is_old = rows["seq"].to_numpy() < half
+            write_part(live.with_name(part_name(0, half)), name, rows.filter(pa.array(is_old)))
+            write_part(live.with_name(part_name(half, stop)), name, rows.filter(pa.array(~is_old)))
+            live.unlink()
+        (torn / "p00000" / missing / part_name(0, half)).unlink()
+        store = read_run(torn, Budget()).store
+        assert (store.oldest, len(store)) == (half, stop)
 
 
 def test_a_flipped_byte_is_never_another_value(open_run, golden, tmp_path):

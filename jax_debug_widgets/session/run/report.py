@@ -203,7 +203,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
-            *_of_what_is_let_go(run),
+            *of_what_is_let_go(run),
             *_of_watching(run),
             *(finding.message for finding in findings(run)),
         ),
@@ -224,7 +224,7 @@ def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
             yield f"{site.where} ({site.label}) is muted: `%jaxdebug unmute {site.id}` records it again."
 
 
-def _of_what_is_let_go(run: Reported) -> Iterator[str]:
+def of_what_is_let_go(run: Reported) -> Iterator[str]:
     """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
     if run.store.released:
         yield (

@@ -55,12 +55,12 @@ def _write(run: saved.Written, folder: Path, *, sources: bool) -> None:
     writer.close()
 
 
-def begin(run: saved.Written, folder: Path) -> RunWriter:
-    """The writer of a new folder of this run."""
+def begin(run: saved.Written, folder: Path, process: int = 0) -> RunWriter:
+    """The writer of a new folder of this run, for what this process sees of it."""
     from jax_debug_widgets.archive.writer import RunWriter
 
     package = import_module("jax_debug_widgets").__version__
-    return RunWriter(folder, saved.about(run, package))
+    return RunWriter(folder, saved.about(run, package), process=process)
 
 
 def _refuse_overwriting(target: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
@@ -58,15 +58,15 @@ def about(run: Written, package: str) -> dict[str, Any]:
     }
 
 
-def state(run: Written) -> dict[str, Any]:
-    """What it says of itself now."""
+def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
+    """What it says of itself now; with `has_all`, the file has what the memory has let go of."""
     run.collect()
-    status = run.status()
+    status, left_out = run.status(), set(report.of_what_is_let_go(run) if has_all else ())
     return {
         "written": time.time(),
         "is_over": run.is_over(),
         "title": run.title,
-        "status": as_plain(status),
+        "status": as_plain(replace(status, notes=tuple(note for note in status.notes if note not in left_out))),
         "findings": as_plain(report.findings(run)),
         "trace_prints": as_plain(run.trace_prints),
         "compilations": run.compilations,

@@ -1,0 +1,105 @@
+"""Which files have which rows, and what can be read of each: sealed ones, and those that are being written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from jax_debug_widgets.archive.checksums import is_as_written
+from jax_debug_widgets.archive.files import Files
+from jax_debug_widgets.archive.layout import LIVE, PART, RunFileError, live_name, part_name
+from jax_debug_widgets.archive.schemas import SCHEMAS
+
+OPEN = 1 << 62
+"""Where a file that is being written ends."""
+
+_MOST_UNPACKED = 1000
+"""Bytes that a byte of a sealed file may become."""
+
+
+class Stretch(NamedTuple):
+    """Rows `first .. stop - 1`, which are in one file of each table."""
+
+    first: int
+    stop: int
+
+
+def stretches_of(files: Files, own: str, names: Sequence[str]) -> list[Stretch]:
+    """The stretches that the files of some tables have, which are sealed together.
+
+    A process may end while it seals: then some tables have their rows in a sealed file, and others in the one before it, or
+    in both.
+    """
+    there = [one for name in names for one in files.names(f"{own}/{name}")]
+    sealed = {Stretch(int(found[1]), int(found[2])) for one in there if (found := PART.fullmatch(one))}
+    end = max((stretch.stop for stretch in sealed), default=0)
+    live = {Stretch(int(found[1]), OPEN) for one in there if (found := LIVE.fullmatch(one)) and int(found[1]) >= end}
+    return sorted(sealed | live)
+
+
+def read_stretch(files: Files, own: str, name: str, stretch: Stretch, problems: list[str]) -> pa.Table:
+    """The rows of a table in a stretch; empty where it has none."""
+    there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
+    sealed, live = part_name(*stretch), live_name(stretch.first)
+    if sealed in there:
+        return _sealed(files, f"{own}/{name}/{sealed}", schema)
+    if live not in there:
+        return schema.empty_table()
+    rows = _live(files, f"{own}/{name}/{live}", schema, problems)
+    return rows.filter(pa.array(rows["seq"].to_numpy() < stretch.stop)) if "seq" in schema.names else rows
+
+
+def read_table(files: Files, own: str, name: str, problems: list[str]) -> pa.Table:
+    """All rows of a table."""
+    stretches = stretches_of(files, own, [name])
+    tables = [read_stretch(files, own, name, stretch, problems) for stretch in stretches]
+    return pa.concat_tables([SCHEMAS[name].empty_table(), *tables])
+
+
+def _sealed(files: Files, path: str, schema: pa.Schema) -> pa.Table:
+    source = files.source(path)
+    size = source.size()
+    file = parquet.ParquetFile(source, page_checksum_verification=True)
+    told = file.metadata
+    unpacked = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
+    if unpacked > size * _MOST_UNPACKED or told.num_rows > size * _MOST_UNPACKED:
+        raise RunFileError(f"{path} says that it becomes {unpacked >> 20} MiB; it has {size} bytes")
+    return _fitted(file.read(), schema, path)
+
+
+def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
+    """All batches of a stream that are complete; whoever writes it may be at it."""
+    batches: list[pa.RecordBatch] = []
+    found = schema
+    with files.source(path) as source:
+        try:
+            reader = pa.ipc.open_stream(source)
+            found = reader.schema
+            while True:
+                batch, metadata = reader.read_next_batch_with_custom_metadata()
+                batch.validate(full=True)
+                if not is_as_written(batch, metadata):
+                    problems.append(f"A batch of {path} is not as it was written; it is left out, with all after it.")
+                    break
+                batches.append(batch)
+        except (StopIteration, pa.ArrowException, OSError, EOFError):
+            pass
+    if not batches:
+        return schema.empty_table()
+    return _fitted(pa.Table.from_batches(batches, found), schema, path)
+
+
+def _fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+    """The columns that are known, in their order.
+
+    Raises:
+      RunFileError: one of them is missing, or of another type.
+    """
+    try:
+        table.validate(full=True)
+        return table.select(schema.names).cast(schema)
+    except (KeyError, pa.ArrowException) as error:
+        raise RunFileError(f"{path} has not the columns of its table: {error}") from None

@@ -1,0 +1,203 @@
+"""Write a run to a folder while it goes on: a thread does it, and nothing else waits for the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets._jax.compat.processes import own_number
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.session.run import saved
+from jax_debug_widgets.session.run.save import begin, require_pyarrow
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.archive.writer import RunWriter
+    from jax_debug_widgets.session.options import Options
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.store import Piece
+
+VARIABLE = "JDW_RECORD"
+"""The environment variable that names the folder where a capture names none."""
+
+_PAUSE_S, _STATE_S = 0.5, 2.0
+"""Between two looks at what has come; and between two times that the state is written, and the disk waited for."""
+
+_SHARE = 1 / 50
+"""Of the time, that writing what the run says of itself may take."""
+
+_PART_ROWS, _PART_BYTES, _PARTS = 1_000_000, 64 << 20, 8
+"""When a file is sealed: at so many events or bytes, and so that a bound holds at least so many files."""
+
+_WAITING_BYTES = 256 << 20
+"""Of events that have come and are not written, at least; or as many as the run holds in memory."""
+
+_AT_ONCE = 64
+"""Segments that become one batch."""
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Writes one run.
+
+    Attributes:
+      folder: where.
+    """
+
+    def __init__(self, run: Run, writer: RunWriter, collect: Callable[[], None]) -> None:
+        """Begin; `collect` takes in what has fired."""
+        self.folder = writer.folder
+        self._run, self._writer, self._collect = run, writer, collect
+        self._queue: deque[Piece] = deque()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._is_stopped = False
+        self._calls = self._spans = self._sites = 0
+        self._state_at, self._state_pause = 0.0, _STATE_S
+        bound = run.options.record_max_mb
+        self._bound = None if bound is None else int(bound * (1 << 20))
+        self._most_waiting = max(_WAITING_BYTES, run.options.budget.nbytes)
+        run.store.tell(self._came)
+        self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """The run is over: write what is left, and seal it."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        with self._lock:
+            self._guarded(self._seal)
+            self._run.store.tell(None)
+            with contextlib.suppress(OSError, ValueError):
+                self._writer.close()
+
+    def _came(self, piece: Piece) -> None:
+        """Events have been taken in; the store holds its lock."""
+        self._queue.append(piece)
+
+    def _loop(self) -> None:
+        while not self._ended.wait(_PAUSE_S):
+            with contextlib.suppress(Exception):  # The pump says what goes wrong there.
+                self._collect()
+            with self._lock:
+                if self._is_stopped or self._ended.is_set():
+                    return
+                self._guarded(self._write)
+
+    def _guarded(self, write: Callable[[], None]) -> None:
+        """Whatever goes wrong, the program goes on, and a note says what was lost."""
+        if self._is_stopped:
+            return
+        try:
+            write()
+        except OSError as error:
+            self._stop(error.strerror or str(error))
+        except Exception as error:  # noqa: BLE001
+            _log.exception("jax_debug_widgets could not record a run")
+            self._stop(f"{type(error).__name__}: {error}")
+
+    def _stop(self, why: str) -> None:
+        self._is_stopped = True
+        self._run.store.tell(None)
+        self._queue.clear()
+        self._run.note(f"Recording stopped: {why}. {self.folder} has what came before.")
+        with contextlib.suppress(Exception):
+            self._writer.close()
+
+    def _write(self) -> None:
+        """What has come since the last time."""
+        if (waiting := sum(piece.nbytes for piece in self._queue.copy())) > self._most_waiting:
+            msg = f"{in_bytes(waiting)} came faster than they could be written"
+            raise OSError(msg)
+        while self._queue:
+            pieces = [self._queue.popleft() for _ in range(min(len(self._queue), _AT_ONCE))]
+            self._writer.take(pieces)
+            self._make_room()
+        log = self._run.call_log
+        calls, self._calls = log.calls(self._calls)
+        self._writer.take_calls(calls)
+        spans = log.spans.since(self._spans)
+        self._spans = spans.first + len(spans.site)
+        self._writer.take_spans(spans)
+        if time.monotonic() - self._state_at >= self._state_pause:
+            self._write_state()
+            self._writer.sync()
+
+    def _make_room(self) -> None:
+        """Seal what is large enough, and let go of the oldest beyond the bound."""
+        most = _PART_BYTES if self._bound is None else min(_PART_BYTES, self._bound // _PARTS)
+        if self._writer.live_rows >= _PART_ROWS or self._writer.live_bytes >= most:
+            self._writer.seal()
+        while self._bound is not None and self._writer.nbytes > self._bound and self._writer.let_go():
+            pass
+
+    def _write_state(self) -> None:
+        began = time.monotonic()
+        sites = len(self._run.store.sites())
+        if sites != self._sites:
+            self._sites = sites
+            self._writer.take_sources(saved.sources(self._run))
+        state = saved.state(self._run, has_all=True)
+        self._writer.write_state({**state, "dropped": dict(self._writer.dropped)})
+        self._state_at = time.monotonic()
+        self._state_pause = max(_STATE_S, (self._state_at - began) / _SHARE)
+
+    def _seal(self) -> None:
+        self._state_at = 0.0
+        self._state_pause = 0.0
+        self._collect()
+        self._write()
+        self._writer.seal()
+
+
+def refuse_without_pyarrow(options: Options) -> None:
+    """Before a capture begins, say what to install if it is to be recorded.
+
+    Raises:
+      ImportError: pyarrow is not installed.
+    """
+    if _folder_for(options):
+        require_pyarrow("Recording")
+
+
+def _folder_for(options: Options) -> str | None:
+    return options.record or os.environ.get(VARIABLE)
+
+
+def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
+    """The recorder of a run that is to be recorded; None for others, and where its folder cannot be made: a note says why."""
+    wanted = _folder_for(run.options)
+    if not wanted or not run.is_captured:
+        return None
+    try:
+        writer = _writer(run, Path(wanted).expanduser())
+        if writer.folder != Path(wanted).expanduser():
+            run.note(f"{wanted} is there already: this run is recorded into {writer.folder}.")
+        return Recorder(run, writer, collect)
+    except (OSError, RunFileError) as error:
+        run.note(f"This run is not recorded: {error}.")
+        return None
+
+
+def _writer(run: Run, wanted: Path) -> RunWriter:
+    """The writer of the first folder of that name, `run.jdw`, `run-2.jdw`, …, that this process has not written before.
+
+    Raises:
+      OSError: it cannot be made.
+    """
+    process = own_number()
+    for number in itertools.count(1):
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
+        with contextlib.suppress(RunFileError):
+            return begin(run, folder, process)
+    raise AssertionError

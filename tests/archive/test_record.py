@@ -1,0 +1,218 @@
+"""A run that is written while it goes on: nothing that was written is lost, and nothing disturbs the program."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.archive import tables, writer
+from jax_debug_widgets.archive.reader import read_run
+from jax_debug_widgets.session import recorder
+from jax_debug_widgets.store import Budget
+from tests.archive.programs import assert_same_events, everything
+from tests.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    """Look every few milliseconds."""
+    monkeypatch.setattr(recorder, "_PAUSE_S", 0.005)
+    monkeypatch.setattr(recorder, "_STATE_S", 0.01)
+
+
+@jax.jit
+def stepped(x, i):
+    y = x * i
+    jax.debug.print("{i} loss {y}", i=i, y=y.sum())
+    return y
+
+
+def steps(count):
+    for i in range(count):
+        stepped(jnp.ones(30), i)
+
+
+@pytest.mark.behaviour("R1")
+def test_a_recorded_run_is_the_run_and_is_sealed_when_it_is_over(tmp_path, monkeypatch):
+    monkeypatch.setenv("JDW_RECORD", str(tmp_path / "all.jdw"))
+    run = everything()
+    loaded = jdw.load(tmp_path / "all.jdw")
+    assert_same_events(run.events, loaded.events)
+    assert loaded.is_complete and not list(tmp_path.rglob("live-*"))
+    assert run.calls == loaded.calls and run.notes == loaded.notes and repr(run) == repr(loaded)
+    assert "jax.debug.print" in "\n".join(loaded.source_of(run.sites[0].file)["lines"])
+
+
+def test_nothing_is_dropped_that_the_disk_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "_PART_ROWS", 300)
+    with jdw.capture(watch="y", values=True) as control:
+        steps(600)
+    with jdw.capture(watch="y", values=True, max_events=100, record=tmp_path / "run.jdw") as run:
+        steps(600)
+    assert run.dropped > 0 and len(run.events) <= 100
+    loaded = jdw.load(tmp_path / "run.jdw")
+    assert (loaded.dropped, len(loaded.events)) == (0, 1200) and len(list(tmp_path.rglob("watched/part-*"))) > 1
+    for ours, theirs in zip(control.series("y.sum()"), loaded.series("y.sum()"), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(control["y"]["value"], loaded["y"]["value"])
+    assert not loaded.notes, "that the memory has let go of some is nothing to the file"
+
+
+def test_a_bound_lets_go_of_the_oldest_and_counts_them(tmp_path):
+    with jdw.capture(watch="y", values=True, record=tmp_path / "run.jdw", record_max_mb=0.2) as run:
+        for _ in range(10):
+            steps(200)
+            until(lambda: run.collect() or recorded(tmp_path / "run.jdw") >= len(run.store))
+    loaded = jdw.load(tmp_path / "run.jdw")
+    assert loaded.dropped > 0 and loaded.dropped + len(loaded.events) == len(run.events) == 4000
+    assert_same_events(list(run.events)[loaded.dropped :], loaded.events)
+    assert sum(loaded.store.dropped_by_site().values()) == loaded.dropped
+    files = [file for name in ("events", "watched", "arrays") for file in tmp_path.rglob(f"{name}/*")]
+    assert sum(file.stat().st_size for file in files) < 0.25e6
+
+
+def recorded(folder):
+    """How many events there are in the folder, and were before."""
+    return len(read_run(folder, Budget()).store)
+
+
+def test_a_name_that_is_taken_is_not_written_over(tmp_path):
+    runs = []
+    for number in range(3):
+        with jdw.capture(record=tmp_path / "run.jdw") as run:
+            steps(number)
+        runs.append(run)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run-2.jdw", "run-3.jdw", "run.jdw"]
+    assert len(jdw.load(tmp_path / "run-3.jdw").events) == 2 and "run-3.jdw" in runs[2].notes[0]
+
+
+@pytest.mark.parametrize("failing", ["append", "seal", "state", "begin"])
+def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path, monkeypatch, failing):
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = tmp_path / "run.jdw"
+    if failing == "begin":
+        monkeypatch.setattr(writer, "_begin", full)
+    with jdw.capture(record=folder) as run:
+        steps(3)
+        if failing != "begin":
+            until(lambda: recorded(folder) == 3 and (folder / "p00000/state.json").exists())
+        if failing == "append":
+            monkeypatch.setattr(tables.TableWriter, "append", full)
+        elif failing == "seal":
+            monkeypatch.setattr(tables, "write_part", full)
+        elif failing == "state":
+            monkeypatch.setattr(writer, "_write_whole", full)
+        steps(2)
+    assert len(run.events) == 5 and run.status().state == "done"
+    (note,) = run.notes
+    assert "No space left on device" in note
+    if failing != "begin":
+        assert note.startswith("Recording stopped") and len(jdw.load(folder).events) >= 3
+
+
+def test_a_disk_that_is_really_full(tmp_path):
+    """A file system that refuses to write: every file of the folder is larger than the process may make any."""
+    code = f"""
+        import resource, signal, jax, jax.numpy as jnp, jax_debug_widgets as jdw
+        from jax_debug_widgets.session import recorder
+        recorder._PAUSE_S = 0.01
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+        step = jax.jit(lambda x, i: [jax.debug.print("{{x}}", x=x), x + i][1])
+        with jdw.capture(record=r"{tmp_path}/run.jdw") as run:
+            x = first = jax.random.normal(jax.random.key(0), (3000,))
+            for i in range(100):
+                x = step(x, i)
+        assert len(run.events) == 100 and float((x - first)[0]) > 4949
+        (note,) = run.notes
+        assert "Recording stopped: File too large" in note, note
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+KILLED = """
+import itertools, sys, jax, jax.numpy as jnp, jax_debug_widgets as jdw
+from jax_debug_widgets.session import recorder
+recorder._PAUSE_S, recorder._PART_ROWS = 0.005, 500
+
+@jax.jit
+def step(x, i):
+    y = x * i
+    jax.debug.print("{i} loss {y}", i=i, y=y.sum())
+    return y
+
+with jdw.capture(watch="y", values=True, record=sys.argv[1]):
+    for i in itertools.count():
+        step(jnp.ones(30), i)
+"""
+
+
+@pytest.mark.behaviour("R1")
+def test_a_killed_process_leaves_all_that_was_written(tmp_path):
+    """It is killed at several moments, also while it seals."""
+    script = tmp_path / "train.py"
+    script.write_text(KILLED)
+    for number in range(3):
+        folder = tmp_path / f"run{number}.jdw"
+        program = subprocess.Popen([sys.executable, str(script), str(folder)])
+        try:
+            until(lambda folder=folder, parts=3 * (number + 1): len(list(folder.rglob("part-*"))) >= parts)
+            before = recorded(folder)
+        finally:
+            program.send_signal(signal.SIGKILL)
+            program.wait(20)
+        loaded = jdw.load(folder)
+        assert len(loaded.events) >= before > 0
+        assert [event.seq for event in loaded.events] == list(range(len(loaded.events)))
+        printed = [event.text.split()[0] for event in loaded.events if event.kind == "print"]
+        assert printed == [str(i) for i in range(len(printed))]
+        np.testing.assert_array_equal(loaded["y"]["mean"], np.arange(len(loaded["y"]["mean"])))
+        assert loaded.status().state == "interrupted" and "The recording has no end" in loaded.notes[-1]
+        assert loaded.title == "capture" and loaded.panel.bundle()["text/html"]
+
+
+def test_a_run_that_goes_on_is_read_as_far_as_it_has_come(tmp_path):
+    with jdw.capture(record=tmp_path / "run.jdw") as run:
+        steps(5)
+        until(lambda: recorded(tmp_path / "run.jdw") == 5)
+        assert not jdw.load(tmp_path / "run.jdw").is_complete
+        steps(5)
+    assert_same_events(run.events, jdw.load(tmp_path / "run.jdw").events)
+
+
+def test_no_thread_stays_behind(tmp_path):
+    with jdw.capture(record=tmp_path / "run.jdw"):
+        steps(2)
+    until(lambda: not any(thread.name == "jaxdebug-record" for thread in threading.enumerate()))
+
+
+def test_a_path_that_is_none_is_refused_before_anything_begins():
+    with pytest.raises(TypeError, match="record must be the path of a folder"):
+        jdw.capture(record=3)  # pyright: ignore[reportArgumentType] - that is what is tested.
+    with pytest.raises(ValueError, match="record_max_mb must be greater than 0"):
+        jdw.capture(record="run.jdw", record_max_mb=0)
+
+
+def test_a_cell_is_recorded(ours, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ours.run("%%jaxdebug --record run.jdw --name lr3\nf(jnp.arange(3))")
+    run = jdw.load("run.jdw")
+    assert [event.text for event in run.events] == ["x [0 1 2]"] and run.name == "lr3"
+    assert Path("run.jdw/p00000/sources.jsonl").exists()
