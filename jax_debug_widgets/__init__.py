@@ -74,6 +74,7 @@ def capture(
     record_max_mb: float | None = None,
     name: str = "",
     config: Mapping[str, Any] | None = None,
+    check: str | Sequence[str] | bool | None = None,
 ) -> AbstractContextManager[Run]:
     """Capture what compiled programs print and call back in the body of a `with`, and the values of their variables.
 
@@ -125,14 +126,16 @@ def capture(
       record_max_mb: bound of that folder, in MiB. The oldest events go first, and are counted.
       name: what the run is called in a table of runs, see `load`.
       config: what you want to compare runs by, such as `{"lr": 3e-4}`.
+      check: what programs are checked for while they run, besides what always is: `"oob"` (indices that are out of
+        bounds), a list of names, or True for all. `run.findings` has what is found.
 
     Returns:
       A context manager that gives the `Run`. Read the run during the body or after it.
 
     Raises:
       TypeError: an argument has the wrong type.
-      ValueError: a number is not positive, a condition cannot be parsed, `watch` is empty, or `values`, `histograms`,
-        `lanes` or `when` is given without anything to watch.
+      ValueError: a number is not positive, a condition cannot be parsed, no check has that name, `watch` is empty, or
+        `values`, `histograms`, `lanes` or `when` is given without anything to watch.
       Stopped: the user ended the program from the panel, at a breakpoint or by an interrupt.
     """
     from jax_debug_widgets.session import Options, current_session
@@ -154,6 +157,7 @@ def capture(
         lanes=lanes,
         when=when,
         break_on=break_on,
+        check=check,
         break_timeout=break_timeout,
         prompt=prompt,
         record=record,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
+from collections.abc import Sequence
+
+import numpy as np
 
 
 class Kind(enum.Enum):
     """A kind of finding.
 
     Attributes:
-      word: how options and filters call it.
+      word: how findings and filters call it.
       row: its row in docs/behaviours.md.
       severity: 0 an error, 1 a wrong result, 2 lost precision, 3 lost time.
+      option: how `--check` calls what finds it; empty for the explanation of an exception.
+      default: whether it is looked for without being asked for.
     """
 
     IN_PLACE = ("in-place", "S5", 0)
@@ -23,10 +29,42 @@ class Kind(enum.Enum):
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
-    STALE = ("stale", "S2", 1)
-    KEY = ("key", "S8", 1)
-    RETRACE = ("retrace", "S14", 3)
+    STALE = ("stale", "S2", 1, "stale")
+    KEY = ("key", "S8", 1, "keys")
+    OUT_OF_BOUNDS = ("oob", "S6", 1, "oob", False)
+    RETRACE = ("retrace", "S14", 3, "retraces")
     STATIC = ("static", "S14", 0)
 
-    def __init__(self, word: str, row: str, severity: int) -> None:
-        self.word, self.row, self.severity = word, row, severity
+    def __init__(self, word: str, row: str, severity: int, option: str = "", default: bool = True) -> None:
+        self.word, self.row, self.severity, self.option, self.default = word, row, severity, option, default
+
+
+def options() -> tuple[str, ...]:
+    """What `--check` understands besides `all`."""
+    return tuple(kind.option for kind in Kind if kind.option)
+
+
+def checks_of(asked: str | Sequence[str] | bool | None) -> tuple[str, ...]:
+    """The checks that are not on anyway, of `"oob,keys"`, a list of names, or True (`"all"`).
+
+    Raises:
+      TypeError: it is none of these.
+      ValueError: no check is called so; the message lists them.
+    """
+    if asked is None or asked is False:
+        return ()
+    if isinstance(asked, bool | np.bool_):
+        names = ["all"]
+    elif isinstance(asked, str) or (isinstance(asked, Sequence) and all(isinstance(one, str) for one in asked)):
+        texts = [asked] if isinstance(asked, str) else asked
+        names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    else:
+        msg = f"check must be True, a name or a list of names, got {asked!r}"
+        raise TypeError(msg)
+    for name in names:
+        if name not in ("all", *options()):
+            near = difflib.get_close_matches(name, ("all", *options()), n=1)
+            hint = f" did you mean {near[0]}?" if near else ""
+            msg = f"there is no check {name};{hint} there are all, {', '.join(options())}"
+            raise ValueError(msg)
+    return tuple(kind.option for kind in Kind if not kind.default and ("all" in names or kind.option in names))

@@ -25,6 +25,10 @@ class Finding:
       calls: how many calls it concerns.
       message: a sentence: what happened, why, and what to write instead.
       where: the place as people call it, `train.py:41`.
+      headline: the fact, without its place; empty where `message` is all there is.
+      why: what happened and why, one or two sentences.
+      advice: what to do where `fix` is empty, or what to know about it.
+      file, span: the range in the source: line, column, last line, end column; columns in UTF-8 bytes, -1 if unknown.
       fix: the lines to write instead; empty where no rewrite is certain.
     """
 
@@ -36,6 +40,32 @@ class Finding:
     message: str
     where: str = ""
     fix: tuple[str, ...] = ()
+    headline: str = ""
+    why: str = ""
+    advice: str = ""
+    file: str = ""
+    span: tuple[int, int, int, int] = (0, -1, 0, -1)
+
+    @classmethod
+    def at(
+        cls,
+        kind: str,
+        where: str,
+        headline: str,
+        why: str,
+        fix: tuple[str, ...] = (),
+        advice: str = "",
+        *,
+        file: str = "",
+        span: tuple[int, int, int, int] = (0, -1, 0, -1),
+        seen: int = 0,
+    ) -> Finding:
+        """A finding of a check, at a line."""
+        sentences = [f"{where}: {headline}.", why, advice]
+        if fix:
+            sentences.insert(2, f"Write: {'; '.join(line.strip() for line in fix)}")
+        message = " ".join(filter(None, sentences))
+        return cls(kind, None, 0, seen, 0, message, where, fix, headline, why, advice, file, span)
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.message}>"

@@ -49,7 +49,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
 %jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
-                              %jaxdebug unmute SITE
+                              %jaxdebug unmute SITE;  %jaxdebug mute check:oob  shows no findings of that check
 %jaxdebug every N SITE ...    record every N-th firing of a site, without recompiling
 %jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
@@ -271,7 +271,18 @@ class JaxDebugMagics(Magics):
             raise UsageError(
                 f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
             )
-        self._for_sites(words, lambda number: self._session.switches.mute(number, muted=muted), f"{word}d")
+        sites = []
+        for one in words:
+            kind, _, name = one.partition(":")
+            if kind != "check" or not name:
+                sites.append(one)
+                continue
+            try:
+                self._session.switches.mute_check(name, muted=muted)
+            except KeyError as error:
+                raise UsageError(f"jaxdebug: {error.args[0]}") from None
+            print(f"jaxdebug: {word}d: check:{name}")
+        self._for_sites(sites, lambda number: self._session.switches.mute(number, muted=muted), f"{word}d")
 
     def _for_sites(self, words: list[str], switch: Callable[[int], None], done: str) -> None:
         """Switch all sites that the words mean, or, if one of them means none, nothing; say which."""

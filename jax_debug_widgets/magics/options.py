@@ -10,6 +10,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from jax_debug_widgets.checks import checks_of, options
 from jax_debug_widgets.session import Options
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.watch.choosing.select import separated
@@ -47,6 +48,7 @@ _EXAMPLES = {
     "MB": "512",
     "NAMES": "logits,h`, or `--watch-all",
     "WHAT": "nonfinite",
+    "CHECKS": "oob",
     "CONDITION": "'loss > 10'",
     "NAME": "lr3",
     "FILE": "run.jdw",
@@ -102,6 +104,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--record-max-mb", type=float, metavar="MB", default=defaults.record_max_mb, help=record_max)
     name = "what the run is called among others"
     parser.add_argument("--name", metavar="NAME", default=defaults.name, help=name)
+    check = f"check programs while they run: all, or names of {', '.join(options())}; run.findings has what is found"
+    parser.add_argument("--check", action="append", metavar="CHECKS", default=[], help=check)
     return _add_watch_options(parser)
 
 
@@ -158,6 +162,7 @@ def parse(line: str, *, echo_by_default: bool) -> tuple[Options, str]:
     values["echo"] = echo_by_default if values["echo"] is None else values["echo"]
     try:
         watch = _watch_of(values)
+        values["check"] = checks_of(values["check"])
         return Options(**values, watch=watch), rest
     except ValueError as error:
         raise UsageError(f"jaxdebug: {error}") from None

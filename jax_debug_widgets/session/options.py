@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets.breakpoints import Condition, Policy, conditions_of, parse_condition
+from jax_debug_widgets.checks import checks_of
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.taps import Settings
 from jax_debug_widgets.watch import Stops, Watch
@@ -45,6 +46,7 @@ class Options:
       record_max_mb: how much of it that folder holds, in MiB; the oldest goes first. None for as much as the disk does.
       name: what the run is called among others; empty for none.
       config: what its user says of the run, for a table of runs.
+      check: which checks are on besides those that always are, by their names.
 
     Raises:
       TypeError: something else where a number, or True or False, is wanted.
@@ -68,6 +70,7 @@ class Options:
     record_max_mb: float | None = None
     name: str = ""
     config: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    check: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -81,6 +84,7 @@ class Options:
         lanes: bool = False,
         when: str | None = None,
         break_on: str | int | Sequence[str | int] = (),
+        check: str | Sequence[str] | bool | None = None,
         **others: Any,
     ) -> Options:
         """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
@@ -90,7 +94,7 @@ class Options:
         conditions = conditions_of(break_on)
         if watched is not None and conditions:
             watched = watched.stopping(_stops(list(map(parse_condition, conditions))))
-        return cls(every=every, watch=watched, break_on=conditions, **others)
+        return cls(every=every, watch=watched, break_on=conditions, check=checks_of(check), **others)
 
     def __post_init__(self) -> None:
         _ = self.policy()
@@ -114,7 +118,7 @@ class Options:
 
     def settings(self, box: int, processes: int = 1) -> Settings:
         """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
-        return Settings(self.echo, self.watch, self.debug, self.every, box, processes)
+        return Settings(self.echo, self.watch, self.debug, self.every, box, processes, check=self.check)
 
     def policy(self) -> Policy:
         """What a new run does at its breakpoints.

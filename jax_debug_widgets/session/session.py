@@ -272,6 +272,7 @@ class Session:
             compile_report=self.watching.seen,
             changed_sites=sites.changed,
             muted_sites=sites.muted,
+            muted_checks=self.switches.muted_checks,
             sampled_sites=sites.sampled,
             added_names=lambda: tuple(self.added),
             debugging_status=self.debugging_status,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.checks import options
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -32,6 +34,7 @@ class Switches:
         """
         self._collect, self._runs, self._recording = collect, runs, recording
         self._book = book
+        self._muted_checks: set[str] = set()
 
     def sites(self) -> list[CallSite]:
         """The sites of the programs of all runs, by number: what has fired, and what is muted or has not come to it."""
@@ -66,6 +69,21 @@ class Switches:
     def muted(self) -> frozenset[int]:
         """The numbers of the sites that are switched off."""
         return self._book.muted()
+
+    def muted_checks(self) -> frozenset[str]:
+        """The checks whose findings are not shown."""
+        return frozenset(self._muted_checks)
+
+    def mute_check(self, name: str, *, muted: bool) -> None:
+        """Show no more findings of a check, or show them again.
+
+        Raises:
+          KeyError: no such check.
+        """
+        if name not in options():
+            msg = f"there is no check {name}; there are {', '.join(options())}"
+            raise KeyError(msg)
+        (self._muted_checks.add if muted else self._muted_checks.discard)(name)
 
     def mute(self, site_id: int, *, muted: bool) -> None:
         """Stop or go on recording a site, from now on, in all programs that contain it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,6 +23,7 @@ from jax_debug_widgets._jax.origins.lanes import LaneHooks
 from jax_debug_widgets._jax.passes.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
+from jax_debug_widgets._jax.running.checking import CheckHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
 from jax_debug_widgets._jax.running.retraced import Retraced, RetracedHooks
@@ -52,6 +53,7 @@ from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets._jax.passes.checking import CheckedProgram
     from jax_debug_widgets._jax.passes.result_passing import Teller
     from jax_debug_widgets.events import CallSite, Lot
 
@@ -68,6 +70,8 @@ class Settings:
       box: which box is filled; captures in several threads at once have one each.
       processes: how many processes of the job have agreed to compile the same; 1 for this one only.
       hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
+      check: what programs are checked for while they run, see `_jax.passes.checking`.
+      takes_checks: whether a program is called, so that what is found may be among its results.
     """
 
     echo: bool = False
@@ -77,6 +81,13 @@ class Settings:
     box: int = 0
     processes: int = 1
     hands_over: bool = False
+    check: tuple[str, ...] = ()
+    takes_checks: bool = False
+
+    @cached_property
+    def taking_checks(self) -> Settings:
+        """The same for programs that are called and give what is found among their results."""
+        return replace(self, takes_checks=True)
 
     @cached_property
     def handing(self) -> Settings | None:
@@ -142,6 +153,11 @@ class Capture:
             AheadHooks(),
             RetracedHooks(self._is_stale),
             UntouchedHooks(self.handover.gives_away),
+            CheckHooks(
+                self._checked,
+                self.lanes.axes_of,
+                self._note_here,
+            ),
             self._trace_counts,
         )
         self.failures = Failures(watch_hooks, self._note_here)
@@ -215,6 +231,9 @@ class Capture:
         """Those of the current thread's capture."""
         return self._box_here().outcomes
 
+    def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:
+        self._outcomes_here().checked.add(program, results)
+
     def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
         settings: Settings | None = captured_settings()
         return None if settings is None else partial(self.on, settings)
@@ -239,7 +258,7 @@ class Capture:
 
     def _wants_lanes(self) -> bool:
         settings: Settings | None = captured_settings()
-        return settings is not None and self.tells_lanes(settings.watch)
+        return settings is not None and (bool(settings.check) or self.tells_lanes(settings.watch))
 
     def _watcher_of(self, name: str, settings: Settings) -> Watcher | None:
         if settings.watch is None or self.make_watcher is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, StaleRead, Tap, times_of
+from jax_debug_widgets.taps.check_log import CheckLog
 from jax_debug_widgets.taps.rejections import Returns, rejection
 from jax_debug_widgets.taps.results import Results
 
@@ -60,6 +61,8 @@ class OutcomeBook:
         """What to tell about errors that JAX has raised."""
         self.stale: dict[Any, StaleRead | None] = {}
         """What the run's programs keep of what has changed, by what tells of it; None for what is as it was by now."""
+        self.checked = CheckLog()
+        """What the checks of the run's programs find."""
         self._running: dict[int, Running] = {}
         self._asked: dict[Tap, Asked] = {}
 

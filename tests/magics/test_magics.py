@@ -331,6 +331,18 @@ def test_a_site_is_switched_off_and_on_by_its_number(ours):
     assert texts() == ["switched 3.0"]
 
 
+def test_a_check_is_asked_for_and_muted_by_its_name(ours):
+    ours.run("import jax, jax.numpy as jnp")
+    ours.run("%%jaxdebug --check oob\njax.jit(lambda x, i: x[i])(jnp.arange(3.0), 7)")
+    assert "index 7 is outside axis 0" in ours.run("%jaxdebug status").stdout
+    assert "muted: check:oob" in ours.run("%jaxdebug mute check:oob").stdout
+    assert "index 7" not in ours.run("%jaxdebug status").stdout
+    ours.run("%jaxdebug unmute check:oob")
+    assert "index 7 is outside" in ours.run("%jaxdebug status").stdout
+    assert "there is no check obb; there are" in ours.run("%jaxdebug mute check:obb").stderr
+    assert "there is no check nosuch; there are all, " in ours.run("%%jaxdebug --check nosuch\n1").stderr
+
+
 def test_a_muted_print_is_not_echoed_either(ours):
     ours.run("h = jax.jit(lambda aloud: (jax.debug.print('first {}', aloud), jax.debug.print('second {}', -aloud)))")
     assert ours.run("%jaxdebug h(2.);").stdout.startswith("first 2.0\nsecond -2.0\n")

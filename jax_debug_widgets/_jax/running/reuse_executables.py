@@ -59,7 +59,9 @@ class UntouchedHooks(Replacing):
             return theirs(*signature)
         params = known.pjit_params.params
         jaxpr = params["jaxpr"].jaxpr
-        if (captured_settings().watch is not None and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
+        settings = captured_settings()
+        looks_inside = settings.watch is not None or settings.check
+        if (looks_inside and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
             return theirs(*signature)
         if any(params["donated_invars"]):
             self._gives_away()

@@ -90,6 +90,7 @@ class RunPorts:
       panel_of: the panel of a run.
       compile_report: what the programs compiled for a `watch` have shown.
       changed_sites, muted_sites, sampled_sites: numbers of the sites that somebody has switched; how often they are sampled.
+      muted_checks: the checks whose findings nobody wants to see.
       added_names: what somebody has added to what is watched.
       debugging_status: what the status of a run says of breakpoints, pause and stop.
     """
@@ -104,5 +105,6 @@ class RunPorts:
     changed_sites: Callable[[], Iterable[int]]
     muted_sites: Callable[[], frozenset[int]]
     sampled_sites: Callable[[], dict[int, int]]
+    muted_checks: Callable[[], frozenset[str]]
     added_names: Callable[[], tuple[str, ...]]
     debugging_status: Callable[[Any], dict[str, Any]]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets.breakpoints import unmet
 from jax_debug_widgets.checks import Kind
+from jax_debug_widgets.checks.device import found_while_running
 from jax_debug_widgets.checks.retraces import retraced
+from jax_debug_widgets.checks.written import is_muted
 from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
@@ -19,7 +21,7 @@ from jax_debug_widgets.watch import notes_of, price
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets._jax.tracing.traces import Trace
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.calls import CallLog
     from jax_debug_widgets.session.run.expectations import Expectations
     from jax_debug_widgets.session.run.life import Life
+    from jax_debug_widgets.taps.check_log import CheckLog
     from jax_debug_widgets.taps.sites import NameFile
 
 
@@ -67,6 +70,7 @@ class Reported(Values, Protocol):
     expectations: Expectations
     explained: list[Explanation]
     reused_keys: dict[Reuse, None]
+    checked: CheckLog
     traces: deque[Trace]
     is_measured: bool
     life: Life
@@ -94,16 +98,30 @@ class Reported(Values, Protocol):
         ...
 
 
-def findings(run: Reported) -> list[Finding]:
+def findings(run: Reported, muted: Collection[str] = ()) -> list[Finding]:
+    """What was found, but for what somebody has muted: by its check, or with `# jdw: ok` at its line."""
+    return [one for one in _found(run) if not _is_muted(one, muted)]
+
+
+def _is_muted(finding: Finding, muted: Collection[str]) -> bool:
+    option = next((kind.option for kind in Kind if kind.word == finding.kind), "")
+    if not option:
+        return False
+    line, _, last, _ = finding.span
+    return option in muted or is_muted(finding.file, line, last, option)
+
+
+def _found(run: Reported) -> list[Finding]:
     """Exceptions explained; sites that fired less often than their program says, or show a tracer; phantoms."""
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
         *(explained(one, run.name_file) for one in run.explained),
-        *(Finding(Kind.STALE.word, None, 0, 0, 0, one.message, one.where) for one in run.stale_reads),
+        *(_of_stale(one) for one in run.stale_reads),
         # A line that is traced for several types shows several tracers, and is to be corrected once.
         *{finding.message: finding for finding in formatted if finding}.values(),
         *(_of_key(one, run.name_file) for one in tuple(run.reused_keys)),
         *(_of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
+        *found_while_running(run.checked.seen(wait=False), run.name_file),
         *run.expectations.findings(),
         *phantoms_in(run.store),
     ]
@@ -113,7 +131,17 @@ def _of_retraces(found: Retraced, name_file: NameFile) -> Finding:
     """The finding that tells of a function which was traced again and again."""
     where = f"{name_file(found.file)}:{found.line}"
     message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
-    return Finding(Kind.RETRACE.word, None, 0, found.count, 0, message, where)
+    span = found.line, -1, found.line, -1
+    reasons = " ".join(f"{reason}." for reason in found.reasons)
+    return Finding(
+        Kind.RETRACE.word, None, 0, found.count, 0, message, where, (), found.headline, reasons, "", found.file, span
+    )
+
+
+def _of_stale(read: StaleRead) -> Finding:
+    """The finding that tells of a value that a program keeps."""
+    span = read.line, -1, read.line, -1
+    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, file=read.file, span=span)
 
 
 def _of_key(found: Reuse, name_file: NameFile) -> Finding:
@@ -121,7 +149,9 @@ def _of_key(found: Reuse, name_file: NameFile) -> Finding:
     where = f"{name_file(found.frame.file)}:{found.frame.line}"
     before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
     message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
-    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where)
+    frame, headline = found.frame, found.headline.replace("{before}", before)
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where, (), headline, "", f"{found.advice}.", frame.file, span)
 
 
 def explained(explanation: Explanation, name_file: NameFile) -> Finding:
@@ -131,7 +161,9 @@ def explained(explanation: Explanation, name_file: NameFile) -> Finding:
     if explanation.fix:
         sentences.insert(2, f"Write: {'; '.join(line.strip() for line in explanation.fix)}")
     message = " ".join(filter(None, sentences))
-    return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix)
+    span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
+    own = explanation.headline, explanation.why, explanation.advice, explanation.file, span
+    return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix, *own)
 
 
 def nonfinite_findings(run: Counted) -> list[Finding]:
@@ -205,7 +237,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *run.callbacks.notes(),
             *of_what_is_let_go(run),
             *_of_watching(run),
-            *(finding.message for finding in findings(run)),
+            *(finding.message for finding in findings(run, ports.muted_checks())),
         ),
         **ports.debugging_status(run),
     )

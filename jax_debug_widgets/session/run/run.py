@@ -26,6 +26,7 @@ from jax_debug_widgets.session.run.sources import source_fields
 from jax_debug_widgets.session.run.trace_prints import TracePrints
 from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.store import Store
+from jax_debug_widgets.taps.check_log import CheckLog
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -83,6 +84,7 @@ class Run(RunView):
         outcomes = ports.outcomes_of(box)
         self.callbacks = RunCallbacks(self, self.life.origin_ns, self.call_log.spans, outcomes)
         self._stale = outcomes.stale = {}
+        self.checked = outcomes.checked = CheckLog()
         self.noted: list[str] = []
         self.explained: list[Explanation] = []
         self.reused_keys: dict[Reuse, None] = {}
@@ -115,7 +117,8 @@ class Run(RunView):
     def findings(self) -> list[Finding]:
         """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
-        return [*report.findings(self), *report.nonfinite_findings(self)]
+        self.checked.seen(wait=True)
+        return [*report.findings(self, self._ports.muted_checks()), *report.nonfinite_findings(self)]
 
     @property
     def compilations(self) -> dict[str, float]:

@@ -1,0 +1,352 @@
+"""Check a program for what goes wrong in it while it runs: what is found is a further result of it.
+
+No host is called and nothing runs twice. Each check of an equation gives a record, some int32 numbers: how often it has
+found something, and of the first time the iteration and what was there. Loops carry the records, branches give them, and
+the program gives them after its own results. The equations of the program stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend.core import ClosedJaxpr
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
+from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+from jax_debug_widgets._jax.origins.lanes import Axes
+from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
+from jax_debug_widgets._jax.passes.operands import new_number, renamed, with_counter, with_inputs
+from jax_debug_widgets._jax.passes.packing import Packing, packed
+from jax_debug_widgets._jax.passes.watching import is_jaxs
+
+_CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    **dict.fromkeys(versions.CALLS, "call_jaxpr"),
+    "checkpoint": "jaxpr",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vjp_call_jaxpr": "fun_jaxpr",
+}
+"""Primitive -> the parameter that holds the program it runs once."""
+
+_MOST = np.int32(1 << 30)
+"""Above this nothing is counted."""
+
+LanesOf = Callable[[Any, tuple[int, ...]], Axes]
+"""Traceback and shape of a result -> which of its axes are lanes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """One equation that is checked.
+
+    Attributes:
+      option: the check, as `--check` calls it.
+      primitive: of the equation.
+      frames: the user's lines, innermost first.
+      facts: what the check knows of it, for the room above.
+      loops: how many loops are around it, as far as the program knows: so many numbers of its record are iterations.
+    """
+
+    option: str
+    primitive: str
+    frames: tuple[Frame, ...]
+    facts: Any
+    loops: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """What is to be computed of one equation.
+
+    Attributes:
+      facts: see `Checked`.
+      operands: the variables that are looked at.
+      compute: their arrays -> a count and other numbers, all int32.
+      primitive: what it is about, if that is not the equation's own.
+    """
+
+    facts: Any
+    operands: Sequence[Any]
+    compute: Callable[..., Sequence[Any]]
+    primitive: str = ""
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a check knows of the body that an equation is in.
+
+    Attributes:
+      certain: the variables that go to the results for certain.
+      forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
+      lanes_of: see `LanesOf`.
+      is_backward: whether the body is a part of a backward pass.
+    """
+
+    certain: set[Any]
+    forward: frozenset[tuple[str, Frame]]
+    lanes_of: LanesOf
+    is_backward: bool
+
+
+class Checker(Protocol):
+    """A kind of check."""
+
+    def is_for(self, equation: core.JaxprEqn) -> bool:
+        """Whether it looks at such equations."""
+        ...
+
+    def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body) -> Check | None:
+        """What to compute of an equation; None for nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class CheckedProgram:
+    """A program with records after its own results.
+
+    Attributes:
+      program: it.
+      records: what they are of.
+      sizes: how many numbers each has.
+      packing: which results have them.
+    """
+
+    program: ClosedJaxpr
+    records: tuple[Checked, ...]
+    sizes: tuple[int, ...]
+    packing: Packing
+
+    def read(self, results: Sequence[np.ndarray]) -> Iterator[tuple[Checked, tuple[int, ...]]]:
+        """Those of the records that have found something."""
+        numbers = iter([int(column[0]) for column in self.packing.columns([[one] for one in results])])
+        for record, size in zip(self.records, self.sizes, strict=True):
+            own = tuple(next(numbers) for _ in range(size))
+            if own[0]:
+                yield record, own
+
+
+Record = tuple[Checked, list[Any]]
+"""What is checked, and the atoms that have its numbers."""
+
+
+def checked_program(
+    program: ClosedJaxpr, checkers: dict[str, Checker], lanes_of: LanesOf, *, is_backward: bool
+) -> CheckedProgram | None:
+    """A program with its records; None if nothing in it is checked."""
+    jaxpr = program.jaxpr
+    if is_jaxs(jaxpr):  # An un-jitted operation, which serves every line that uses it.
+        return None
+    used, _ = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
+    forward = frozenset(_forward(used, checkers, (), is_backward=is_backward))
+    checking = _Pass(checkers, lanes_of, forward)
+    equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), is_backward=is_backward)
+    if not records:
+        return None
+    also, results, packing = packed([atom for _, atoms in records for atom in atoms])
+    changed = jaxpr.replace(
+        eqns=[*equations, *also],
+        outvars=[*jaxpr.outvars, *results],
+        debug_info=jaxpr.debug_info._replace(result_paths=None),
+    )
+    told, sizes = [one for one, _ in records], [len(atoms) for _, atoms in records]
+    return CheckedProgram(program.replace(jaxpr=changed), tuple(told), tuple(sizes), packing)
+
+
+def _forward(
+    jaxpr: core.Jaxpr, checkers: dict[str, Checker], around: tuple[Frame, ...], *, is_backward: bool
+) -> Iterator[tuple[str, Frame]]:
+    for equation in jaxpr.eqns:
+        own = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
+        backward = is_backward or is_transposed(equation)
+        if own and not backward:
+            yield from ((name, own[0]) for name, one in checkers.items() if one.is_for(equation))
+        for inner in core.jaxprs_in_params(equation.params):
+            yield from _forward(getattr(inner, "jaxpr", inner), checkers, own, is_backward=backward)
+
+
+def is_transposed(equation: core.JaxprEqn) -> bool:
+    """Whether it is a part of a backward pass."""
+    return "transpose(" in str(equation.source_info.name_stack)
+
+
+@dataclass
+class _Pass:
+    checkers: dict[str, Checker]
+    lanes_of: LanesOf
+    forward: frozenset[tuple[str, Frame]]
+    _known: dict[Any, Any] = field(default_factory=dict[Any, Any])
+
+    def body(
+        self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], *, is_backward: bool
+    ) -> tuple[list[core.JaxprEqn], list[Record]]:
+        """The equations of a body with its checks, and their records."""
+        equations: list[core.JaxprEqn] = []
+        records: list[Record] = []
+        body = Body(certain_values(jaxpr, results), self.forward, self.lanes_of, is_backward)
+        for equation in jaxpr.eqns:
+            frames = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
+            here = replace(body, is_backward=is_backward or is_transposed(equation))
+            entered, found = self._entered(equation, frames, here)
+            equations.append(entered)
+            records += found
+            for option, checker in self.checkers.items():
+                check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
+                if check is not None:
+                    also, numbers = _computed(check.compute, check.operands)
+                    equations += [one.replace(source_info=equation.source_info) for one in also]
+                    checked = Checked(option, check.primitive or equation.primitive.name, frames, check.facts)
+                    records.append((checked, numbers))
+        return equations, records
+
+    def _entered(
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+    ) -> tuple[core.JaxprEqn, list[Record]]:
+        name = equation.primitive.name
+        if name in _CALLS and _CALLS[name] in equation.params:
+            return self._call(equation, frames, body)
+        if name == "cond":
+            return self._branches(equation, frames, body)
+        if name == "scan" or (name == "while" and not equation.params["cond_jaxpr"].out_avals[0].shape):
+            return self._loop(equation, frames, body)
+        return equation, []
+
+    def _inner(
+        self, inner: Any, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+    ) -> tuple[core.Jaxpr, list[Record]]:
+        jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
+        results = results_of_bodies(equation, body.certain)
+        equations, records = self.body(jaxpr, frames, results, is_backward=body.is_backward)
+        return jaxpr.replace(eqns=equations), records
+
+    def _call(
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+    ) -> tuple[core.JaxprEqn, list[Record]]:
+        key = _CALLS[equation.primitive.name]
+        inner, records = self._inner(equation.params[key], equation, frames, body)
+        if not records:
+            return equation, []
+        numbers, outer = _passed_on(records)
+        params = {**equation.params, key: _in_place(equation.params[key], _giving(inner, numbers))}
+        for told, filler in (("out_shardings", sharding_impls.UNSPECIFIED), ("out_layouts", None)):
+            if told in params:
+                params[told] = (*params[told], *[filler] * len(numbers))
+        return equation.replace(params=params, outvars=[*equation.outvars, *_flat(outer)]), outer
+
+    def _branches(
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+    ) -> tuple[core.JaxprEqn, list[Record]]:
+        branches = equation.params["branches"]
+        found = [self._inner(one, equation, frames, body) for one in branches]
+        records = [record for _, own in found for record in own]
+        if not records:
+            return equation, []
+        changed, before = [], 0
+        for branch, (inner, own) in zip(branches, found, strict=True):
+            numbers: list[Any] = [_nothing() for _ in _flat(records)]
+            numbers[before : before + len(_flat(own))] = _flat(own)
+            before += len(_flat(own))
+            changed.append(_in_place(branch, _giving(inner, numbers)))
+        _, outer = _passed_on(records)
+        params = {**equation.params, "branches": tuple(changed)}
+        return equation.replace(params=params, outvars=[*equation.outvars, *_flat(outer)]), outer
+
+    def _loop(
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+    ) -> tuple[core.JaxprEqn, list[Record]]:
+        is_scan = equation.primitive.name == "scan"
+        key = "jaxpr" if is_scan else "body_jaxpr"
+        inner, records = self._inner(equation.params[key], equation, frames, body)
+        if not records:
+            return equation, []
+        params, counter = dict(equation.params), new_number()
+        read, carried = versions.scan_counts(params) if is_scan else (len(equation.invars), len(equation.outvars))
+        place = read + carried if is_scan else len(inner.invars)
+        before: list[Any] = []
+        after: list[Any] = []
+        outer: list[Record] = []
+        for checked, numbers in records:
+            old = [new_number() for _ in range(len(numbers) + 1)]
+            step = counter
+            if is_scan and params["reverse"]:
+                also, (step,) = _computed(partial(_from_end, params["length"]), [counter])
+                inner = inner.replace(eqns=[*inner.eqns, *also])
+            count, *rest = numbers
+            also, merged = _computed(_merged, [*old, count, step, *rest])
+            inner = inner.replace(eqns=[*inner.eqns, *also])
+            before, after = before + old, after + merged
+            outer.append((replace(checked, loops=checked.loops + 1), [new_number() for _ in old]))
+        results = [*inner.outvars[:carried], *after, *inner.outvars[carried:]]
+        inner = with_inputs(inner.replace(outvars=results, debug_info=_unnamed(inner)), place, before)
+        if is_scan:
+            params = versions.more_of_scan(params, place, carried=len(before))
+        else:
+            condition = params["cond_jaxpr"]
+            params["cond_jaxpr"] = with_inputs(condition, len(condition.jaxpr.invars), [new_number() for _ in before])
+        params[key] = _in_place(equation.params[key], inner)
+        at = place if is_scan else len(equation.invars)
+        operands = [*equation.invars[:at], *(_nothing() for _ in before), *equation.invars[at:]]
+        given = [*equation.outvars[:carried], *_flat(outer), *equation.outvars[carried:]]
+        return with_counter(equation.replace(params=params, invars=operands, outvars=given), counter), outer
+
+
+def _from_end(length: int, count: Any) -> list[Any]:
+    return [lax.sub(np.int32(length - 1), count)]
+
+
+def _merged(*numbers: Any) -> list[Any]:
+    """A record so far, and one of this iteration: the first stays, counts add up."""
+    size = len(numbers) // 2
+    old, new = numbers[:size], numbers[size:]
+    zero = np.int32(0)
+    keep = lax.bitwise_or(lax.gt(old[0], zero), lax.eq(new[0], zero))
+    count = lax.add(lax.min(old[0], _MOST), lax.min(new[0], _MOST))
+    return [count, *(lax.select(keep, one, other) for one, other in zip(old[1:], new[1:], strict=True))]
+
+
+def _passed_on(records: Sequence[Record]) -> tuple[list[Any], list[Record]]:
+    """The numbers inside, and the same records with variables outside."""
+    return _flat(records), [(checked, [new_number() for _ in numbers]) for checked, numbers in records]
+
+
+def _flat(records: Sequence[Record]) -> list[Any]:
+    return [number for _, numbers in records for number in numbers]
+
+
+def _nothing() -> Any:
+    return core.Literal(np.int32(0), new_number().aval)
+
+
+def _giving(jaxpr: core.Jaxpr, results: Sequence[Any]) -> core.Jaxpr:
+    return jaxpr.replace(outvars=[*jaxpr.outvars, *results], debug_info=_unnamed(jaxpr))
+
+
+def _unnamed(jaxpr: core.Jaxpr) -> Any:
+    return jaxpr.debug_info.with_unknown_names()
+
+
+def _in_place(program: Any, jaxpr: core.Jaxpr) -> Any:
+    return program.replace(jaxpr=jaxpr) if isinstance(program, ClosedJaxpr) else jaxpr
+
+
+def _computed(function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The equations of `function(*operands)`, and the atoms that have its results."""
+    types = [versions.type_of(one.aval) for one in operands]
+    traced = jax.make_jaxpr(lambda *arrays: [lax.convert_element_type(one, np.int32) for one in function(*arrays)])(
+        *types
+    )
+    names: dict[Any, Any] = dict(zip(traced.jaxpr.invars, operands, strict=True))
+    for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
+        names[constant] = core.Literal(value, constant.aval)
+    equations = renamed(traced.jaxpr.eqns, names)
+    return equations, [one if isinstance(one, core.Literal) else names[one] for one in traced.jaxpr.outvars]

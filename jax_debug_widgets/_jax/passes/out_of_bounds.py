@@ -1,0 +1,192 @@
+"""Indices outside of what they index: JAX reads the nearest element, or drops what is written, and says nothing (S6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.passes.checking import Body, Check
+
+_SCATTERS = frozenset(
+    {"scatter", "scatter_add", "scatter-add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub", "scatter-sub"}
+)
+_SLICES = {"dynamic_slice": 1, "dynamic_update_slice": 2}
+"""Primitive -> the position of its first start."""
+
+
+@dataclass(frozen=True)
+class Indexing:
+    """What an equation indexes.
+
+    Attributes:
+      writes: whether it writes there.
+      mode: what JAX does with an index outside: `clip`, `fill`.
+      fill: what it reads then, where `mode` is `fill`; None for what JAX takes by default.
+      shape: of the array of indices, without its last axis; that has a number for each of `axes`.
+      axes: which axes of the indexed array, as the user sees it, without lanes.
+      sizes: of these axes.
+      last: the last valid start on each.
+      lanes: which axes of `shape` are lanes of a `vmap`.
+    """
+
+    writes: bool
+    mode: str
+    fill: Any
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    last: tuple[int, ...]
+    lanes: tuple[int, ...]
+
+
+class OutOfBounds:
+    """See `Checker`. The record: how many indices are outside, the position of the first, and its value."""
+
+    def is_for(self, equation: Any) -> bool:
+        """See `Checker`."""
+        name = equation.primitive.name
+        return name == "gather" or name in _SCATTERS or name in _SLICES
+
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+        """See `Checker`. What is derived of an access that is checked has the same indices."""
+        if body.is_backward and ("oob", frames[0]) in body.forward:
+            return None
+        if equation.outvars[0] not in body.certain:
+            return None
+        name = equation.primitive.name
+        if name in _SLICES:
+            return _of_slice(equation, _SLICES[name])
+        return _of_gather(equation, body) if name == "gather" else _of_scatter(equation, body)
+
+
+def _of_slice(equation: Any, first: int) -> Check | None:
+    shape = equation.invars[0].aval.shape
+    sliced = equation.outvars[0].aval.shape if first == 1 else equation.invars[1].aval.shape
+    starts = equation.invars[first:]
+    axes = [
+        axis
+        for axis, (size, part) in enumerate(zip(shape, sliced, strict=True))
+        if not _is_surely_inside(starts[axis], size - part)
+    ]
+    if not axes:
+        return None
+    last = tuple(shape[axis] - sliced[axis] for axis in axes)
+    facts = Indexing(first == 2, "clip", None, (), tuple(axes), tuple(shape[axis] for axis in axes), last, ())  # noqa: PLR2004
+
+    def compute(*indices: Any) -> Sequence[Any]:
+        return _outside(lax.concatenate([lax.reshape(_as_int32(one), (1,)) for one in indices], 0), last)
+
+    return Check(facts, [starts[axis] for axis in axes], compute)
+
+
+def _is_surely_inside(start: Any, last: int) -> bool:
+    return isinstance(start, core.Literal) and 0 <= int(start.val) <= last
+
+
+def _of_gather(equation: Any, body: Body) -> Check | None:
+    array, indices = equation.invars
+    dims = equation.params["dimension_numbers"]
+    sizes = equation.params["slice_sizes"]
+    axes = dims.start_index_map
+    out = equation.outvars[0].aval.shape
+    lanes = body.lanes_of(equation.source_info.traceback, out)
+    batch = [axis for axis in range(len(out)) if axis not in dims.offset_dims]
+    kept = [
+        axis
+        for axis in range(len(array.aval.shape))
+        if axis not in dims.collapsed_slice_dims and axis not in _batching(dims, "operand_batching_dims")
+    ]
+    of_indices = tuple(batch.index(axis) for axis in lanes if axis in batch)
+    of_array = {kept[dims.offset_dims.index(axis)] for axis in lanes if axis in dims.offset_dims}
+    of_array |= _together(dims, of_indices, "start_indices_batching_dims")
+    last = tuple(array.aval.shape[axis] - sizes[axis] for axis in axes)
+    return _of_indices(equation, indices, axes, last, of_array, of_indices, writes=False)
+
+
+def _of_scatter(equation: Any, body: Body) -> Check | None:
+    array, indices, updates = equation.invars
+    dims = equation.params["dimension_numbers"]
+    axes = dims.scatter_dims_to_operand_dims
+    lanes = body.lanes_of(equation.source_info.traceback, array.aval.shape)
+    batching = _batching(dims, "operand_batching_dims")
+    windows = [
+        axis for axis in range(len(array.aval.shape)) if axis not in dims.inserted_window_dims and axis not in batching
+    ]
+    size = dict(zip(windows, (updates.aval.shape[axis] for axis in dims.update_window_dims), strict=True))
+    last = tuple(array.aval.shape[axis] - size.get(axis, 1) for axis in axes)
+    of_indices = tuple(
+        _batching(dims, "scatter_indices_batching_dims")[batching.index(axis)] for axis in lanes if axis in batching
+    )
+    return _of_indices(equation, indices, axes, last, set(lanes), of_indices, writes=True)
+
+
+def _batching(dims: Any, name: str) -> tuple[int, ...]:
+    return tuple(getattr(dims, name, ()))
+
+
+def _together(dims: Any, of_indices: Sequence[int], name: str) -> set[int]:
+    """The axes of the array that belong to these axes of its indices."""
+    pairs = zip(_batching(dims, "operand_batching_dims"), _batching(dims, name), strict=True)
+    return {axis for axis, other in pairs if other in of_indices}
+
+
+def _of_indices(
+    equation: Any,
+    indices: Any,
+    axes: Sequence[int],
+    last: tuple[int, ...],
+    lanes_of_array: set[int],
+    lanes: tuple[int, ...],
+    *,
+    writes: bool,
+) -> Check | None:
+    if not axes or not math.prod(indices.aval.shape):
+        return None
+    shape, mode = equation.invars[0].aval.shape, str(equation.params.get("mode", "")).upper()
+    facts = Indexing(
+        writes,
+        "fill" if "FILL" in mode or mode in ("1", "DROP") else "clip",
+        equation.params.get("fill_value"),
+        indices.aval.shape[:-1],
+        tuple(axis - sum(one < axis for one in lanes_of_array) for axis in axes),
+        tuple(shape[axis] for axis in axes),
+        last,
+        lanes,
+    )
+    return Check(facts, [indices], lambda array: _outside(_as_int32(array), last))
+
+
+def _as_int32(array: Any) -> Any:
+    """An index as int32; what does not fit is as far outside."""
+    info = np.iinfo(np.int32)
+    if array.dtype in (np.uint32, np.uint64):
+        array = lax.min(array, lax.full_like(array, info.max))
+    elif array.dtype == np.int64:
+        array = lax.clamp(np.int64(info.min), array, np.int64(info.max))
+    return lax.convert_element_type(array, np.int32)
+
+
+def _outside(indices: Any, last: Sequence[int]) -> Sequence[Any]:
+    """Of indices[..., axis]: how many are outside, the position of the first among all, and its value."""
+    limit = lax.broadcast_in_dim(np.asarray(last, np.int32), indices.shape, (indices.ndim - 1,))
+    is_outside = lax.bitwise_or(lax.lt(indices, lax.full_like(indices, 0)), lax.gt(indices, limit))
+    flat = lax.reshape(is_outside, (indices.size,))
+    if indices.size == 1:
+        return [flat[0], np.int32(0), lax.reshape(indices, ())]
+    numbers = lax.iota(np.int32, indices.size)
+    first = lax.reduce_min(lax.select(flat, numbers, lax.full_like(numbers, indices.size - 1)), (0,))
+    values = lax.reshape(indices, (indices.size,))
+    value = lax.reduce_max(
+        lax.select(
+            lax.eq(numbers, lax.full_like(numbers, first)), values, lax.full_like(values, np.iinfo(np.int32).min)
+        ),
+        (0,),
+    )
+    return [lax.reduce_sum(lax.convert_element_type(flat, np.int32), (0,)), first, value]

@@ -1,0 +1,160 @@
+"""Programs that give what their checks find among their results: compiled so in a capture that checks, and read later.
+
+Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
+makes it. JAX knows nothing of the further results: they are taken off where it would count them. Such a program is
+dispatched by Python each time.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.origins.context import captured_settings, capturing
+from jax_debug_widgets._jax.passes.checking import CheckedProgram, Checker, LanesOf, checked_program
+from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
+
+CHECKERS: dict[str, Checker] = {"oob": OutOfBounds()}
+"""The checks of programs that run, as `--check` calls them."""
+
+
+class CheckingSettings(Protocol):
+    """What is asked of the settings of a capture.
+
+    Attributes:
+      check: the checks that are on.
+      takes_checks: whether what they find may be among the results of a program.
+      taking_checks: equal settings for which that holds.
+    """
+
+    check: tuple[str, ...]
+    takes_checks: bool
+    taking_checks: Any
+
+
+class CheckHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(
+        self, found: Callable[[CheckedProgram, Sequence[Any]], None], lanes_of: LanesOf, note: Callable[[str], object]
+    ) -> None:
+        """Make them.
+
+        Args:
+          found: takes the further results of a program after each call.
+          note: takes a sentence for the user.
+        """
+        super().__init__()
+        self._found, self._lanes_of, self._note = found, lanes_of, note
+        self._programs: weakref.WeakKeyDictionary[Any, dict[Any, CheckedProgram | None]] = weakref.WeakKeyDictionary()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.HANDOVER):
+            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
+            replace.attribute(pxla, "lower_sharding_computation", self._lower, retries=True)
+            replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
+
+    def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
+        settings: CheckingSettings | None = captured_settings()
+        if settings is None or not settings.check or jax.process_count() > 1:
+            return theirs(*args, jaxpr=jaxpr, **params)
+        with capturing(settings.taking_checks):
+            return theirs(*args, jaxpr=jaxpr, **params)
+
+    def _fast_path(self, theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(getattr(executable, "unsafe_call", None), Checking):
+            return None
+        return theirs(executable, *args, **options)
+
+    def _lower(
+        self,
+        theirs: Any,
+        program: Any,
+        api_name: str,
+        name: str,
+        in_shardings: Sequence[Any],
+        out_shardings: Sequence[Any],
+        in_layouts: Any,
+        out_layouts: Any,
+        donated: Sequence[bool],
+        **options: Any,
+    ) -> Any:
+        rest = (api_name, name, in_shardings)
+        checked = self._checked(program, f"{api_name}({name})")
+        if checked is None:
+            return theirs(program, *rest, out_shardings, in_layouts, out_layouts, donated, **options)
+        count = checked.packing.count
+        shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * count)
+        layouts = (*out_layouts, *[None] * count)
+        try:
+            with uninterrupted():
+                lowered = theirs(checked.program, *rest, shardings, in_layouts, layouts, donated, **options)
+        except Exception as error:  # noqa: BLE001 - what cannot be lowered with them may be without.
+            self._is_unchecked(name, error)
+            return theirs(program, *rest, out_shardings, in_layouts, out_layouts, donated, **options)
+        lowered.compile = partial(self._compile, lowered.compile, checked)
+        return lowered
+
+    @uninterrupted()
+    def _checked(self, program: Any, name: str) -> CheckedProgram | None:
+        settings: CheckingSettings | None = captured_settings()
+        if settings is None or not settings.takes_checks:
+            return None
+        # JAX caches what it makes of a program by identity: the same program must stay the same when checked.
+        known, key = self._programs.setdefault(program, {}), settings.check
+        if key not in known:
+            known[key] = None
+            checkers = {one: CHECKERS[one] for one in settings.check if one in CHECKERS}
+            try:
+                known[key] = checked_program(program, checkers, self._lanes_of, is_backward="transpose(" in name)
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our checks, the user's program runs.
+                self._is_unchecked(name, error)
+        return known[key]
+
+    def _is_unchecked(self, name: str, error: Exception) -> None:
+        line = str(error).partition("\n")[0]
+        self._note(f"{name} runs without its checks: {type(error).__name__}: {line}")
+
+    def _compile(self, theirs: Any, checked: CheckedProgram, *args: Any, **options: Any) -> Any:
+        executable = theirs(*args, **options)
+        # JAX keeps the executable, and asks for it at each call.
+        if not isinstance(executable.build_unsafe_call, _Build):
+            executable.build_unsafe_call = _Build(executable.build_unsafe_call, checked, self._found)
+        return executable
+
+
+class _Build:
+    """What makes of an executable the function that runs it."""
+
+    def __init__(self, theirs: Callable[[], Any], *others: Any) -> None:
+        self._theirs, self._others = theirs, others
+
+    def __call__(self) -> Checking:
+        return Checking(self._theirs(), *self._others)
+
+
+class Checking:
+    """An `ExecuteReplicated` whose last results are what its checks find."""
+
+    def __init__(
+        self, program: Any, checked: CheckedProgram, found: Callable[[CheckedProgram, Sequence[Any]], None]
+    ) -> None:
+        self.program, self._checked, self._found = program, checked, found
+        self._count = checked.packing.count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.program, name)
+
+    def __call__(self, *args: Any) -> Any:
+        """Its results, without the last ones."""
+        outputs = self.program(*args)
+        self._found(self._checked, outputs[-self._count :])
+        return outputs[: -self._count]

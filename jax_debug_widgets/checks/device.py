@@ -1,0 +1,22 @@
+"""What checks have found in programs that ran, as findings: a table has who tells what each check has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.checks.oob import out_of_bounds
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Finding
+    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.sites import NameFile
+
+_TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {"oob": out_of_bounds}
+"""Check -> what tells of one line, if it is to be told."""
+
+
+def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Finding]:
+    """The findings, in the order of time."""
+    told = [_TELLERS[one.checked.option](one, name_file) for one in seen]
+    return [one for one in told if one is not None]

@@ -1,0 +1,114 @@
+"""Indices that were out of bounds while a program ran, as findings (S6)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.moments import moment
+from jax_debug_widgets.checks.written import Written, written_at
+from jax_debug_widgets.events import Finding
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.passes.out_of_bounds import Indexing
+    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.sites import NameFile
+
+_INDEXING = frozenset(
+    {
+        "take",
+        "take_along_axis",
+        "take_along_dim",
+        "get",
+        "set",
+        "add",
+        "subtract",
+        "multiply",
+        "mul",
+        "divide",
+        "power",
+        "min",
+        "max",
+        "apply",
+        "dynamic_slice",
+        "dynamic_index_in_dim",
+        "dynamic_slice_in_dim",
+        "dynamic_update_slice",
+        "dynamic_update_slice_in_dim",
+        "dynamic_update_index_in_dim",
+        "gather",
+        "scatter",
+        "scatter_add",
+        "scatter_mul",
+        "scatter_min",
+        "scatter_max",
+        "scatter_sub",
+        "put_along_axis",
+        "segment_sum",
+        "segment_max",
+        "segment_min",
+        "segment_prod",
+    }
+)
+"""Functions whose indices are the user's."""
+
+_EXACT = frozenset({"gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub"})
+"""Functions that take a negative index as it is; others count it from the end."""
+
+
+def out_of_bounds(seen: Seen, name_file: NameFile) -> Finding | None:
+    """The finding; None where it is meant, or where the source does not say whose index it is."""
+    frame = seen.checked.frames[0]
+    written = written_at(frame)
+    if written is None or written.says_mode or not _is_users(written):
+        return None
+    facts: Indexing = seen.checked.facts
+    *_, position, value = seen.numbers
+    at = np.unravel_index(position, (*facts.shape, len(facts.axes)))
+    column = int(at[-1])
+    axis, size, last = facts.axes[column], facts.sizes[column], facts.last[column]
+    lanes = [int(at[lane]) for lane in facts.lanes]
+    index = value - size if value < 0 and written.called not in _EXACT else value
+    where = f"{name_file(frame.file)}:{frame.line}"
+    headline = f"index {index} is outside axis {axis} (size {size}){moment(seen, lanes)}"
+    sliced = f" The slice has {size - last} elements." if last != size - 1 else ""
+    often = f" {seen.count} indices were outside, in {seen.calls} calls." if seen.count > 1 else ""
+    why = f"JAX raises no IndexError in a compiled program: {_what_happened(facts, value, last, size)}.{sliced}{often}"
+    fix = _fix(written, facts)
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+
+
+def _is_users(written: Written) -> bool:
+    return isinstance(written.node, ast.Subscript) or written.called in _INDEXING
+
+
+def _what_happened(facts: Indexing, value: int, last: int, size: int) -> str:
+    if facts.mode == "fill":
+        if facts.writes:
+            return "the update was dropped"
+        filled = (
+            "NaN, or the least integer,"
+            if facts.fill is None
+            else ("NaN" if facts.fill != facts.fill else f"{facts.fill}")
+        )
+        return f"{filled} was read instead"
+    if last != size - 1:
+        return f"the start was moved to {min(max(value, 0), last)}"
+    return "the nearest element was written" if facts.writes else "the nearest element was read"
+
+
+def _fix(written: Written, facts: Indexing) -> tuple[str, ...]:
+    node = written.node
+    if isinstance(node, ast.Subscript):
+        index = ast.unparse(node.slice)
+        index = index[1:-1] if isinstance(node.slice, ast.Tuple) and node.slice.elts else index
+        return (f'{ast.unparse(node.value)}.at[{index}].get(mode="fill", fill_value=0)',)
+    if isinstance(node, ast.Call) and not written.called.startswith("dynamic_") and written.called not in _EXACT:
+        mode = "drop" if facts.writes else "clip"
+        call: Any = ast.Call(node.func, node.args, [*node.keywords, ast.keyword("mode", ast.Constant(mode))])
+        return (ast.unparse(ast.fix_missing_locations(call)),)
+    return ()

@@ -1,0 +1,65 @@
+"""The expression that a frame is at, as the user has written it."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.frames import Frame
+
+_MUTED = re.compile(r"#\s*jdw:\s*ok\b([\w\s,-]*)")
+
+
+@dataclass(frozen=True)
+class Written:
+    """An expression in the user's source.
+
+    Attributes:
+      node: its syntax tree.
+      text: it on one line.
+    """
+
+    node: ast.expr
+    text: str
+
+    @property
+    def called(self) -> str:
+        """The name of the function that it calls, without what stands before the dot; empty for no call."""
+        if not isinstance(self.node, ast.Call):
+            return ""
+        function = self.node.func
+        return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+    @property
+    def says_mode(self) -> bool:
+        """Whether it says itself what is to happen outside of the bounds."""
+        return any(isinstance(one, ast.keyword) and one.arg == "mode" for one in ast.walk(self.node))
+
+
+def written_at(frame: Frame) -> Written | None:
+    """The expression of a frame; None where its source is not to be had."""
+    lines = [line.encode() for line in linecache.getlines(frame.file)[frame.line - 1 : frame.end_line]]
+    if not lines or frame.column < 0 or frame.end_column < 0:
+        return None
+    lines[-1] = lines[-1][: frame.end_column]
+    lines[0] = lines[0][frame.column :]
+    text = b"".join(lines).decode(errors="replace").strip()
+    try:
+        node = ast.parse(f"({text}\n)", mode="eval").body
+    except SyntaxError:
+        return None
+    return Written(node, " ".join(text.split()))
+
+
+def is_muted(file: str, first: int, last: int, option: str) -> bool:
+    """Whether one of these lines says `# jdw: ok oob`, or `# jdw: ok` of everything."""
+    for line in linecache.getlines(file)[max(first - 1, 0) : last]:
+        found = _MUTED.search(line)
+        if found:
+            names = re.findall(r"[\w-]+", found[1])
+            return not names or option in names
+    return False

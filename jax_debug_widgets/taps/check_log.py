@@ -1,0 +1,73 @@
+"""What the checks of a run have found: results of its programs, read when somebody asks or many are there."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.passes.checking import Checked, CheckedProgram
+
+_MOST_PENDING = 64
+"""Calls whose results wait to be read."""
+
+
+@dataclass
+class Seen:
+    """What a check has found at one line.
+
+    Attributes:
+      checked: where.
+      numbers: the record of the first call that has found something.
+      call: which call of its program that was, from 0.
+      calls: how many calls have found something.
+      count: how often it was found.
+    """
+
+    checked: Checked
+    numbers: tuple[int, ...]
+    call: int
+    calls: int = 0
+    count: int = 0
+
+
+class CheckLog:
+    """What programs have given for their checks. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._pending: deque[tuple[CheckedProgram, int, Sequence[Any]]] = deque()
+        self._calls: dict[CheckedProgram, int] = {}
+        self._seen: dict[Any, Seen] = {}
+        self._lock = threading.Lock()
+
+    def add(self, program: CheckedProgram, results: Sequence[Any]) -> None:
+        """A program was called, and will have given this."""
+        with self._lock:
+            number = self._calls.get(program, 0)
+            self._calls[program] = number + 1
+            self._pending.append((program, number, results))
+            while len(self._pending) > _MOST_PENDING:
+                self._read_oldest()
+
+    def seen(self, *, wait: bool) -> list[Seen]:
+        """What was found so far, in the order of time; with `wait` by all calls, otherwise by those that are over."""
+        with self._lock:
+            while self._pending and (wait or all(one.is_ready() for one in self._pending[0][2])):
+                self._read_oldest()
+            return list(self._seen.values())
+
+    def _read_oldest(self) -> None:
+        program, call, results = self._pending.popleft()
+        try:
+            arrays = [np.asarray(one) for one in results]
+        except Exception:  # noqa: BLE001 - a program that has failed has found nothing.
+            return
+        for checked, numbers in program.read(arrays):
+            seen = self._seen.setdefault((checked.option, checked.frames[0]), Seen(checked, numbers, call))
+            seen.calls += 1
+            seen.count += numbers[0]

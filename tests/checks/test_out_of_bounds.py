@@ -1,0 +1,198 @@
+"""Indices that are out of bounds while a program runs: found at their line, without a callback or a changed result."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.arange(10.0)
+
+
+def read(x, i):
+    return x[i]  # here
+
+
+def row(x, ids):
+    return lax.scan(lambda c, i: (c + x[i], i), 0.0, ids)[0]  # here
+
+
+def until(x, n):
+    return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 3, s[1] + x[s[0]]), (0, 0.0))[1]  # here
+
+
+def in_branch(x, i):
+    return lax.cond(i > 0, lambda: x[i], lambda: x[0])  # here
+
+
+def backwards(x, ids):
+    return lax.scan(lambda c, i: (c + x[i], i), 0.0, ids, reverse=True)[0]  # here
+
+
+def nested(x, ids):
+    return lax.scan(lambda c, r: (c + row_of(x, r), None), 0.0, ids)[0]
+
+
+def row_of(x, r):
+    return lax.fori_loop(0, 2, lambda k, s: s + x[r[k]], 0.0)  # here
+
+
+def helped(x, ids):
+    return jnp.take(x, ids).sum()  # here
+
+
+def loss(x, ids):
+    return (x[ids] ** 2).sum()  # here
+
+
+def linear(x, ids):
+    return x[ids].sum()  # here
+
+
+def line_of(function) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return first + next(number for number, line in enumerate(lines) if "# here" in line)
+
+
+ROW = jnp.array([1, 12, 3])
+TABLE = jnp.array([[1, 2], [3, 12]])
+
+PROGRAMS = {
+    "jit": (read, read, (X, 11), "index 11 is outside axis 0 (size 10)"),
+    "negative": (read, read, (X, -11), "index -11 is outside"),
+    "vmap": (jax.vmap(read, (None, 0)), read, (X, ROW), "index 12 is outside axis 0 (size 10), lane 1"),
+    "vmap of both": (
+        jax.vmap(read),
+        read,
+        (jnp.ones((3, 5)), jnp.array([1, 2, 7])),
+        "index 7 is outside axis 0 (size 5), lane 2",
+    ),
+    "vmap of the array": (jax.vmap(read, (0, None)), read, (jnp.ones((3, 5)), 7), "index 7 is outside axis 0 (size 5)"),
+    "scan": (row, row, (X, ROW), "index 12 is outside axis 0 (size 10), step 1"),
+    "vmap of scan": (jax.vmap(row, (None, 0)), row, (X, TABLE), ", step 1, lane 1"),
+    "reversed scan": (backwards, backwards, (X, ROW), ", step 1"),
+    "nested loops": (nested, row_of, (X, TABLE), "index 12 is outside axis 0 (size 10), steps 1, 1"),
+    "while": (until, until, (X, 14), "index 12 is outside axis 0 (size 10), step 4"),
+    "cond": (in_branch, in_branch, (X, 11), "index 11"),
+    "jitted helper": (helped, helped, (X, ROW), "index 12"),
+    "checkpoint": (jax.checkpoint(read), read, (X, 11), "index 11"),
+    "grad": (jax.grad(loss), loss, (X, ROW), "index 12"),
+    "grad alone": (jax.grad(linear), linear, (X, ROW), "index 12"),
+    "grad of vmap of scan": (
+        jax.grad(lambda x, ids: jax.vmap(row, (None, 0))(x, ids).sum()),
+        row,
+        (X, TABLE),
+        "index 12 is outside axis 0 (size 10)",
+    ),
+}
+
+
+@pytest.mark.behaviour("S6")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_index_outside_is_found_at_its_line_and_the_result_is_the_same(name):
+    program, where, arguments, says = PROGRAMS[name]
+    plain = jax.jit(program)(*arguments)
+    with jdw.capture(check="oob") as run:
+        checked = jax.jit(program)(*arguments)
+    (finding,) = run.findings
+    assert finding.kind == "oob"
+    assert finding.where.endswith(f":{line_of(where)}")
+    assert says in finding.message, finding.message
+    assert np.asarray(plain).tobytes() == np.asarray(checked).tobytes()
+    assert run.callbacks.calls == []
+
+
+def masked(x, i):
+    return jnp.where(i < 10, x[i], 0.0)
+
+
+def meant(x, i):
+    return x.at[i].get(mode="clip") + x.at[i].set(1.0, mode="drop").sum()
+
+
+def counted_from_the_end(x, i):
+    return x[-i % 10 - 10] + x[3:20].sum()
+
+
+def said_to_be_meant(x, i):
+    return x[i]  # jdw: ok oob
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        masked,
+        meant,
+        counted_from_the_end,
+        said_to_be_meant,
+        lambda x, i: jax.vmap(lambda k: lax.cond(k < 10, lambda: x[k], lambda: 0.0))(jnp.array([1, i])),
+        lambda x, i: jnp.sort(x)[::-1] + jnp.interp(x, x, x) + jnp.searchsorted(x, x + i).astype(float),
+    ],
+)
+def test_what_is_meant_or_thrown_away_is_no_finding(program):
+    with jdw.capture(check="oob") as run:
+        jax.jit(program)(X, 11)
+    assert run.findings == []
+
+
+def test_each_call_is_read_and_the_first_that_found_something_is_told():
+    step = jax.jit(read)
+    with jdw.capture(check="oob") as run:
+        for index in range(0, 200, 3):
+            step(X, index)
+    (finding,) = run.findings
+    assert "index 12" in finding.message
+    assert "call 4" in finding.message
+    assert finding.seen == len(range(12, 200, 3))
+
+
+def test_prints_watched_values_and_checks_go_together():
+    def step(x, i):
+        h = x[i]
+        jax.debug.print("h {h}", h=h)
+        return h * 2
+
+    with jdw.capture(check="oob", watch="h") as run:
+        jax.jit(step)(X, 11)
+        jax.effects_barrier()
+    assert [finding.kind for finding in run.findings] == ["oob"]
+    assert float(run["h"].to_pandas()["value"][0]) == 9.0
+    assert [event.text for event in run.events if event.kind == "print"] == ["h 9.0"]
+
+
+def test_a_program_that_was_compiled_before_is_checked_and_runs_as_before_after_it():
+    step = jax.jit(read)
+    step(X, 11)
+    with jdw.capture(check="oob") as run:
+        step(X, 11)
+    assert len(run.findings) == 1
+    step(X, 12)
+    assert "index 11" in run.findings[0].message
+
+
+def test_without_the_option_nothing_is_checked():
+    with jdw.capture() as run:
+        jax.jit(read)(X, 11)
+    assert run.findings == []
+
+
+def test_an_ahead_of_time_compiled_program_gives_its_own_results_alone():
+    with jdw.capture(check="oob"):
+        step = jax.jit(read)
+        step(X, 11)
+        compiled = step.lower(X, 11).compile()
+        assert float(compiled(X, 11)) == 9.0
+
+
+def test_an_unknown_check_is_refused_with_the_names_that_there_are():
+    with pytest.raises(ValueError, match=re.escape("there is no check obb; did you mean oob? there are all, ")):
+        jdw.capture(check="obb")
+    with pytest.raises(TypeError, match="check must be True, a name or a list of names"):
+        jdw.capture(check=3)  # pyright: ignore[reportArgumentType]
