@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -157,13 +157,26 @@ def parse(line: str, *, echo_by_default: bool) -> tuple[Options, str]:
       UsageError: an unknown option or a value that cannot be; the message names the nearest valid one.
     """
     parsed, rest = parse_with(add_options, line)
+    return _options_of(parsed, echo_by_default=echo_by_default), rest
+
+
+def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
+    """The options that the words of a command line are.
+
+    Raises:
+      UsageError: see `parse`.
+    """
+    return _options_of(_parsed(option_parser(), words), echo_by_default=echo_by_default)
+
+
+def _options_of(parsed: argparse.Namespace, *, echo_by_default: bool) -> Options:
     values = vars(parsed)
     values["break_on"] = tuple(values["break_on"])
     values["echo"] = echo_by_default if values["echo"] is None else values["echo"]
     try:
         watch = _watch_of(values)
         values["check"] = checks_of(values["check"])
-        return Options(**values, watch=watch), rest
+        return Options(**values, watch=watch)
     except ValueError as error:
         raise UsageError(f"jaxdebug: {error}") from None
 
@@ -178,13 +191,17 @@ def parse_with(
     """
     parser = add(_Parser())
     words, rest = _split(line, parser)
+    return _parsed(parser, words), rest
+
+
+def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
     try:
         parsed, unknown = parser.parse_known_args(words)
     except argparse.ArgumentError as error:
         raise UsageError(_refused(error, parser)) from None
     if unknown:
         raise UsageError(_unknown_option(unknown[0], parser))
-    return parsed, rest
+    return parsed
 
 
 def parse_plot(rest: str) -> tuple[list[str], str]:

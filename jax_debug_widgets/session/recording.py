@@ -15,6 +15,7 @@ from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from jax_debug_widgets.session.ports import Recorded
     from jax_debug_widgets.session.run.run import Run
@@ -61,6 +62,11 @@ class Recording:
         self._recorder = recorder_of(run, session.collect)
         self._pump = Pump(self._tick)
         self._pump.start()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the run is recorded into; None if it is not, or could not be."""
+        return self._recorder and self._recorder.folder
 
     def finish(self, error: BaseException | None = None) -> None:
         """Capture no more, and wait until what was dispatched has drained, if the options say so."""

@@ -1,0 +1,23 @@
+"""`python -m jax_debug_widgets record FILE train.py args`: see `scripts`."""
+
+from __future__ import annotations
+
+import sys
+
+from jax_debug_widgets.scripts.record import USAGE, WRONG_USAGE, record
+
+
+def main(words: list[str]) -> int:
+    """Do what the words say; the exit status."""
+    match words:
+        case ["record", *rest]:
+            return record(rest)
+        case ["help" | "--help" | "-h"]:
+            print(USAGE)  # noqa: T201 - that is what was asked for.
+            return 0
+    print(USAGE, file=sys.stderr)  # noqa: T201
+    return WRONG_USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

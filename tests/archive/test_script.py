@@ -1,0 +1,131 @@
+"""A script that is recorded does what it does without us."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.magics.options import option_parser
+from jax_debug_widgets.scripts.record import FLAGS, Command
+
+SCRIPT = """
+import argparse, os, sys
+os.environ["JAX_ENABLE_X64"] = "1"  # Before JAX is imported, as many do.
+import jax, jax.numpy as jnp
+import beside
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("end", nargs="?")
+args = parser.parse_args()
+
+@jax.jit
+def step(x):
+    y = x * args.lr
+    jax.debug.print("y {y} {kind}", y=y, kind=jnp.asarray(0.1).itemsize, ordered=True)
+    return y
+
+def main():
+    print(sys.argv, __name__, __file__, sys.path[0], sys.modules["__main__"].main is main, __spec__, beside.NAME)
+    for i in range(3):
+        step(jnp.float32(i))
+    if args.end == "raise":
+        raise ValueError("it ends here")
+    if args.end == "exit":
+        sys.exit(7)
+    if args.end == "message":
+        sys.exit("a message")
+
+import atexit
+atexit.register(lambda: print("at exit", sys.modules["__main__"].main is main))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "train.py").write_text(SCRIPT)
+    (folder / "beside.py").write_text("NAME = 'a module beside the script'")
+    return Path("code/train.py")
+
+
+def python(folder, *words: object):
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, *map(str, words)]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.behaviour("R1")
+@pytest.mark.parametrize("end", ["", "raise", "exit", "message"])
+def test_a_script_does_what_it_does_without_us(script, tmp_path, end):
+    arguments = [script, "--lr", "3", *([end] * bool(end))]
+    plain = python(tmp_path, *arguments)
+    ours = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "--watch", "y", "--name", "lr3", *arguments)
+    assert ours.stdout == plain.stdout and ours.returncode == plain.returncode, ours.stderr
+    assert "y 6.0 8" in plain.stdout and "at exit True" in plain.stdout
+    told = [line for line in ours.stderr.splitlines() if not line.startswith("jaxdebug: recorded into run.jdw")]
+    assert told == plain.stderr.splitlines(), "the traceback is that of the script alone"
+    run = jdw.load(tmp_path / "run.jdw")
+    printed = [event.text for event in run.events if event.kind == "print"]
+    assert run.is_complete and printed == re.findall(r"^y .*$", plain.stdout, re.MULTILINE)
+    assert (run.name, run.title, len(run["y"].steps)) == ("lr3", "train.py", 3)
+    assert run.status().state == ("failed" if end == "raise" else "done")
+
+
+def test_a_module_can_be_recorded(script, tmp_path):
+    del script
+    (tmp_path / "code/__init__.py").touch()
+    (tmp_path / "code/inner.py").write_text(
+        "import sys, jax\nprint(sys.argv[1:], __name__, __package__)\njax.debug.print('x')\n"
+    )
+    done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "-m", "code.inner", "-a", "--b")
+    assert done.stdout == "['-a', '--b'] __main__ code\nx\n", done.stderr
+    assert [event.text for event in jdw.load(tmp_path / "run.jdw").events] == ["x"]
+
+
+def test_a_script_without_jax_runs_and_a_word_says_that_nothing_was_recorded(tmp_path):
+    (tmp_path / "plain.py").write_text("import sys; print('jax' in sys.modules)")
+    done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "plain.py")
+    assert (done.returncode, done.stdout) == (0, "False\n") and "nothing was recorded" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "record FILE"),
+        (["record"], "say where to record"),
+        (["record", "run.jdw"], "say which script"),
+        (["record", "run.jdw", "--watch", "h"], "say which script"),
+    ],
+)
+def test_a_command_that_cannot_be_is_told(tmp_path, words, why):
+    done = python(tmp_path, "-m", "jax_debug_widgets", *words)
+    assert done.returncode == 2 and why in done.stderr and not done.stdout
+
+
+def test_an_option_that_cannot_be_is_told_before_anything_is_compiled(script, tmp_path):
+    done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "--wacth", "h", script, "--lr", "3")
+    assert done.returncode == 2 and "unknown option --wacth; did you mean --watch?" in done.stderr and not done.stdout
+
+
+def test_options_stand_before_the_script_and_its_own_after_it():
+    command = Command.of(["run.jdw", "--values", "--watch", "a,b", "--every=3", "train.py", "--watch", "x", "-m"])
+    assert command.options == ("--values", "--watch", "a,b", "--every=3")
+    assert (command.target, command.arguments, command.is_module) == ("train.py", ("--watch", "x", "-m"), False)
+
+
+def test_the_options_without_a_value_are_those_of_the_magic():
+    actions = option_parser()._actions
+    assert {flag for action in actions if action.nargs == 0 for flag in action.option_strings} == FLAGS
