@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.checks.births import born
+from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.oob import out_of_bounds
 
 if TYPE_CHECKING:
@@ -12,11 +14,18 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import Seen
     from jax_debug_widgets.taps.sites import NameFile
 
-_TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {"oob": out_of_bounds}
+_TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {"oob": out_of_bounds, "nonfinite": born}
 """Check -> what tells of one line, if it is to be told."""
 
 
 def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Finding]:
     """The findings, in the order of time."""
     told = [_TELLERS[one.checked.option](one, name_file) for one in seen]
-    return [one for one in told if one is not None]
+    findings = {(one.file, one.span, one.kind): one for one in reversed(told) if one is not None}
+    # What is read outside of the bounds may be NaN: that is one finding, the index.
+    outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
+    return [
+        one
+        for one in reversed(findings.values())
+        if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside
+    ]

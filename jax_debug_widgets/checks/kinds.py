@@ -32,6 +32,7 @@ class Kind(enum.Enum):
     STALE = ("stale", "S2", 1, "stale")
     KEY = ("key", "S8", 1, "keys")
     OUT_OF_BOUNDS = ("oob", "S6", 1, "oob", False)
+    NONFINITE = ("nonfinite", "S11", 1, "nonfinite", False)
     RETRACE = ("retrace", "S14", 3, "retraces")
     STATIC = ("static", "S14", 0)
 

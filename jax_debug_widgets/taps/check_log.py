@@ -68,6 +68,8 @@ class CheckLog:
         except Exception:  # noqa: BLE001 - a program that has failed has found nothing.
             return
         for checked, numbers in program.read(arrays):
-            seen = self._seen.setdefault((checked.option, checked.frames[0]), Seen(checked, numbers, call))
+            seen = self._seen.setdefault(
+                (checked.option, checked.frames[0], checked.primitive), Seen(checked, numbers, call)
+            )
             seen.calls += 1
             seen.count += numbers[0]

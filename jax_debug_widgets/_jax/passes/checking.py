@@ -7,7 +7,9 @@ the program gives them after its own results. The equations of the program stay 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -55,14 +57,25 @@ class Checked:
       primitive: of the equation.
       frames: the user's lines, innermost first.
       facts: what the check knows of it, for the room above.
-      loops: how many loops are around it, as far as the program knows: so many numbers of its record are iterations.
+      order: its place in the program.
+      around: numbers of the loops around it, outermost first: so many numbers of its record are iterations.
     """
 
     option: str
     primitive: str
     frames: tuple[Frame, ...]
     facts: Any
-    loops: int = 0
+    order: int = 0
+    around: tuple[int, ...] = ()
+
+    @property
+    def loops(self) -> int:
+        """How many loops are around it."""
+        return len(self.around)
+
+
+Records = list[tuple[Checked, tuple[int, ...]]]
+"""What is checked, and what was found there in one call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +104,14 @@ class Body:
       forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
       lanes_of: see `LanesOf`.
       is_backward: whether the body is a part of a backward pass.
+      beside: the primitives that each line of the user's has in the body.
     """
 
     certain: set[Any]
     forward: frozenset[tuple[str, Frame]]
     lanes_of: LanesOf
     is_backward: bool
+    beside: Mapping[Frame, AbstractSet[str]]
 
 
 class Checker(Protocol):
@@ -110,8 +125,16 @@ class Checker(Protocol):
         """What to compute of an equation; None for nothing."""
         ...
 
+    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
+        """What to compute of the whole program; None for nothing."""
+        ...
 
-@dataclass(frozen=True)
+    def settled(self, records: Records) -> Records:
+        """What is to be told of the records of one call that have found something, in the order of time."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
 class CheckedProgram:
     """A program with records after its own results.
 
@@ -120,20 +143,36 @@ class CheckedProgram:
       records: what they are of.
       sizes: how many numbers each has.
       packing: which results have them.
+      checkers: by their names.
     """
 
     program: ClosedJaxpr
     records: tuple[Checked, ...]
     sizes: tuple[int, ...]
     packing: Packing
+    checkers: Mapping[str, Checker]
 
-    def read(self, results: Sequence[np.ndarray]) -> Iterator[tuple[Checked, tuple[int, ...]]]:
-        """Those of the records that have found something."""
+    def read(self, results: Sequence[np.ndarray]) -> Records:
+        """What was found in one call, in the order of time as far as that is known."""
+        found = sorted(self._found(results), key=_moment)
+        return [
+            one
+            for option, checker in self.checkers.items()
+            for one in checker.settled([record for record in found if record[0].option == option])
+        ]
+
+    def _found(self, results: Sequence[np.ndarray]) -> Iterator[tuple[Checked, tuple[int, ...]]]:
         numbers = iter([int(column[0]) for column in self.packing.columns([[one] for one in results])])
         for record, size in zip(self.records, self.sizes, strict=True):
             own = tuple(next(numbers) for _ in range(size))
             if own[0]:
                 yield record, own
+
+
+def _moment(record: tuple[Checked, tuple[int, ...]]) -> tuple[int, ...]:
+    """Sorts what is in one loop by its iterations; all else stays in the order of the program."""
+    checked, numbers = record
+    return (*itertools.chain(*zip(checked.around, numbers[1:], strict=False)), checked.order)
 
 
 Record = tuple[Checked, list[Any]]
@@ -153,6 +192,11 @@ def checked_program(
     equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), is_backward=is_backward)
     if not records:
         return None
+    for option, checker in checkers.items():
+        if check := checker.of_results(jaxpr.invars, jaxpr.outvars):
+            more, numbers = _computed(check.compute, check.operands)
+            equations += more
+            records.append((Checked(option, check.primitive, (), check.facts), numbers))
     also, results, packing = packed([atom for _, atoms in records for atom in atoms])
     changed = jaxpr.replace(
         eqns=[*equations, *also],
@@ -160,7 +204,7 @@ def checked_program(
         debug_info=jaxpr.debug_info._replace(result_paths=None),
     )
     told, sizes = [one for one, _ in records], [len(atoms) for _, atoms in records]
-    return CheckedProgram(program.replace(jaxpr=changed), tuple(told), tuple(sizes), packing)
+    return CheckedProgram(program.replace(jaxpr=changed), tuple(told), tuple(sizes), packing, checkers)
 
 
 def _forward(
@@ -185,7 +229,7 @@ class _Pass:
     checkers: dict[str, Checker]
     lanes_of: LanesOf
     forward: frozenset[tuple[str, Frame]]
-    _known: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def body(
         self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], *, is_backward: bool
@@ -193,9 +237,13 @@ class _Pass:
         """The equations of a body with its checks, and their records."""
         equations: list[core.JaxprEqn] = []
         records: list[Record] = []
-        body = Body(certain_values(jaxpr, results), self.forward, self.lanes_of, is_backward)
-        for equation in jaxpr.eqns:
-            frames = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
+        lines = [(*frames_in_body(one.source_info.traceback, jaxpr, around), *around) for one in jaxpr.eqns]
+        beside: dict[Frame, set[str]] = {}
+        for equation, frames in zip(jaxpr.eqns, lines, strict=True):
+            for frame in frames[:1]:
+                beside.setdefault(frame, set()).add(equation.primitive.name)
+        body = Body(certain_values(jaxpr, results), self.forward, self.lanes_of, is_backward, beside)
+        for equation, frames in zip(jaxpr.eqns, lines, strict=True):
             here = replace(body, is_backward=is_backward or is_transposed(equation))
             entered, found = self._entered(equation, frames, here)
             equations.append(entered)
@@ -205,7 +253,8 @@ class _Pass:
                 if check is not None:
                     also, numbers = _computed(check.compute, check.operands)
                     equations += [one.replace(source_info=equation.source_info) for one in also]
-                    checked = Checked(option, check.primitive or equation.primitive.name, frames, check.facts)
+                    name, order = check.primitive or equation.primitive.name, next(self.numbers)
+                    checked = Checked(option, name, frames, check.facts, order)
                     records.append((checked, numbers))
         return equations, records
 
@@ -266,6 +315,7 @@ class _Pass:
     ) -> tuple[core.JaxprEqn, list[Record]]:
         is_scan = equation.primitive.name == "scan"
         key = "jaxpr" if is_scan else "body_jaxpr"
+        number = next(self.numbers)
         inner, records = self._inner(equation.params[key], equation, frames, body)
         if not records:
             return equation, []
@@ -285,7 +335,7 @@ class _Pass:
             also, merged = _computed(_merged, [*old, count, step, *rest])
             inner = inner.replace(eqns=[*inner.eqns, *also])
             before, after = before + old, after + merged
-            outer.append((replace(checked, loops=checked.loops + 1), [new_number() for _ in old]))
+            outer.append((replace(checked, around=(number, *checked.around)), [new_number() for _ in old]))
         results = [*inner.outvars[:carried], *after, *inner.outvars[carried:]]
         inner = with_inputs(inner.replace(outvars=results, debug_info=_unnamed(inner)), place, before)
         if is_scan:

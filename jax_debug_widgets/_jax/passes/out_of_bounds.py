@@ -12,7 +12,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.checking import Body, Check
+from jax_debug_widgets._jax.passes.checking import Body, Check, Records
 
 _SCATTERS = frozenset(
     {"scatter", "scatter_add", "scatter-add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub", "scatter-sub"}
@@ -64,6 +64,13 @@ class OutOfBounds:
         if name in _SLICES:
             return _of_slice(equation, _SLICES[name])
         return _of_gather(equation, body) if name == "gather" else _of_scatter(equation, body)
+
+    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """See `Checker`: nothing."""
+
+    def settled(self, records: Records) -> Records:
+        """See `Checker`: each of its own."""
+        return records
 
 
 def _of_slice(equation: Any, first: int) -> Check | None:

@@ -15,14 +15,16 @@ from typing import Any, Protocol
 import jax
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.guard import quiet
 from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
+from jax_debug_widgets._jax.passes.births import Births
 from jax_debug_widgets._jax.passes.checking import CheckedProgram, Checker, LanesOf, checked_program
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 
-CHECKERS: dict[str, Checker] = {"oob": OutOfBounds()}
+CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births()}
 """The checks of programs that run, as `--check` calls them."""
 
 
@@ -53,7 +55,7 @@ class CheckHooks(Replacing):
           note: takes a sentence for the user.
         """
         super().__init__()
-        self._found, self._lanes_of, self._note = found, lanes_of, note
+        self._found, self._lanes_of, self._note = quiet(found, self._report_failure), lanes_of, note
         self._programs: weakref.WeakKeyDictionary[Any, dict[Any, CheckedProgram | None]] = weakref.WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:

@@ -1,0 +1,238 @@
+"""Where a NaN or an infinity is born: an operation of finite numbers whose result is none (S11).
+
+A NaN is handed on by nearly all that is computed of it, so where it is seen says little. Born it is once. An infinity that
+changes no result, such as the overflow inside of a sigmoid, is none to tell of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.passes.checking import Body, Check, Records
+
+_HANDS_ON = frozenset(
+    {
+        "broadcast_in_dim",
+        "concatenate",
+        "copy",
+        "copy_p",
+        "device_put",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "expand_dims",
+        "iota",
+        "name",
+        "optimization_barrier",
+        "pad",
+        "pbroadcast",
+        "pvary",
+        "reshape",
+        "rev",
+        "select_n",
+        "sharding_constraint",
+        "slice",
+        "split",
+        "squeeze",
+        "stop_gradient",
+        "transpose",
+    }
+)
+"""Primitives that compute nothing."""
+
+RESULTS = "results"
+"""What the record of a program's results is called."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class Birth:
+    """What an equation computes, whose result may be the first that is not finite.
+
+    Attributes:
+      shape: of its result.
+      backward: whether it is a part of a backward pass.
+      differentiated: whether somebody differentiates the line: then it may be a part of its derivative.
+      beside: the primitives that the line has in the same body.
+      operands: how many operands the record has; 0 where one of them does not make one element of the result.
+      lanes: which axes of the result are lanes of a `vmap`.
+    """
+
+    shape: tuple[int, ...]
+    backward: bool
+    differentiated: bool
+    beside: frozenset[str]
+    operands: int
+    lanes: tuple[int, ...]
+
+
+class Births:
+    """See `Checker`.
+
+    The record: how many elements of the result are not finite; whether the first was born there, 1 of finite operands, 2
+    a NaN of infinite ones; its position; the bits of the result and of two operands there, as float32.
+    """
+
+    def is_for(self, equation: Any) -> bool:
+        """See `Checker`."""
+        return (
+            equation.primitive.name not in _HANDS_ON
+            and len(equation.outvars) == 1
+            and _is_real(equation.outvars[0])
+            and equation.outvars[0].aval.size > 0
+            and not equation.effects
+            and not list(core.jaxprs_in_params(equation.params))
+            and any(_is_real(one) for one in equation.invars)
+        )
+
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+        """See `Checker`."""
+        (out,) = equation.outvars
+        if out not in body.certain:
+            return None
+        inputs = [one for one in equation.invars if _is_real(one)]
+        shape = out.aval.shape
+        elementwise = len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
+        beside = frozenset(body.beside[frames[0]])
+        differentiated = "jvp(" in str(equation.source_info.name_stack)
+        lanes = body.lanes_of(equation.source_info.traceback, shape)
+        facts = Birth(
+            shape,
+            body.is_backward,
+            differentiated,
+            beside,
+            len(inputs) if elementwise else 0,
+            lanes,
+        )
+        return Check(facts, [out, *inputs], _of_elements if elementwise else _of_arrays)
+
+    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
+        """See `Checker`: whether a result is not finite and no input is the reason."""
+        read = [one for one in results if _is_real(one) and one.aval.size]
+        given = [one for one in inputs if _is_real(one) and one.aval.size]
+        if not read:
+            return None
+
+        def compute(*arrays: Any) -> Sequence[Any]:
+            outs, ins = arrays[: len(read)], arrays[len(read) :]
+            finite, numbers = (_none(outs, how) for how in (_odd, _nan))
+            is_new = lax.bitwise_and(lax.bitwise_not(finite), _none(ins, _odd))
+            is_nan = lax.bitwise_and(lax.bitwise_not(numbers), _none(ins, _nan))
+            return [lax.bitwise_or(is_new, is_nan)]
+
+        return Check(None, [*read, *given], compute, RESULTS)
+
+    def settled(self, records: Records) -> Records:
+        """See `Checker`: births, each with the number of other lines that have such values in the same call."""
+        found = [(checked, numbers) for checked, numbers in records if checked.primitive != RESULTS]
+        loud = len(found) < len(records)
+        births = [one for one in found if _born(one)]
+        if not loud and not any(_is_nan(one) for one in births):
+            return []
+        roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == 1]
+        lines = {checked.frames[0] for checked, _ in found}
+        told = {checked.frames[0] for checked, _ in roots}
+        return [(checked, (*numbers, len(lines - told))) for checked, numbers in roots]
+
+
+def _born(record: Any) -> int:
+    checked, numbers = record
+    return numbers[1 + checked.loops]
+
+
+def _is_nan(record: Any) -> bool:
+    checked, numbers = record
+    return bool(np.isnan(np.int32(numbers[3 + checked.loops]).view(np.float32)))
+
+
+def _is_real(atom: Any) -> bool:
+    dtype = getattr(atom.aval, "dtype", None)
+    return dtype is not None and jnp.issubdtype(dtype, jnp.floating)
+
+
+def _odd(array: Any) -> Any:
+    return lax.bitwise_not(lax.is_finite(array))
+
+
+def _nan(array: Any) -> Any:
+    return lax.ne(array, array)
+
+
+def _none(arrays: Sequence[Any], how: Any) -> Any:
+    """Whether nothing in them is so."""
+    found = np.bool_(True)
+    for array in arrays:
+        odd = lax.reduce_or(how(array), tuple(range(array.ndim)))
+        found = lax.bitwise_and(found, lax.bitwise_not(odd))
+    return found
+
+
+def _of_elements(out: Any, *inputs: Any) -> Sequence[Any]:
+    ins = [lax.broadcast(one, out.shape) if one.shape != out.shape else one for one in inputs]
+    odd, finite, numbers = _odd(out), lax.full_like(out, True, bool), lax.full_like(out, True, bool)
+    for one in ins:
+        finite = lax.bitwise_and(finite, lax.is_finite(one))
+        numbers = lax.bitwise_and(numbers, lax.bitwise_not(_nan(one)))
+    of_finite = lax.bitwise_and(odd, finite)
+    of_infinite = lax.bitwise_and(_nan(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
+    born = lax.bitwise_or(of_finite, of_infinite)
+    count, first = _count(odd), _first(born)
+    at_first = [_at(one, first) for one in (of_finite, of_infinite)]
+    kind = lax.add(_number(at_first[0]), lax.mul(_number(at_first[1]), np.int32(2)))
+    bits = [_at(_bits(one), first) for one in (out, *ins)]
+    return [count, kind, first, *bits, *[np.int32(0)] * (3 - len(bits))]
+
+
+def _of_arrays(out: Any, *inputs: Any) -> Sequence[Any]:
+    odd = _odd(out)
+    of_finite = lax.bitwise_and(lax.reduce_or(odd, tuple(range(out.ndim))), _none(inputs, _odd))
+    is_nan = lax.reduce_or(_nan(out), tuple(range(out.ndim)))
+    of_infinite = lax.bitwise_and(is_nan, _none(inputs, _nan))
+    first = _first(odd)
+    twice = lax.mul(_number(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
+    return [_count(odd), lax.add(_number(of_finite), twice), first, _at(_bits(out), first), np.int32(0), np.int32(0)]
+
+
+def _number(truth: Any) -> Any:
+    return lax.convert_element_type(truth, np.int32)
+
+
+def _count(truths: Any) -> Any:
+    return lax.reduce_sum(_number(truths), tuple(range(truths.ndim)))
+
+
+def _first(truths: Any) -> Any:
+    """The position of the first that holds; the last one where none does."""
+    if truths.size == 1:
+        return np.int32(0)
+    numbers = lax.reshape(lax.iota(np.int32, truths.size), truths.shape)
+    last = lax.full_like(numbers, truths.size - 1)
+    return lax.reduce_min(lax.select(truths, numbers, last), tuple(range(truths.ndim)))
+
+
+def _at(array: Any, position: Any) -> Any:
+    """One element, without an array in memory that XLA computes on the way."""
+    if array.size == 1:
+        return lax.reshape(array, ())
+    numbers = lax.reshape(lax.iota(np.int32, array.size), array.shape)
+    here = lax.eq(numbers, lax.full_like(numbers, position))
+    if array.dtype == np.bool_:
+        return lax.reduce_or(lax.bitwise_and(here, array), tuple(range(array.ndim)))
+    least = lax.full_like(array, np.iinfo(np.int32).min)
+    return lax.reduce_max(lax.select(here, array, least), tuple(range(array.ndim)))
+
+
+def _bits(array: Any) -> Any:
+    """The bits of it as float32; what is finite stays finite."""
+    if array.dtype == np.float64:
+        limited = lax.clamp(np.float64(-_LARGEST), array, np.float64(_LARGEST))
+        array = lax.select(lax.is_finite(array), limited, array)
+    return lax.bitcast_convert_type(lax.convert_element_type(array, np.float32), np.int32)

@@ -1,0 +1,109 @@
+"""Where NaNs and infinities were born while a program ran, as findings (S11)."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.moments import moment
+from jax_debug_widgets.checks.written import Written, written_at
+from jax_debug_widgets.events import Finding
+from jax_debug_widgets.events.amounts import plural
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.passes.births import Birth
+    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.sites import NameFile
+
+_LONGEST = 40
+"""Characters of an expression in a headline."""
+
+_EDGES = {"sqrt": "x > 0", "log": "x > 0", "arccos": "abs(x) < 1", "arcsin": "abs(x) < 1"}
+"""Functions whose derivative is infinite at an edge, and where it is not."""
+
+
+def born(seen: Seen, name_file: NameFile) -> Finding | None:
+    """The finding; None where the source of the line is not to be had."""
+    frame = seen.checked.frames[0]
+    written = written_at(frame)
+    if written is None or written.says_mode:
+        return None
+    facts: Birth = seen.checked.facts
+    own = seen.numbers[1 + seen.checked.loops :]
+    _, position, out, *operands, others = own
+    result, *values = (float(np.int32(bits).view(np.float32)) for bits in (out, *operands))
+    at = [int(one) for one in np.unravel_index(position, facts.shape)] if facts.shape else []
+    lanes = [at[lane] for lane in facts.lanes]
+    where = f"{name_file(frame.file)}:{frame.line}"
+    text = written.text if len(written.text) <= _LONGEST else f"{written.text[:_LONGEST]}..."
+    value = _text(result)
+    derived = _is_derived(seen.checked.primitive, facts, written)
+    what = f"`{text}` is {value}"
+    if derived:
+        what = f"the derivative of `{text}` is {'infinite' if math.isinf(result) else value}"
+    elif derived is None:
+        what = f"`{text}`, or its derivative, has {value}"
+    headline = f"{what}{moment(seen, lanes)}"
+    element = f" at {at}" if at else ""
+    computed = (
+        f"{seen.checked.primitive}({', '.join(map(_text, values[: facts.operands]))}) = {value}{element}"
+        if facts.operands
+        else f"{seen.checked.primitive} of finite numbers gives {value}{element}"
+    )
+    follow = f" In the same call {plural(others, 'other line')} had such values." if others else ""
+    why = f"{computed}.{follow}"
+    fix = _fix(written) if derived else ()
+    advice = _ADVICE if derived else ""
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding.at(
+        Kind.NONFINITE.word, where, headline, why, fix, advice, file=frame.file, span=span, seen=seen.count
+    )
+
+
+_PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
+    ast.Div: {"div"},
+    ast.Pow: {"pow", "integer_pow", "square", "mul"},
+    ast.Mult: {"mul"},
+    ast.Add: {"add", "add_any"},
+    ast.Sub: {"sub"},
+    ast.MatMult: {"dot_general"},
+    "power": {"pow", "integer_pow"},
+    "arccos": {"acos", "arccos"},
+    "arcsin": {"asin", "arcsin"},
+    "divide": {"div"},
+    "dot": {"dot_general"},
+    "sum": {"reduce_sum"},
+}
+"""What an expression itself computes, where that is not called as the function is."""
+
+
+def _is_derived(primitive: str, facts: Birth, written: Written) -> bool | None:
+    """Whether an operation is a part of the derivative of a line, and not what it computes; None where nobody knows."""
+    if facts.backward or not facts.differentiated:
+        return facts.backward
+    node = written.node
+    kind = type(node.op) if isinstance(node, ast.BinOp) else written.called
+    own = _PRIMITIVES.get(kind, {str(kind)})
+    return primitive not in own if own & facts.beside else None
+
+
+_ADVICE = "A jnp.where around the result alone leaves the infinite derivative in: 0 * inf is NaN. Choose the argument as well."
+
+
+def _text(value: float) -> str:
+    return "NaN" if math.isnan(value) else f"{value:.6g}"
+
+
+def _fix(written: Written) -> tuple[str, ...]:
+    node = written.node
+    if written.called not in _EDGES or not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
+        return ()
+    return (
+        f"x = {ast.unparse(node.args[0])}",
+        f"is_safe = {_EDGES[written.called]}",
+        f"jnp.where(is_safe, {ast.unparse(node.func)}(jnp.where(is_safe, x, 0.5)), 0.0)",
+    )

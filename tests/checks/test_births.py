@@ -1,0 +1,138 @@
+"""Where NaNs and infinities are born: the first operation of finite numbers whose result is none."""
+
+from __future__ import annotations
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.array([1.0, 0.0, 4.0])
+
+
+def divides(x):
+    y = x * 2.0
+    z = y / x  # here
+    return (z + 1.0).sum()
+
+
+def overflows(x):
+    def body(c, _):
+        c = c * 100.0
+        return c, jnp.exp(c)  # here
+
+    return lax.scan(body, x, None, length=5)[1].sum()
+
+
+def subtracts(x):
+    big = x + jnp.inf
+    return (big - big).sum()  # here
+
+
+def norm(x):
+    return jnp.sqrt((x**2).sum())  # here
+
+
+def inverse(x):
+    return (1.0 / x).sum()  # here
+
+
+def logs(x):
+    return jnp.log(x).sum()  # here
+
+
+def solves(x):
+    return jnp.dot(x * 1e30, x * 1e30)  # here
+
+
+def line_of(function) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return first + next(number for number, line in enumerate(lines) if "# here" in line)
+
+
+PROGRAMS = {
+    "jit": (divides, divides, (X,), ("`y / x` is NaN", "div(0, 0) = NaN at [1]", "In the same call 2 other lines")),
+    "scan": (overflows, overflows, (jnp.float32(0.01),), ("`jnp.exp(c)` is inf, step 1", "exp(100) = inf")),
+    "vmap of scan": (
+        lambda x: jax.vmap(overflows)(x).sum(),
+        overflows,
+        (jnp.array([0.0, 0.01]),),
+        ("`jnp.exp(c)` is inf, step 1, lane 1",),
+    ),
+    "of infinities that are meant": (subtracts, subtracts, (X,), ("`big - big` is NaN", "sub(inf, inf) = NaN")),
+    "grad": (
+        jax.grad(norm),
+        norm,
+        (jnp.zeros(3),),
+        ("the derivative of `jnp.sqrt((x**2).sum())` is infinite", "div(0.5, 0) = inf", "is_safe = x > 0"),
+    ),
+    "grad of an infinity": (jax.grad(inverse), inverse, (X,), ("`1.0 / x` is inf",)),
+    "value_and_grad": (jax.value_and_grad(logs), logs, (X,), ("`jnp.log(x)` is -inf", "log(0) = -inf at [1]")),
+    "cond": (lambda x: lax.cond(x[1] > 1, norm, divides, x), divides, (X,), ("`y / x` is NaN",)),
+    "dot": (solves, solves, (X,), ("`jnp.dot(x * 1e30, x * 1e30)` is inf", "dot_general of finite numbers gives inf")),
+}
+
+
+@pytest.mark.behaviour("S11")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_birth_is_found_at_its_line_and_the_results_are_the_same(name):
+    program, where, arguments, says = PROGRAMS[name]
+    plain = jax.jit(program)(*arguments)
+    with jdw.capture(check="nonfinite") as run:
+        checked = jax.jit(program)(*arguments)
+    assert run.findings, run.notes
+    finding = run.findings[0]
+    assert finding.kind == "nonfinite"
+    assert finding.where.endswith(f":{line_of(where)}")
+    assert all(word in finding.message for word in says), finding.message
+    for one, other in zip(jax.tree.leaves(plain), jax.tree.leaves(checked), strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def mask(x):
+    return jax.nn.softmax(jnp.where(jnp.array([True, False, True]), x, -jnp.inf)).sum()
+
+
+def own_sigmoid(x):
+    return (1.0 / (1.0 + jnp.exp(-1000.0 * x))).sum()
+
+
+def masked(x):
+    return jnp.where(x > 0, jnp.log(x), 0.0).sum()
+
+
+def mapped_branch(x):
+    return jax.vmap(lambda one: lax.cond(one > 0, jnp.log, lambda y: y, one))(x).sum()
+
+
+def inherited(x):
+    return (x * jnp.nan).sum()
+
+
+@pytest.mark.parametrize("program", [mask, own_sigmoid, masked, mapped_branch, inherited], ids=lambda one: one.__name__)
+def test_what_is_masked_or_changes_no_result_is_no_birth(program):
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(program)(X - 1.0)
+        jax.jit(program)(X)
+    assert run.findings == []
+
+
+def test_the_call_of_a_training_loop_is_told():
+    step = jax.jit(lambda x: 1.0 / x)
+    with jdw.capture(check="nonfinite") as run:
+        for number in range(5, -2, -1):
+            step(jnp.float32(number))
+    (finding,) = run.findings
+    assert "is inf, call 5" in finding.message
+
+
+def test_half_and_double_precision_are_told_with_their_values():
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(lambda x: x * jnp.float16(4.0))(jnp.float16(30000.0))
+    (finding,) = run.findings
+    assert "mul(30000, 4) = inf" in finding.message
