@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 
@@ -319,7 +319,11 @@ def find_run(key: str) -> RunView:
     return run
 
 
-def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> LoadedRun:
+@overload
+def load(path: PathLike[str], *, max_mb: float = ...) -> LoadedRun: ...
+@overload
+def load(path: str, *, max_mb: float = ...) -> Any: ...
+def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> Any:
     """Load a run that `run.save`, `--record` or `capture(record=...)` has written, here or elsewhere.
 
     It has the same values, series, findings and panel as it had then. JAX and a device are not asked for anything. Nothing in
@@ -330,9 +334,15 @@ def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> LoadedRun:
         run = jdw.load("run.jdw")
         run["h"]["mean"], run.plot("loss"), run.panel
 
+        runs = jdw.load("sweep/*.jdw")  # a table: name, config, steps, ms a step, last loss, findings
+        runs, runs.plot("loss"), runs.to_pandas(), runs["lr3"]
+
     Args:
-      path: the folder, or the zip file.
-      max_mb: how much of its values is loaded, in MiB; the newest.
+      path: the folder, or the zip file; or a pattern, or a folder of such, for several runs.
+      max_mb: how much of the values of a run is loaded, in MiB; the newest.
+
+    Returns:
+      A `LoadedRun`; of several `LoadedRuns`.
 
     Raises:
       ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).

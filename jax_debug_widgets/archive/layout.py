@@ -14,6 +14,7 @@ live-FIRST.arrow           an Arrow IPC stream that is being written, or was whe
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 VERSION = 1
 """Of the format. What is new beside what there was leaves it as it is: readers pass over what they do not know."""
@@ -31,6 +32,11 @@ LIVE = re.compile(r"live-(\d{12})\.arrow")
 
 class RunFileError(ValueError):
     """A folder or file that holds no run that can be read; the message says why."""
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file of a run, without what says that it is one."""
+    return path.name.removesuffix(".zip").removesuffix(".jdw")
 
 
 def part_name(first: int, stop: int) -> str:

@@ -24,7 +24,7 @@ from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_p
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
-from jax_debug_widgets.session.loading import LOADED_MB, load
+from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.studies.questions import inventory_of, result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets.magics.capture_cell import CellCapture
     from jax_debug_widgets.session import Options, Run, Session
+    from jax_debug_widgets.session.run.compare import LoadedRuns
     from jax_debug_widgets.session.run.loaded import LoadedRun
 
 HELP = """%%jaxdebug [options]          capture the cell below: a live panel of its prints, callbacks and calls
@@ -215,10 +216,10 @@ class JaxDebugMagics(Magics):
             raise UsageError(f"jaxdebug: {error}") from None
         print(f"jaxdebug: saved to {path}; `jdw.load({str(path)!r})` or `%jaxdebug load {path}` reads it")
 
-    def _load(self, rest: str) -> LoadedRun:
+    def _load(self, rest: str) -> LoadedRun | LoadedRuns:
         file = self._file("load", rest)
         try:
-            return load(self._session, file, max_mb=LOADED_MB)
+            return load(self._session, file)
         except (ImportError, OSError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error}") from None
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import glob
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.events.amounts import in_natural_order
+from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.save import require_pyarrow
 from jax_debug_widgets.store import Budget
@@ -18,14 +23,46 @@ LOADED_MB = 2048.0
 
 _MEBIBYTE = 1 << 20
 
+_RUN = "run.json"
 
-def load(session: Loading, path: str | PathLike[str], *, max_mb: float) -> LoadedRun:
+
+def load(session: Loading, path: str | PathLike[str], *, max_mb: float = LOADED_MB) -> LoadedRun | LoadedRuns:
     """See `jax_debug_widgets.load`."""
     require_pyarrow("load()")
+    at = Path(path).expanduser()
+    if not at.exists() and glob.has_magic(str(at)):
+        paths = [Path(one) for one in glob.glob(str(at), recursive=True)]
+        if not paths:
+            raise RunFileError(f"there is nothing like {path}")
+        return _load_all(session, paths, max_mb)
+    inner = [one for one in at.glob("*") if (one / _RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
+    if inner and not (at / _RUN).exists():
+        return _load_all(session, inner, max_mb)
+    return _load_one(session, max_mb, at)
+
+
+def _load_one(session: Loading, max_mb: float, at: Path) -> LoadedRun:
     from jax_debug_widgets.archive.reader import read_run
 
-    at = Path(path).expanduser()
     saved = read_run(at, Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1)))
     run = LoadedRun(at, saved, session.panels.of)
     session.take_loaded(run)
     return run
+
+
+def _load_all(session: Loading, paths: list[Path], max_mb: float) -> LoadedRuns:
+    load_one = partial(_load_one, session, max_mb)
+    rows: list[RunRow] = []
+    problems: dict[str, str] = {}
+    for path in sorted(paths, key=lambda one: in_natural_order(str(one))):
+        try:
+            rows.append(_row(path, load_one))
+        except (OSError, RunFileError) as error:
+            problems[str(path)] = str(error)
+    return LoadedRuns(rows, problems, load_one)
+
+
+def _row(path: Path, load_one: partial[LoadedRun]) -> RunRow:
+    from jax_debug_widgets.archive.reader import about_run, read_state
+
+    return row_of(path, about_run(path), read_state(path), partial(load_one, path))

@@ -43,6 +43,21 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
     return draw_series(drawn, ax=ax, log=log, band=band)
 
 
+def series_of(run: Values, name: str) -> list[Series]:
+    """What `Run.plot(name)` draws.
+
+    Raises:
+      KeyError: see `Run.series`. ValueError: its shape is not the same in all events.
+    """
+    if _is_of_statistics(run, name):
+        return [_range(run, name)]
+    chosen = choices_matching(run, name)
+    return [
+        _series(run.store, full_name, choice, numbers_of(run, choice))
+        for choice, full_name in zip(chosen, full_names(chosen), strict=True)
+    ]
+
+
 def _is_of_statistics(run: Values, name: str) -> bool:
     """Whether it is a watched array that only has statistics."""
     return name in WatchedValues(run) and "mean" in WatchedValues(run)[name] and "value" not in WatchedValues(run)[name]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, ThreadSpans, TracePrint
 from jax_debug_widgets.session.options import Options
@@ -42,7 +43,7 @@ class LoadedRun(RunView):
         self.path, self._saved, self._panel_of = path, saved, panel_of
         about, state = saved.about, saved.state
         self.key = uuid.uuid4().hex[:12]
-        self.name = str(about.get("name") or path.name.removesuffix(".zip").removesuffix(".jdw"))
+        self.name = str(about.get("name") or stem_of(path))
         self.config: dict[str, Any] = about["config"] if isinstance(about.get("config"), dict) else {}
         self.options = options_of(about)
         self.policy = self.options.policy()

@@ -12,14 +12,20 @@ import numpy as np
 
 from jax_debug_widgets.archive.plain import as_plain
 from jax_debug_widgets.session.run import report
+from jax_debug_widgets.session.run.outline import outline
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Status, TracePrint
+    from jax_debug_widgets.events import Finding, Status, TracePrint
     from jax_debug_widgets.session.options import Options
 
 
 class Written(report.Reported, Protocol):
     """A run, as it is written to a file."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """See `Run`."""
+        ...
 
     @property
     def trace_prints(self) -> list[TracePrint]:
@@ -68,6 +74,7 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
         "title": run.title,
         "status": as_plain(replace(status, notes=tuple(note for note in status.notes if note not in left_out))),
         "findings": as_plain(report.findings(run)),
+        "outline": {**as_plain(outline(run.store)), "findings": len(run.findings)},
         "trace_prints": as_plain(run.trace_prints),
         "compilations": run.compilations,
         "watched": [as_plain(site) for site in list(run.watched)],

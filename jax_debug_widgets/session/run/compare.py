@@ -1,0 +1,271 @@
+"""Runs that were written to files, side by side: a table of them, and their series in one picture."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from jax_debug_widgets.archive.layout import stem_of
+from jax_debug_widgets.archive.plain import from_plain
+from jax_debug_widgets.plots import draw_series
+from jax_debug_widgets.session.run.figures import series_of
+from jax_debug_widgets.session.run.outline import Outline, outline
+from jax_debug_widgets.widgets.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from jax_debug_widgets.session.run.loaded import LoadedRun
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run of a table.
+
+    Attributes:
+      path: where it is.
+      name: what it is called.
+      title: what was run.
+      state: how it has ended; `interrupted` also where its process is still running.
+      started: seconds since the epoch; `elapsed`: seconds until its end, or until it was written last.
+      events: how many have come.
+      findings: how many there are.
+      outline: its most telling value, its steps and how fast they were.
+      options: the options of its capture that were asked for.
+      config: what its user has said of it.
+    """
+
+    path: Path
+    name: str
+    title: str
+    state: str
+    started: float
+    elapsed: float
+    events: int
+    findings: int
+    outline: Outline
+    options: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+
+def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load: Callable[[], LoadedRun]) -> RunRow:
+    """The row of a run; `load` reads all of it, where what it said of itself last is not enough."""
+    told, status = state.get("outline"), state.get("status")
+    if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over"):
+        found, findings = from_plain(Outline, told), told.get("findings", 0)
+        title, how, elapsed, events = (status.get(name) for name in ("title", "state", "elapsed", "events"))
+    else:
+        run = load()
+        found, findings, now = outline(run.store), len(run.findings), run.status()
+        title, how, elapsed, events = now.title, now.state, now.elapsed, now.events
+    started, config = about.get("started"), about.get("config")
+    return RunRow(
+        path=path,
+        name=str(about.get("name") or stem_of(path)),
+        title=str(title),
+        state=str(how),
+        started=float(started) if isinstance(started, int | float) else 0.0,
+        elapsed=float(elapsed) if isinstance(elapsed, int | float) else 0.0,
+        events=events if isinstance(events, int) else 0,
+        findings=findings if isinstance(findings, int) else 0,
+        outline=found,
+        options=_asked_for(about.get("options")),
+        config=config if isinstance(config, dict) else {},
+    )
+
+
+class LoadedRuns(Sequence["LoadedRun"]):
+    """Runs from files, in the natural order of their names. A run is read when somebody asks for it.
+
+    `runs[0]` and `runs["lr3"]` are single runs, `runs.plot("loss")` draws a value of all, and the object is shown as a table.
+
+    Attributes:
+      rows: what the table says of each.
+      problems: path -> why a run cannot be read; these have no row.
+    """
+
+    def __init__(self, rows: Iterable[RunRow], problems: Mapping[str, str], load: Callable[[Path], LoadedRun]) -> None:
+        self.rows = list(rows)
+        self.problems = dict(problems)
+        self._load = load
+        self._loaded: dict[Path, LoadedRun] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[LoadedRun]:
+        return (self._run(row) for row in self.rows)
+
+    @overload
+    def __getitem__(self, index: int | str) -> LoadedRun: ...
+    @overload
+    def __getitem__(self, index: slice) -> LoadedRuns: ...
+    def __getitem__(self, index: int | str | slice) -> LoadedRun | LoadedRuns:
+        if isinstance(index, slice):
+            return LoadedRuns(self.rows[index], {}, self._run_at)
+        if isinstance(index, int):
+            return self._run(self.rows[index])
+        found = [row for row in self.rows if row.name == index]
+        if len(found) == 1:
+            return self._run(found[0])
+        names = ", ".join(row.name for row in self.rows)
+        why = f"{len(found)} runs are" if found else "no run is"
+        raise KeyError(f"{why} called {index!r}; there are {names}")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [row.name for row in self.rows]
+
+    def _run(self, row: RunRow) -> LoadedRun:
+        return self._run_at(row.path)
+
+    def _run_at(self, path: Path) -> LoadedRun:
+        if path not in self._loaded:
+            self._loaded[path] = self._load(path)
+        return self._loaded[path]
+
+    def labels(self) -> list[str]:
+        """What tells the runs apart, one a run: what differs in `config`, else their names."""
+        differing = [name for name in self._names("config") if self._differs("config", name)]
+        told = [", ".join(f"{name} {_short(row.config.get(name))}" for name in differing) for row in self.rows]
+        names = [row.name for row in self.rows]
+        return (
+            told if len(set(told)) == len(told) else [f"{a}, {b}" if b else a for a, b in zip(names, told, strict=True)]
+        )
+
+    def plot(self, name: str, *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
+        """Draw one value of all runs, with a legend by what differs between them.
+
+        Args:
+          name: as for `Run.series`. Runs without such a value are left out.
+          ax, log, band: as for `Run.plot`.
+
+        Raises:
+          KeyError: no run has it; the message is that of the last one.
+        """
+        drawn, missing = [], KeyError(f"there is no run to draw {name!r} of")
+        for label, run in zip(self.labels(), self, strict=True):
+            try:
+                drawn += [replace(one, name=label) for one in series_of(run, name)]
+            except KeyError as error:
+                missing = error
+        if not drawn:
+            raise missing
+        axes = draw_series(drawn, ax=ax, log=log, band=band)
+        axes.set_ylabel(name)
+        axes.legend(loc="best", fontsize="small")
+        return axes
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a run: name, title, state, started, elapsed, steps, ms_a_step, value, last, findings, events.
+
+        Of `config` each name is a column, `config.lr`, and so is each option that was asked for, `options.watch`.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        def columns_of(row: RunRow) -> dict[str, Any]:
+            return {
+                "name": row.name,
+                "title": row.title,
+                "state": row.state,
+                "started": pd.Timestamp(row.started, unit="s", tz="UTC"),
+                "elapsed": row.elapsed,
+                "steps": row.outline.steps,
+                "ms_a_step": row.outline.ms_a_step,
+                "value": row.outline.value,
+                "last": math.nan if row.outline.last is None else row.outline.last,
+                "findings": row.findings,
+                "events": row.events,
+                **{f"{part}.{name}": getattr(row, part).get(name) for part in _PARTS for name in self._names(part)},
+                "path": str(row.path),
+            }
+
+        return pd.DataFrame([columns_of(row) for row in self.rows])
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
+        printer.text(repr(self))
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> Table:
+        values = {row.outline.value for row in self.rows if row.outline.value}
+        last = f"last {next(iter(values))}" if len(values) == 1 else "last"
+        names = [(part, name) for part in _PARTS for name in self._names(part)]
+        headers = (
+            "name",
+            "what",
+            *(name for _, name in names),
+            "started",
+            "steps",
+            "ms a step",
+            last,
+            "findings",
+            "state",
+        )
+        rows = [
+            (
+                row.name,
+                row.title,
+                *(_short(getattr(row, part).get(name)) for part, name in names),
+                time.strftime("%Y-%m-%d %H:%M", time.localtime(row.started)) if row.started else "",
+                f"{row.outline.steps:,}" if row.outline.value else "",
+                "" if row.outline.ms_a_step is None else f"{row.outline.ms_a_step:.3g}",
+                _last(row, with_name=len(values) != 1),
+                str(row.findings or ""),
+                row.state,
+            )
+            for row in self.rows
+        ]
+        return Table(headers, rows, notes=[f"{path}: {why}" for path, why in self.problems.items()])
+
+    def _names(self, part: str) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in getattr(row, part)))
+
+    def _differs(self, part: str, name: str) -> bool:
+        return len({repr(getattr(row, part).get(name)) for row in self.rows}) > 1
+
+
+_PARTS = ("config", "options")
+
+
+def _last(row: RunRow, *, with_name: bool) -> str:
+    if row.outline.last is None:
+        return ""
+    return f"{row.outline.value} {row.outline.last:.6g}" if with_name else f"{row.outline.last:.6g}"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _asked_for(options: Any) -> dict[str, Any]:
+    """What a capture was asked to do besides what all do, in the words of its options."""
+    if not isinstance(options, dict):
+        return {}
+    watch = options.get("watch")
+    found: dict[str, Any] = {}
+    if isinstance(watch, dict):
+        names = watch.get("names")
+        found["watch"] = (
+            "all" if watch.get("everything") else ",".join(map(str, names if isinstance(names, list) else []))
+        )
+        wishes = ("ops", "values", "histograms", "lanes", "when")
+        found |= {name: watch[name] for name in wishes if watch.get(name)}
+    if isinstance(options.get("every"), int) and options["every"] > 1:
+        found["every"] = options["every"]
+    if options.get("break_on"):
+        found["break_on"] = ", ".join(map(str, options["break_on"]))
+    return found

@@ -1,0 +1,91 @@
+"""Several runs beside each other."""
+
+from __future__ import annotations
+
+import math
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.archive import reader
+
+
+@jax.jit
+def stepped(w, lr, i):
+    loss = (w**2).sum()
+    jax.debug.print("{i} loss {loss}", i=i, loss=loss)
+    return w - lr * w
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """Three runs that differ in their learning rate, a zip file, and what is no run."""
+    folder = tmp_path_factory.mktemp("sweep")
+    for number, lr in ((1, 0.1), (2, 0.3), (10, 3.0)):
+        config = {"lr": lr, "seed": 0, "w": np.float32(2), "layers": (2, 3)}
+        with jdw.capture(name=f"lr{number}", config=config, record=folder / f"run{number}.jdw", watch="w") as run:
+            w = jnp.ones(4)
+            for i in range(20):
+                w = stepped(w, jnp.float32(lr), i)
+    with jdw.capture(title="other") as run:
+        jax.debug.print("x {x}", x=jnp.float32(jnp.nan))
+    run.save(folder / "saved.jdw.zip")
+    (folder / "broken.jdw").mkdir()
+    (folder / "broken.jdw/run.json").write_text("{")
+    return folder
+
+
+@pytest.mark.behaviour("R4")
+def test_a_table_has_a_row_a_run_in_natural_order(sweep, monkeypatch):
+    monkeypatch.setattr(reader, "_read", None)  # No run is read for it: what each says of itself is enough.
+    runs = jdw.load(f"{sweep}/run*.jdw")
+    table = runs.to_pandas()
+    assert list(table.name) == ["lr1", "lr2", "lr10"] and list(table["config.lr"]) == [0.1, 0.3, 3.0]
+    assert list(table.steps) == [20] * 3 and list(table.value) == ["loss"] * 3 and list(table.state) == ["done"] * 3
+    np.testing.assert_allclose(table["last"], [4 * (1 - lr) ** 38 for lr in (0.1, 0.3, 3.0)], rtol=1e-4)
+    assert (table.ms_a_step > 0).all() and (table.started > "2020-01-01").all() and list(table.events) == [40] * 3
+    assert list(table["config.w"]) == [2.0] * 3 and list(table["options.watch"]) == ["w"] * 3
+    text, html = repr(runs), runs._repr_html_()
+    assert "last loss" in text and "ms a step" in text and "lr10" in text
+    assert html.count("<tr>") == 4 and "last loss" in html and "0.1" in html
+
+
+def test_a_folder_of_runs_is_loaded_as_all_of_them_and_what_is_none_is_told(sweep):
+    runs = jdw.load(sweep)
+    assert [row.name for row in runs.rows] == ["lr1", "lr2", "lr10", "saved"] and len(runs) == 4
+    assert list(runs.problems) == [str(sweep / "broken.jdw")] and "run.json cannot be read" in repr(runs)
+    assert runs.rows[3].findings == 1 and math.isnan(runs.to_pandas()["last"][3])
+
+
+def test_single_runs_are_asked_for_by_name_or_number(sweep):
+    runs = jdw.load(f"{sweep}/*.jdw*")
+    assert runs["lr2"] is runs[1] and runs[1].config["lr"] == 0.3 and [run.name for run in runs[:2]] == ["lr1", "lr2"]
+    with pytest.raises(KeyError, match="no run is called 'lr3'; there are lr1, lr2"):
+        _ = runs["lr3"]
+    with pytest.raises(ValueError, match="there is nothing like"):
+        jdw.load(f"{sweep}/none*.jdw")
+
+
+@pytest.mark.behaviour("R4")
+def test_one_picture_has_the_series_of_all_with_what_differs_between_them(sweep):
+    runs = jdw.load(f"{sweep}/run*.jdw")
+    axes = runs.plot("loss", log=True)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["lr 0.1", "lr 0.3", "lr 3"]
+    for line, run in zip(axes.lines, runs, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), run.series("loss")[1])
+    with pytest.raises(KeyError, match="acc"):
+        runs.plot("acc")
+    plt.close("all")
+
+
+def test_of_a_run_that_has_no_end_the_row_is_what_can_be_read(sweep, tmp_path):
+    """As of a process that was killed before it said anything of itself."""
+    copy = shutil.copytree(sweep / "run1.jdw", tmp_path / "cut.jdw")
+    (copy / "p00000/state.json").unlink()
+    (row,) = jdw.load(f"{tmp_path}/*.jdw").rows
+    assert (row.state, row.events, row.outline.steps, row.name) == ("interrupted", 40, 20, "lr1")
