@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.checks.births import born
+from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.oob import out_of_bounds
 
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import Seen
     from jax_debug_widgets.taps.sites import NameFile
 
-_TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {"oob": out_of_bounds, "nonfinite": born}
+_TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
+    "oob": out_of_bounds,
+    "nonfinite": born,
+    "casts": unsafe_cast,
+    "numpy": nan_argument,
+}
 """Check -> what tells of one line, if it is to be told."""
 
 

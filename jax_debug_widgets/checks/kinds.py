@@ -33,6 +33,8 @@ class Kind(enum.Enum):
     KEY = ("key", "S8", 1, "keys")
     OUT_OF_BOUNDS = ("oob", "S6", 1, "oob", False)
     NONFINITE = ("nonfinite", "S11", 1, "nonfinite", False)
+    CAST = ("cast", "S13", 1, "casts", False)
+    NUMPY = ("numpy", "S15", 1, "numpy", False)
     RETRACE = ("retrace", "S14", 3, "retraces")
     STATIC = ("static", "S14", 0)
 

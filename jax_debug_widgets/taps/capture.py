@@ -53,7 +53,7 @@ from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
-    from jax_debug_widgets._jax.passes.checking import CheckedProgram
+    from jax_debug_widgets._jax.passes.checked import CheckedProgram
     from jax_debug_widgets._jax.passes.result_passing import Teller
     from jax_debug_widgets.events import CallSite, Lot
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.passes.checking import Checked, CheckedProgram
+    from jax_debug_widgets._jax.passes.checked import Checked, CheckedProgram
 
 _MOST_PENDING = 64
 """Calls whose results wait to be read."""

@@ -16,7 +16,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.checking import Body, Check, Records
+from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 
 _HANDS_ON = frozenset(
     {
@@ -123,9 +123,9 @@ class Births:
 
         def compute(*arrays: Any) -> Sequence[Any]:
             outs, ins = arrays[: len(read)], arrays[len(read) :]
-            finite, numbers = (_none(outs, how) for how in (_odd, _nan))
+            finite, numbers = (_none(outs, how) for how in (_odd, not_numbers))
             is_new = lax.bitwise_and(lax.bitwise_not(finite), _none(ins, _odd))
-            is_nan = lax.bitwise_and(lax.bitwise_not(numbers), _none(ins, _nan))
+            is_nan = lax.bitwise_and(lax.bitwise_not(numbers), _none(ins, not_numbers))
             return [lax.bitwise_or(is_new, is_nan)]
 
         return Check(None, [*read, *given], compute, RESULTS)
@@ -162,7 +162,7 @@ def _odd(array: Any) -> Any:
     return lax.bitwise_not(lax.is_finite(array))
 
 
-def _nan(array: Any) -> Any:
+def not_numbers(array: Any) -> Any:
     return lax.ne(array, array)
 
 
@@ -180,36 +180,43 @@ def _of_elements(out: Any, *inputs: Any) -> Sequence[Any]:
     odd, finite, numbers = _odd(out), lax.full_like(out, True, bool), lax.full_like(out, True, bool)
     for one in ins:
         finite = lax.bitwise_and(finite, lax.is_finite(one))
-        numbers = lax.bitwise_and(numbers, lax.bitwise_not(_nan(one)))
+        numbers = lax.bitwise_and(numbers, lax.bitwise_not(not_numbers(one)))
     of_finite = lax.bitwise_and(odd, finite)
-    of_infinite = lax.bitwise_and(_nan(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
+    of_infinite = lax.bitwise_and(not_numbers(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
     born = lax.bitwise_or(of_finite, of_infinite)
-    count, first = _count(odd), _first(born)
-    at_first = [_at(one, first) for one in (of_finite, of_infinite)]
+    count, first = counted(odd), first_of(born)
+    at_first = [element_at(one, first) for one in (of_finite, of_infinite)]
     kind = lax.add(_number(at_first[0]), lax.mul(_number(at_first[1]), np.int32(2)))
-    bits = [_at(_bits(one), first) for one in (out, *ins)]
+    bits = [element_at(bits_of(one), first) for one in (out, *ins)]
     return [count, kind, first, *bits, *[np.int32(0)] * (3 - len(bits))]
 
 
 def _of_arrays(out: Any, *inputs: Any) -> Sequence[Any]:
     odd = _odd(out)
     of_finite = lax.bitwise_and(lax.reduce_or(odd, tuple(range(out.ndim))), _none(inputs, _odd))
-    is_nan = lax.reduce_or(_nan(out), tuple(range(out.ndim)))
-    of_infinite = lax.bitwise_and(is_nan, _none(inputs, _nan))
-    first = _first(odd)
+    is_nan = lax.reduce_or(not_numbers(out), tuple(range(out.ndim)))
+    of_infinite = lax.bitwise_and(is_nan, _none(inputs, not_numbers))
+    first = first_of(odd)
     twice = lax.mul(_number(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
-    return [_count(odd), lax.add(_number(of_finite), twice), first, _at(_bits(out), first), np.int32(0), np.int32(0)]
+    return [
+        counted(odd),
+        lax.add(_number(of_finite), twice),
+        first,
+        element_at(bits_of(out), first),
+        np.int32(0),
+        np.int32(0),
+    ]
 
 
 def _number(truth: Any) -> Any:
     return lax.convert_element_type(truth, np.int32)
 
 
-def _count(truths: Any) -> Any:
+def counted(truths: Any) -> Any:
     return lax.reduce_sum(_number(truths), tuple(range(truths.ndim)))
 
 
-def _first(truths: Any) -> Any:
+def first_of(truths: Any) -> Any:
     """The position of the first that holds; the last one where none does."""
     if truths.size == 1:
         return np.int32(0)
@@ -218,7 +225,7 @@ def _first(truths: Any) -> Any:
     return lax.reduce_min(lax.select(truths, numbers, last), tuple(range(truths.ndim)))
 
 
-def _at(array: Any, position: Any) -> Any:
+def element_at(array: Any, position: Any) -> Any:
     """One element, without an array in memory that XLA computes on the way."""
     if array.size == 1:
         return lax.reshape(array, ())
@@ -230,7 +237,7 @@ def _at(array: Any, position: Any) -> Any:
     return lax.reduce_max(lax.select(here, array, least), tuple(range(array.ndim)))
 
 
-def _bits(array: Any) -> Any:
+def bits_of(array: Any) -> Any:
     """The bits of it as float32; what is finite stays finite."""
     if array.dtype == np.float64:
         limited = lax.clamp(np.float64(-_LARGEST), array, np.float64(_LARGEST))

@@ -8,11 +8,10 @@ the program gives them after its own results. The equations of the program stay 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,10 +21,10 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
-from jax_debug_widgets._jax.origins.lanes import Axes
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
+from jax_debug_widgets._jax.passes.checked import Body, Checked, CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.operands import new_number, renamed, with_counter, with_inputs
-from jax_debug_widgets._jax.passes.packing import Packing, packed
+from jax_debug_widgets._jax.passes.packing import packed
 from jax_debug_widgets._jax.passes.watching import is_jaxs
 
 _CALLS = {
@@ -43,137 +42,6 @@ _CALLS = {
 
 _MOST = np.int32(1 << 30)
 """Above this nothing is counted."""
-
-LanesOf = Callable[[Any, tuple[int, ...]], Axes]
-"""Traceback and shape of a result -> which of its axes are lanes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Checked:
-    """One equation that is checked.
-
-    Attributes:
-      option: the check, as `--check` calls it.
-      primitive: of the equation.
-      frames: the user's lines, innermost first.
-      facts: what the check knows of it, for the room above.
-      order: its place in the program.
-      around: numbers of the loops around it, outermost first: so many numbers of its record are iterations.
-    """
-
-    option: str
-    primitive: str
-    frames: tuple[Frame, ...]
-    facts: Any
-    order: int = 0
-    around: tuple[int, ...] = ()
-
-    @property
-    def loops(self) -> int:
-        """How many loops are around it."""
-        return len(self.around)
-
-
-Records = list[tuple[Checked, tuple[int, ...]]]
-"""What is checked, and what was found there in one call."""
-
-
-@dataclass(frozen=True, eq=False)
-class Check:
-    """What is to be computed of one equation.
-
-    Attributes:
-      facts: see `Checked`.
-      operands: the variables that are looked at.
-      compute: their arrays -> a count and other numbers, all int32.
-      primitive: what it is about, if that is not the equation's own.
-    """
-
-    facts: Any
-    operands: Sequence[Any]
-    compute: Callable[..., Sequence[Any]]
-    primitive: str = ""
-
-
-@dataclass(frozen=True)
-class Body:
-    """What a check knows of the body that an equation is in.
-
-    Attributes:
-      certain: the variables that go to the results for certain.
-      forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
-      lanes_of: see `LanesOf`.
-      is_backward: whether the body is a part of a backward pass.
-      beside: the primitives that each line of the user's has in the body.
-    """
-
-    certain: set[Any]
-    forward: frozenset[tuple[str, Frame]]
-    lanes_of: LanesOf
-    is_backward: bool
-    beside: Mapping[Frame, AbstractSet[str]]
-
-
-class Checker(Protocol):
-    """A kind of check."""
-
-    def is_for(self, equation: core.JaxprEqn) -> bool:
-        """Whether it looks at such equations."""
-        ...
-
-    def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body) -> Check | None:
-        """What to compute of an equation; None for nothing."""
-        ...
-
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
-        """What to compute of the whole program; None for nothing."""
-        ...
-
-    def settled(self, records: Records) -> Records:
-        """What is to be told of the records of one call that have found something, in the order of time."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedProgram:
-    """A program with records after its own results.
-
-    Attributes:
-      program: it.
-      records: what they are of.
-      sizes: how many numbers each has.
-      packing: which results have them.
-      checkers: by their names.
-    """
-
-    program: ClosedJaxpr
-    records: tuple[Checked, ...]
-    sizes: tuple[int, ...]
-    packing: Packing
-    checkers: Mapping[str, Checker]
-
-    def read(self, results: Sequence[np.ndarray]) -> Records:
-        """What was found in one call, in the order of time as far as that is known."""
-        found = sorted(self._found(results), key=_moment)
-        return [
-            one
-            for option, checker in self.checkers.items()
-            for one in checker.settled([record for record in found if record[0].option == option])
-        ]
-
-    def _found(self, results: Sequence[np.ndarray]) -> Iterator[tuple[Checked, tuple[int, ...]]]:
-        numbers = iter([int(column[0]) for column in self.packing.columns([[one] for one in results])])
-        for record, size in zip(self.records, self.sizes, strict=True):
-            own = tuple(next(numbers) for _ in range(size))
-            if own[0]:
-                yield record, own
-
-
-def _moment(record: tuple[Checked, tuple[int, ...]]) -> tuple[int, ...]:
-    """Sorts what is in one loop by its iterations; all else stays in the order of the program."""
-    checked, numbers = record
-    return (*itertools.chain(*zip(checked.around, numbers[1:], strict=False)), checked.order)
-
 
 Record = tuple[Checked, list[Any]]
 """What is checked, and the atoms that have its numbers."""

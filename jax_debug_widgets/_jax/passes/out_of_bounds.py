@@ -12,7 +12,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.checking import Body, Check, Records
+from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 
 _SCATTERS = frozenset(
     {"scatter", "scatter_add", "scatter-add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub", "scatter-sub"}

@@ -21,10 +21,12 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.passes.births import Births
-from jax_debug_widgets._jax.passes.checking import CheckedProgram, Checker, LanesOf, checked_program
+from jax_debug_widgets._jax.passes.casts import Casts, NanArguments
+from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, LanesOf
+from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 
-CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births()}
+CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births(), "casts": Casts(), "numpy": NanArguments()}
 """The checks of programs that run, as `--check` calls them."""
 
 

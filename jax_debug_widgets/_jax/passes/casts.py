@@ -1,0 +1,98 @@
+"""Numbers that do not fit the integer type that they are cast to: what comes out hangs on the device (S13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.passes.births import bits_of, counted, element_at, first_of, not_numbers
+from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A cast of numbers to integers: the types, the shape, and which axes are lanes of a `vmap`."""
+
+    old: str
+    new: str
+    shape: tuple[int, ...]
+    lanes: tuple[int, ...]
+
+
+class Casts:
+    """See `Checker`. The record: how many do not fit, the position of the first, its bits as float32."""
+
+    def is_for(self, equation: Any) -> bool:
+        """See `Checker`."""
+        if equation.primitive.name != "convert_element_type" or not equation.invars[0].aval.size:
+            return False
+        old, new = equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
+        return bool(jnp.issubdtype(old, jnp.floating)) and bool(jnp.issubdtype(new, jnp.integer))
+
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+        """See `Checker`."""
+        del frames
+        (operand,), (out,) = equation.invars, equation.outvars
+        if out not in body.certain:
+            return None
+        info = jnp.iinfo(out.aval.dtype)
+        lanes = body.lanes_of(equation.source_info.traceback, out.aval.shape)
+        facts = Cast(str(operand.aval.dtype), str(out.aval.dtype), out.aval.shape, lanes)
+
+        def compute(array: Any) -> Sequence[Any]:
+            wide = array if array.dtype == np.float64 else lax.convert_element_type(array, np.float32)
+            # Casting cuts off what is behind the point.
+            least, below = wide.dtype.type(info.min), wide.dtype.type(info.min - 1)
+            below = (
+                lax.lt(wide, lax.full_like(wide, least)) if least == below else lax.le(wide, lax.full_like(wide, below))
+            )
+            above = lax.ge(wide, lax.full_like(wide, info.max + 1))
+            bad = lax.bitwise_or(lax.bitwise_or(below, above), not_numbers(wide))
+            first = first_of(bad)
+            return [counted(bad), first, element_at(bits_of(wide), first)]
+
+        return Check(facts, [operand], compute)
+
+    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """See `Checker`: nothing."""
+
+    def settled(self, records: Records) -> Records:
+        """See `Checker`: each of its own."""
+        return records
+
+
+class NanArguments:
+    """See `Checker`: `jnp.nanargmin` of NaNs alone, where NumPy raises (S15). The record: how many slices, the first."""
+
+    def is_for(self, equation: Any) -> bool:
+        """See `Checker`."""
+        return equation.primitive.name in ("jit", "pjit") and equation.params.get("name") in _NAN_ARGUMENTS
+
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+        """See `Checker`."""
+        (out,) = equation.outvars[:1]
+        if out not in body.certain or not out.aval.size:
+            return None
+        del frames
+
+        def compute(array: Any) -> Sequence[Any]:
+            bad = lax.eq(array, lax.full_like(array, -1))
+            return [counted(bad), first_of(bad)]
+
+        return Check(None, [out], compute, equation.params["name"].lstrip("_"))
+
+    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """See `Checker`: nothing."""
+
+    def settled(self, records: Records) -> Records:
+        """See `Checker`: each of its own."""
+        return records
+
+
+_NAN_ARGUMENTS = frozenset({"nanargmin", "nanargmax", "_nanargmin", "_nanargmax"})

@@ -1,0 +1,66 @@
+"""Casts to integers that numbers did not fit, and `nanargmin` of NaNs alone, as findings (S13, S15)."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.moments import moment
+from jax_debug_widgets.checks.written import written_at
+from jax_debug_widgets.events import Finding
+from jax_debug_widgets.events.amounts import plural
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.passes.casts import Cast
+    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.sites import NameFile
+
+_CASTING = frozenset({"astype", "asarray", "array", "convert_element_type", "full_like", "view"})
+
+
+def unsafe_cast(seen: Seen, name_file: NameFile) -> Finding | None:
+    """The finding; None where the user's source shows no cast."""
+    frame, facts = seen.checked.frames[0], seen.checked.facts
+    written = written_at(frame)
+    if written is None or not (written.called in _CASTING or written.called == facts.new):
+        return None
+    cast: Cast = facts
+    *_, count, position, bits = (seen.numbers[0], *seen.numbers[-2:])
+    value = float(np.int32(bits).view(np.float32))
+    at = np.unravel_index(position, cast.shape) if cast.shape else ()
+    lanes = [int(at[lane]) for lane in cast.lanes]
+    text = "NaN" if math.isnan(value) else f"{value:.9g}"
+    where = f"{name_file(frame.file)}:{frame.line}"
+    verb = "does" if count == 1 else "do"
+    headline = f"{plural(count, 'value')} {verb} not fit {cast.new}, the first is {text}{moment(seen, lanes)}"
+    why = f"What a {cast.old} beyond the range of {cast.new} becomes is not defined: XLA saturates, NumPy wraps around."
+    fix = _clipped(written.node, cast)
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding.at(Kind.CAST.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+
+
+def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:
+    info = np.iinfo(cast.new)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "astype":
+        return ()
+    if info.bits > 16:  # noqa: PLR2004 - the bounds of larger ones are no float32.
+        return ()
+    arguments = ", ".join(map(ast.unparse, node.args))
+    return (f"jnp.clip({ast.unparse(node.func.value)}, {info.min}, {info.max}).astype({arguments})",)
+
+
+def nan_argument(seen: Seen, name_file: NameFile) -> Finding | None:
+    """The finding; None where the source of the line is not to be had."""
+    frame = seen.checked.frames[0]
+    if written_at(frame) is None:
+        return None
+    where = f"{name_file(frame.file)}:{frame.line}"
+    headline = f"{seen.checked.primitive} of NaNs alone gives -1{moment(seen)}"
+    why = "NumPy raises a ValueError there; in a compiled program -1 is read as the last element later on."
+    advice = "jnp.isnan(x).all(axis) says where that is so."
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding.at(Kind.NUMPY.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)

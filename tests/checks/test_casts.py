@@ -1,0 +1,63 @@
+"""Casts to integers that numbers do not fit, and `nanargmin` of NaNs alone."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+
+def to_bytes(x):
+    return x.astype(jnp.uint8)
+
+
+def in_a_loop(x):
+    return lax.scan(lambda c, _: (c * 2, c.astype(jnp.int8)), x, None, length=4)[1]
+
+
+PROGRAMS = {
+    "jit": (to_bytes, jnp.arange(254.0, 258.0), "2 values do not fit uint8, the first is 256"),
+    "vmap": (jax.vmap(to_bytes), jnp.array([1.0, jnp.nan]), "1 value does not fit uint8, the first is NaN, lane 1"),
+    "scan": (in_a_loop, jnp.float32(50.0), "2 values do not fit int8, the first is 200, step 2"),
+    "negative": (to_bytes, jnp.float32(-1.0), "the first is -1"),
+    "large": (lambda x: x.astype(jnp.int32), jnp.float32(2.0**31), "the first is 2.14748365e+09"),
+}
+
+
+@pytest.mark.behaviour("S13")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
+    program, argument, says = PROGRAMS[name]
+    plain = jax.jit(program)(argument)
+    with jdw.capture(check="casts") as run:
+        checked = jax.jit(program)(argument)
+    (finding,) = run.findings
+    assert finding.kind == "cast"
+    assert says in finding.message, finding.message
+    np.testing.assert_array_equal(plain, checked)
+
+
+@pytest.mark.parametrize("value", [-128.9, 127.9, 0.0])
+def test_what_is_cut_off_behind_the_point_fits(value):
+    with jdw.capture(check="casts") as run:
+        jax.jit(lambda x: x.astype(jnp.int8) + jnp.floor(x).astype(jnp.int32).astype(jnp.int8))(jnp.float32(value))
+    assert run.findings == []
+
+
+def test_the_least_integer_fits():
+    with jdw.capture(check="casts") as run:
+        jax.jit(lambda x: x.astype(jnp.int32))(jnp.float32(-(2.0**31)))
+    assert run.findings == []
+
+
+@pytest.mark.behaviour("S15")
+def test_nanargmin_of_nans_alone_is_found():
+    with jdw.capture(check="numpy") as run:
+        jax.jit(jnp.nanargmin)(jnp.array([1.0, jnp.nan]))
+        jax.jit(lambda x: jnp.nanargmax(x))(jnp.array([jnp.nan, jnp.nan]))  # noqa: PLW0108 - a line of the user's.
+    (finding,) = run.findings
+    assert "nanargmax of NaNs alone gives -1" in finding.message
