@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedWriter
+from io import FileIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,7 @@ class TableWriter:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder / name, name
-        self._file: BufferedWriter | None = None
+        self._file: PrivateFile | None = None
         self._stream: pa.ipc.RecordBatchStreamWriter | None = None
         self.first = self.stop = 0
         self.nbytes = 0
@@ -45,12 +45,11 @@ class TableWriter:
         """Write rows, up to before row `stop`. They are the system's when this returns."""
         if self._file is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._file = open_private(self._folder / live_name(self.first))
+            self._file = PrivateFile(self._folder / live_name(self.first))
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             self._stream = pa.ipc.new_stream(self._file, SCHEMAS[self._name], options=options)
         assert self._stream is not None
         self._stream.write_batch(batch, custom_metadata=with_checksum(batch))
-        self._file.flush()
         self.nbytes, self.stop = self._file.tell(), stop
 
     def sync(self) -> None:
@@ -83,9 +82,8 @@ class TableWriter:
 
 def write_part(path: Path, name: str, table: pa.Table) -> None:
     """Write a sealed file; it has its name only when it is complete."""
-    with being_written(path) as part, open_private(part) as file:
+    with being_written(path) as part, PrivateFile(part) as file:
         parquet.write_table(_sorted(name, table), file, **_options(name, table.schema))
-        file.flush()
         os.fsync(file.fileno())
 
 
@@ -100,9 +98,18 @@ def being_written(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def open_private(path: Path) -> BufferedWriter:
-    """A new file that only its owner reads."""
-    return cast("BufferedWriter", open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)))
+class PrivateFile(FileIO):
+    """A new file that only its owner reads. It buffers nothing: a forked process has nothing to write a second time."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
+
+    def write(self, data: Any, /) -> int:
+        """Write all of it: a disk that is full takes a part, and refuses the next one."""
+        rest = view = memoryview(data).cast("B")
+        while rest:
+            rest = rest[super().write(rest) or 0 :]
+        return len(view)
 
 
 def _sorted(name: str, table: pa.Table) -> pa.Table:

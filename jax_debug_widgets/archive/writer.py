@@ -31,7 +31,7 @@ from jax_debug_widgets.archive.layout import (
 )
 from jax_debug_widgets.archive.rows import TapNumber, batches_of, writable
 from jax_debug_widgets.archive.schemas import SCHEMAS
-from jax_debug_widgets.archive.tables import TableWriter, being_written, open_private
+from jax_debug_widgets.archive.tables import PrivateFile, TableWriter, being_written
 from jax_debug_widgets.archive.taps import written_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.store import Piece
@@ -71,7 +71,7 @@ class RunWriter:
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
         self._lines: dict[Tap, TapNumber] = {}
         self._known: dict[str, TapNumber] = {}
-        self._sources: set[str] = set()
+        self._sources: dict[str, int] = {}
         self._parts: list[_Part] = []
         self._sealed_bytes = 0
         self._counts: Counter[int] = Counter()
@@ -116,11 +116,12 @@ class RunWriter:
             self._append(SPANS, pa.RecordBatch.from_arrays(columns, schema=SCHEMAS[SPANS]))
 
     def take_sources(self, sources: Mapping[str, Any]) -> None:
-        """Write the text of files, each once: file -> its lines, with the names in them."""
+        """Write the text of files: file -> its lines, with the names in them. The last line of a file counts."""
         for file, source in sources.items():
-            if file not in self._sources:
-                self._sources.add(file)
-                _append_line(self._own / SOURCES, {"file": file, **source})
+            line = json.dumps({"file": file, **source})
+            if self._sources.get(file) != hash(line):
+                self._sources[file] = hash(line)
+                _append_text(self._own / SOURCES, line)
 
     def write_state(self, state: Mapping[str, Any]) -> None:
         """What the run says of itself now, in place of what it said before."""
@@ -195,14 +196,9 @@ def _begin(folder: Path, own: Path) -> None:
 
 def _write_whole(path: Path, data: Mapping[str, Any]) -> None:
     """A file that is there as a whole, or as it was before."""
-    with being_written(path) as part, open_private(part) as file:
+    with being_written(path) as part, PrivateFile(part) as file:
         file.write(json.dumps(data, indent=1).encode())
-        file.flush()
         os.fsync(file.fileno())
-
-
-def _append_line(path: Path, data: Mapping[str, Any]) -> None:
-    _append_text(path, json.dumps(data))
 
 
 def _append_text(path: Path, line: str) -> None:

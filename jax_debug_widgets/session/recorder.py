@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import logging
@@ -66,15 +67,18 @@ class Recorder:
         bound = run.options.record_max_mb
         self._bound = None if bound is None else int(bound * (1 << 20))
         self._most_waiting = max(_WAITING_BYTES, run.options.budget.nbytes)
+        self._process = os.getpid()
+        atexit.register(self.finish)
         run.store.tell(self._came)
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
         self._thread.start()
 
     def finish(self) -> None:
-        """The run is over: write what is left, and seal it."""
-        if self._ended.is_set():
+        """The run is over, or the process ends: write what is left, and seal it."""
+        if self._ended.is_set() or os.getpid() != self._process:
             return
         self._ended.set()
+        atexit.unregister(self.finish)
         with self._lock:
             self._guarded(self._seal)
             self._run.store.tell(None)
@@ -130,7 +134,10 @@ class Recorder:
         self._spans = spans.first + len(spans.site)
         self._writer.take_spans(spans)
         if time.monotonic() - self._state_at >= self._state_pause:
-            self._write_state()
+            with contextlib.suppress(
+                RuntimeError
+            ):  # The program has changed what is looked through; the next time it has not.
+                self._write_state()
             self._writer.sync()
 
     def _make_room(self) -> None:
@@ -153,10 +160,10 @@ class Recorder:
         self._state_pause = max(_STATE_S, (self._state_at - began) / _SHARE)
 
     def _seal(self) -> None:
-        self._state_at = 0.0
-        self._state_pause = 0.0
         self._collect()
         self._write()
+        self._sites = -1
+        self._write_state()
         self._writer.seal()
 
 

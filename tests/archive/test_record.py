@@ -197,6 +197,38 @@ def test_a_run_that_goes_on_is_read_as_far_as_it_has_come(tmp_path):
     assert_same_events(run.events, jdw.load(tmp_path / "run.jdw").events)
 
 
+def test_a_process_that_is_forked_leaves_the_recording_to_the_other(tmp_path):
+    code = f"""
+        import os, jax, jax.numpy as jnp, jax_debug_widgets as jdw
+        from jax_debug_widgets.session import current_session
+        with jdw.capture(record=r"{tmp_path}/run.jdw") as run:
+            jax.debug.print("before {{x}}", x=jnp.ones(3))
+            child = os.fork()
+            if not child:
+                (recording,) = current_session()._open  # What is to be done at exit, but for JAX's part, which may crash.
+                recording._recorder.finish()
+                os._exit(3)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+            jax.debug.print("after {{x}}", x=jnp.ones(3))
+        assert len(jdw.load(r"{tmp_path}/run.jdw").events) == 2
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert jdw.load(tmp_path / "run.jdw").is_complete
+
+
+def test_a_run_whose_effects_are_pending_is_sealed_when_the_process_ends(tmp_path):
+    code = f"""
+        import jax, jax.numpy as jnp, jax_debug_widgets as jdw, threading
+        wait = lambda _: threading.Event().wait(0.5)
+        with jdw.capture(record=r"{tmp_path}/run.jdw", timeout=0.01):
+            jax.jit(lambda x: [jax.debug.print("x {{x}}", x=x), jax.debug.callback(wait, x)])(1)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=120, check=True)
+    assert len(jdw.load(tmp_path / "run.jdw").events) == 2 and not list(tmp_path.rglob("live-*"))
+
+
 def test_no_thread_stays_behind(tmp_path):
     with jdw.capture(record=tmp_path / "run.jdw"):
         steps(2)
