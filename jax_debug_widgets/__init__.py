@@ -16,6 +16,8 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from jax_debug_widgets.graphs import ProgramTable
+    from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.view import RunView
@@ -38,6 +40,7 @@ __all__ = [
     "last",
     "load",
     "load_ipython_extension",
+    "table",
     "unload_ipython_extension",
     "verify",
 ]
@@ -273,6 +276,35 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
 
     title = options.pop("title", getattr(function, "__name__", "instrument"))
     return Instrumented(function, current_session(), title, Options.of(**options))
+
+
+def table(
+    function: Callable[..., Any], /, *args: Any, by: By | None = None, xla: bool | None = None, **kwargs: Any
+) -> ProgramTable:
+    """List the equations of `function(*args, **kwargs)`, without running it: `%jaxdebug table f(x)`.
+
+    A row has the equation's primitive, its results by the names of the source, its inputs, shape and dtype, how often it runs,
+    floating-point operations and bytes, the line, and whether it is of the forward or the backward pass or computed again.
+    The body of a loop is counted as often as the loop runs it. Python's whole numbers are not traced: they may be sizes.
+
+    Example::
+
+        found = jax_debug_widgets.table(train_step, params, batch, by="line")
+        found.flops, found.grouped("primitive"), found.grouped("equation").to_pandas()
+
+    Args:
+      function: a function, jitted or not. Wrap one that has a keyword `by` or `xla` of its own in a lambda.
+      by: what a row stands for: `"equation"`, `"line"`, `"primitive"` or `"scope"`. More than 200 equations are shown by
+        line unless this says otherwise.
+      xla: also give XLA's own count; None leaves it out for programs of more than 1000 equations, which take long to lower.
+
+    Raises:
+      Exception: what tracing the function raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.programs import table_of
+
+    return table_of(current_session(), function, args, kwargs, by=by, xla=xla)
 
 
 def verify(

@@ -21,7 +21,7 @@ from IPython.core.magic import (
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
-from jax_debug_widgets.magics.programs import cost_of
+from jax_debug_widgets.magics.programs import cost_of, program_table
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
@@ -48,6 +48,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug verify F(X)         run F(X) watched (--watch-all unless said otherwise) and unwatched: are the results bitwise
                               equal, or by how much not; and how much longer it takes
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
+%jaxdebug table F(X)          the equations of F(X): names, types, times, flops, bytes; nothing runs;
+                              --by line, --by primitive, --by scope
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
 %jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
                               %jaxdebug unmute SITE;  %jaxdebug mute check:oob  shows no findings of that check
@@ -199,6 +201,10 @@ class JaxDebugMagics(Magics):
     def _cost(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()
         return cost_of(self._session, rest, self.shell.user_ns, self._name_code)
+
+    def _table(self, rest: str) -> Any:
+        self._cells.show_errors_without_our_frames()
+        return program_table(self._session, rest, self.shell.user_ns, self._name_code)
 
     def _plot(self, rest: str) -> None:
         run, (names, kind) = self._last_run(), parse_plot(rest)

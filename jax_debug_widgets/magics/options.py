@@ -30,6 +30,7 @@ COMMANDS = (
     "cost",
     "verify",
     "step",
+    "table",
     "panel",
     "save",
     "load",
@@ -45,6 +46,7 @@ _SHOW = re.compile(r"(?:^|\s)--(step|lane)[=\s]+(-?\d+)(?=\s|$)")
 _EXAMPLES = {
     "N": "10",
     "S": "30",
+    "BY": "line",
     "MB": "512",
     "NAMES": "logits,h`, or `--watch-all",
     "WHAT": "nonfinite",
@@ -273,6 +275,8 @@ def _refused(error: argparse.ArgumentError, parser: argparse.ArgumentParser) -> 
     wrong = re.search(r"value: (.*)", error.message)
     number = "a whole number" if action.type is int else "a number"
     why = f"{flag} takes {number}, not {wrong[1]}" if wrong else f"{flag} wants to know {action.metavar}"
+    if action.choices:
+        why = f"{flag} takes one of {', '.join(action.choices)}"
     return f"jaxdebug: {why}; write `{flag} {_EXAMPLES[str(action.metavar)]}`"
 
 

@@ -13,6 +13,7 @@ from jax_debug_widgets.watch.choosing.stops import Stops
 from jax_debug_widgets.watch.choosing.watching import Watching
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
+from jax_debug_widgets.watch.naming.variables import names_of_variables
 from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
 from jax_debug_widgets.watch.syntax.source import is_library
 
@@ -28,6 +29,7 @@ __all__ = [
     "Watching",
     "is_library",
     "named_places",
+    "names_of_variables",
     "notes_of",
     "price",
     "why_unwatched",

@@ -106,7 +106,7 @@ def test_the_check_of_the_rooms_can_fail(tmp_path, lower, upper):
     assert f"{importing} -> {imported}" in finished.stdout
 
 
-@pytest.mark.parametrize("room", ["events", "store", "transport"])
+@pytest.mark.parametrize("room", ["events", "graphs", "store", "transport"])
 def test_the_rooms_of_plain_data_load_without_jax_and_jupyter(room):
     loaded = after_importing(f"jax_debug_widgets.{room}")["modules"]
     assert {"jax", "jaxlib", "IPython", "ipywidgets", "anywidget", "matplotlib"}.isdisjoint(loaded)

@@ -106,7 +106,7 @@ def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
         describe = debugging_readers().get(equation.primitive) or callback_readers().get(equation.primitive)
         if describe is not None or equation.primitive is debug_tap_p:
             yield _described(equation, place)
-        for key, inner in _programs_in(equation):
+        for key, inner in programs_in(equation):
             yield from _walk(inner, place.inside(equation, key, inner))
         place = place.after(equation)
 
@@ -133,7 +133,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> Equation:
     )
 
 
-def _programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
+def programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
     """The programs among the parameters, under the keys that `Place.inside` knows."""
     for key, value in equation.params.items():
         for index, part in enumerate(value) if isinstance(value, tuple) else [(None, value)]:

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import api_util, core
-from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import Around, around_program
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
-from jax_debug_widgets._jax.tracing.bindings import LinesOf, noting
+from jax_debug_widgets._jax.studies.trace import trace
+from jax_debug_widgets._jax.tracing.bindings import LinesOf
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,28 +93,10 @@ def run_stepwise(
     Raises:
       Exception: what tracing the function raises, what an equation raises, what `ask` raises.
     """
-    flat, tree = jax.tree.flatten((args, kwargs))
-    is_array = [isinstance(leaf, core.Tracer | jax.Array) or _is_numeric(leaf) for leaf in flat]
-
-    def on_arrays(*arrays: Any) -> Any:
-        rest = iter(arrays)
-        leaves = [next(rest) if array else leaf for array, leaf in zip(is_array, flat, strict=True)]
-        filled_args, filled_kwargs = jax.tree.unflatten(tree, leaves)
-        return function(*filled_args, **filled_kwargs)
-
-    operands = [jnp.asarray(leaf) for array, leaf in zip(is_array, flat, strict=True) if array]
-    with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
-        program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
-    about = api_util.debug_info("jit", function, args, kwargs)
-    names = about.filter_arg_names(is_array) if len(about.arg_names or ()) == len(is_array) else None
-    about = about._replace(arg_names=names, result_paths=program.jaxpr.debug_info.result_paths)
-    whole = RunBody(program.jaxpr.replace(debug_info=about), None, getattr(function, "__name__", "f"))
-    results = _Run(ask).program(whole, program.consts, operands)
-    return jax.tree.unflatten(jax.tree.structure(result), results)
-
-
-def _is_numeric(leaf: Any) -> bool:
-    return isinstance(leaf, bool | int | float | complex) or hasattr(leaf, "__array__")
+    traced = trace(function, args, kwargs, lines_of, whole_numbers=True)
+    operands = [jnp.asarray(one) for one in traced.operands]
+    results = _Run(ask).program(RunBody(traced.jaxpr, None, traced.name), traced.consts, operands)
+    return jax.tree.unflatten(traced.result, results)
 
 
 class _Run:

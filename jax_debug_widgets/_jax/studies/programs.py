@@ -1,0 +1,303 @@
+"""Read a traced program into frozen data: see `jax_debug_widgets.graphs.program`."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.frames import Frame, frames_inside, joined
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.passes.body_context import Around, around_program
+from jax_debug_widgets._jax.passes.inventory import programs_in
+from jax_debug_widgets._jax.passes.program import outermost
+from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.uses import Uses
+from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
+from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Operand, Program, Role, Source, Type
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What other rooms say of a program that is read.
+
+    Attributes:
+      names_of: what the variables of a body are called in the source.
+      role_of: what a name stack says.
+      is_library: whether a file is not one that its user writes; `name_file`: what a person calls a file.
+    """
+
+    names_of: Callable[[core.Jaxpr, Place, Around], Mapping[Any, str]]
+    role_of: Callable[[str], Role]
+    is_library: Callable[[str], bool]
+    name_file: Callable[[str], str]
+
+
+def program_of(traced: Traced, reading: Reading) -> Program:
+    """The program of a call. One that is a call of another (a jitted function) is gone straight into."""
+    whole, place = traced.jaxpr, outermost(traced.name)
+    names = whole.debug_info.arg_names or ()
+    told = names if len(names) == len(whole.invars) else ()
+    inputs = tuple(
+        Operand("input", type_of(one), _plain(told[number] if told else None) or f"in_{number}", number)
+        for number, one in enumerate(whole.invars)
+    )
+    known = dict(zip(whole.invars, inputs, strict=True)) | _arrays(whole, traced.consts)
+    jaxpr, inner, call = whole, known, next(iter(whole.eqns), None)
+    if call is not None and len(whole.eqns) == 1 and call.primitive.name in ("jit", "pjit"):
+        jaxpr, consts = _opened(call.params["jaxpr"])
+        inner = dict(zip(jaxpr.invars, (_read(one, known) for one in call.invars), strict=True))
+        inner |= _arrays(jaxpr, consts)
+    around = around_program(jaxpr, place, 1, is_jitted=True, own=None)
+    equations = _Body(reading, jaxpr, place, around, inner, ()).read()
+    if call is not None and jaxpr is not whole:
+        known |= zip(call.outvars, (_read(one, inner) for one in jaxpr.outvars), strict=True)
+    results = tuple(_read(one, known) for one in whole.outvars)
+    return Program(traced.name, Body("", inputs, (None,) * len(inputs), equations, results))
+
+
+class _Body:
+    """One body that is read: what its variables are, by then."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        jaxpr: core.Jaxpr,
+        place: Place,
+        around: Around,
+        known: dict[Any, Operand],
+        path: tuple[tuple[int, str], ...],
+    ) -> None:
+        self._reading, self._jaxpr, self._place, self._known, self._path = reading, jaxpr, place, known, path
+        self._uses = Uses(jaxpr, place, around)
+        self._names = self._names_in(jaxpr, place, around)
+        self._count: Counter[str] = Counter()
+        lengths = [loop.length for loop in place.loops]
+        self._times = None if None in lengths else math.prod(length or 0 for length in lengths)
+
+    def _names_in(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> Mapping[Any, str]:
+        try:
+            return self._reading.names_of(jaxpr, place, around)
+        except Exception:  # noqa: BLE001 - whatever goes wrong with the names, the program can be read.
+            return {}
+
+    def _around(self, number: int, equation: core.JaxprEqn, key: str) -> Around:
+        try:
+            return self._uses.around(number, equation, key)
+        except Exception:  # noqa: BLE001 - it serves the names, and may not know the programs of this primitive.
+            return Around(equation=equation)
+
+    def read(self) -> tuple[Equation, ...]:
+        """Its equations, in order."""
+        for variable, name in self._names.items():
+            if (operand := self._known.get(variable)) and operand.kind == "input":
+                self._known[variable] = Operand("input", operand.type, name, operand.number)
+        return tuple(self._equation(number, one) for number, one in enumerate(self._jaxpr.eqns))
+
+    def _equation(self, number: int, equation: core.JaxprEqn) -> Equation:
+        operands = tuple(_read(atom, self._known) for atom in equation.invars)
+        types = tuple(map(type_of, equation.outvars))
+        names = tuple(self._name(equation, one) for one in equation.outvars)
+        for position, (variable, kind, name) in enumerate(zip(equation.outvars, types, names, strict=True)):
+            self._known[variable] = Operand("result", kind, name, number, position)
+        stack = str(self._place.stack + equation.source_info.name_stack)
+        bodies = tuple(self._inside(number, equation, operands))
+        return Equation(
+            number=number,
+            path=self._path,
+            primitive=equation.primitive.name,
+            operands=operands,
+            types=types,
+            names=names,
+            noted=tuple(one in self._names for one in equation.outvars),
+            params=_params_of(equation),
+            source=self._source(equation),
+            scope=stack,
+            role=self._role(number, stack),
+            times=self._times,
+            conditional=self._place.conditional,
+            flops=0 if bodies else flops_of(equation),
+            nbytes=0 if bodies else nbytes_of(equation),
+            bodies=bodies,
+            repeats=_repeats_of(equation),
+            has_effects=bool(equation.effects),
+        )
+
+    def _name(self, equation: core.JaxprEqn, variable: Any) -> str:
+        if isinstance(variable, core.DropVar):
+            return "_"
+        name = self._names.get(variable)
+        base = name or equation.primitive.name
+        self._count[base] += 1
+        if name is None:
+            return f"{base}_{self._count[base]}"
+        return base if self._count[base] == 1 else f"{base}#{self._count[base]}"
+
+    def _role(self, number: int, stack: str) -> Role:
+        told = self._reading.role_of(stack)
+        return "backward" if told == "forward" and self._uses.transposed[number] else told
+
+    def _source(self, equation: core.JaxprEqn) -> Source | None:
+        frames = joined(frames_inside(traceback_of(equation.source_info)), self._place.callers)
+        of_user = (one for one in frames if not self._reading.is_library(one.file))
+        found = next(of_user, next(iter(frames), None))
+        return None if found is None else _source_of(found, self._reading.name_file)
+
+    def _inside(self, number: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
+        for key, jaxpr in programs_in(equation):
+            if key == "update_jaxpr":  # Of a scatter: what its name says.
+                continue
+            given = _given(equation, key, jaxpr)
+            inputs = tuple(
+                Operand("input", type_of(one), f"in_{place}" if at is None else operands[at].text, place)
+                for place, (one, at) in enumerate(zip(jaxpr.invars, given, strict=True))
+            )
+            known = dict(zip(jaxpr.invars, inputs, strict=True)) | _arrays(jaxpr, _consts_of(equation, jaxpr))
+            place, around = self._place.inside(equation, key, jaxpr), self._around(number, equation, key)
+            inner = _Body(self._reading, jaxpr, place, around, known, (*self._path, (number, key)))
+            equations = inner.read()
+            own = tuple(known[one] for one in jaxpr.invars)
+            yield Body(key, own, given, equations, tuple(_read(one, known) for one in jaxpr.outvars))
+
+
+def type_of(atom: Any) -> Type:
+    """The type of a variable."""
+    aval = atom.aval
+    shape = tuple(one if isinstance(one, int) else str(one) for one in getattr(aval, "shape", ()))
+    return Type(str(getattr(aval, "dtype", aval)), shape, width_of(atom))
+
+
+def _read(atom: Any, known: Mapping[Any, Operand]) -> Operand:
+    if not isinstance(atom, core.Literal):
+        return known[atom]
+    return Operand("number", type_of(atom), _text_of_array(atom.val), digest=_digest(atom.val))
+
+
+def _plain(name: str | None) -> str:
+    return (name or "").replace('"', "'")
+
+
+def _opened(program: Any) -> tuple[core.Jaxpr, Sequence[Any]]:
+    return (program, ()) if isinstance(program, core.Jaxpr) else (program.jaxpr, program.consts)
+
+
+def _consts_of(equation: core.JaxprEqn, jaxpr: core.Jaxpr) -> Sequence[Any]:
+    """The arrays that are part of one of the programs that an equation runs."""
+    for value in equation.params.values():
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, ClosedJaxpr) and part.jaxpr is jaxpr:
+                return part.consts
+    return ()
+
+
+def _arrays(jaxpr: core.Jaxpr, consts: Sequence[Any]) -> dict[Any, Operand]:
+    return {
+        variable: Operand("array", type_of(variable), _text_of_array(value), digest=_digest(value))
+        for variable, value in zip(jaxpr.constvars, consts, strict=False)
+    }
+
+
+def _text_of_array(value: Any) -> str:
+    try:
+        array = on_host(value)
+    except Exception:  # noqa: BLE001 - of another process, given away, or no array at all.
+        return "array"
+    return str(array[()]) if array.ndim == 0 else "array"
+
+
+def _digest(value: Any) -> str:
+    try:
+        array = on_host(value)
+    except Exception:  # noqa: BLE001 - as above; what cannot be read is equal to itself alone.
+        return f"{type(value).__name__} {id(value)}"
+    about = f"{getattr(value, 'dtype', array.dtype)} {array.shape} ".encode()
+    return hashlib.blake2b(about + array.tobytes(), digest_size=12).hexdigest()
+
+
+def _source_of(frame: Frame, name_file: Callable[[str], str]) -> Source:
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Source(frame.file, name_file(frame.file), *span, frame.function)
+
+
+def _repeats_of(equation: core.JaxprEqn) -> int | None:
+    match equation.primitive.name:
+        case "scan":
+            return equation.params["length"]
+        case "while" | "pallas_call":
+            return None
+    return 1
+
+
+def _given(equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> tuple[int | None, ...]:
+    """See `Body.given`."""
+    count, params = len(jaxpr.invars), equation.params
+    match equation.primitive.name:
+        case "scan":
+            return _first(count, range(versions.scan_counts(params)[0]))
+        case "while" if key == "cond_jaxpr":
+            return _first(count, range(params["cond_nconsts"]))
+        case "while":
+            first = params["cond_nconsts"]
+            return _first(count, range(first, first + params["body_nconsts"]))
+        case "cond":
+            return tuple(range(1, count + 1))
+    if len(equation.invars) != count:
+        return (None,) * count
+    pairs = zip(equation.invars, jaxpr.invars, strict=True)
+    is_handed_on = all(type_of(outer) == type_of(inner) or _is_number(outer) for outer, inner in pairs)
+    return tuple(range(count)) if is_handed_on or equation.primitive.name == "shard_map" else (None,) * count
+
+
+def _is_number(atom: Any) -> bool:
+    return isinstance(atom, core.Literal) and not getattr(atom.aval, "shape", ())
+
+
+def _first(count: int, operands: range) -> tuple[int | None, ...]:
+    return (*operands, *[None] * (count - len(operands)))
+
+
+_SAYS_NOTHING = frozenset({"debug_info", "linear", "num_consts", "num_carry", "ft_in", "ft_out", "_split_transpose"})
+"""Parameters that say nothing of what is computed that the operands and bodies do not say."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def _params_of(equation: core.JaxprEqn) -> dict[str, str]:
+    if equation.primitive.name in CALLS:
+        name = equation.params.get("name")
+        return {"name": str(name)} if name else {}
+    params = {
+        key: _text(value)
+        for key, value in sorted(equation.params.items())
+        if key not in _SAYS_NOTHING and value is not None and not _is_program(value)
+    }
+    return {key: text for key, text in params.items() if text}
+
+
+def _is_program(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) and value else (value,)
+    return all(isinstance(part, ClosedJaxpr | core.Jaxpr) for part in parts)
+
+
+def _text(value: Any) -> str:
+    """A parameter as text that is equal for equal ones."""
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_text, value))})" if value else ""
+    if isinstance(value, ClosedJaxpr | core.Jaxpr):
+        return "program"
+    if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not np.isscalar(value)):
+        return _digest(value)
+    if callable(value) and not isinstance(value, type):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return _ADDRESS.sub("", str(value))

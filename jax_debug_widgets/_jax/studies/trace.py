@@ -1,0 +1,69 @@
+"""Trace a function for what is asked of its program; it does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from jax_debug_widgets._jax.compat.private import api_util, core
+from jax_debug_widgets._jax.origins.context import uncached
+from jax_debug_widgets._jax.tracing.bindings import LinesOf, noting
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """The program of a call.
+
+    Attributes:
+      consts, operands: the values of its constants and inputs.
+      result: the structure of what the function returns.
+      paths: what the leaves of that are called, `['w']`.
+    """
+
+    name: str
+    jaxpr: core.Jaxpr
+    consts: Sequence[Any]
+    operands: Sequence[Any]
+    result: Any
+    paths: tuple[str, ...]
+
+
+def trace(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], lines_of: LinesOf, *, whole_numbers: bool
+) -> Traced:
+    """Trace `function(*args, **kwargs)` anew, whatever JAX has in its caches, and note the names of its variables.
+
+    Args:
+      lines_of: what is noted of functions while they are traced.
+      whole_numbers: whether Python's whole numbers are traced; they may be sizes, which cannot be.
+
+    Raises:
+      Exception: what tracing the function raises.
+    """
+    flat, tree = jax.tree.flatten((args, dict(kwargs)))
+    is_traced = [_is_array(leaf) and (whole_numbers or not isinstance(leaf, int)) for leaf in flat]
+
+    def on_arrays(*arrays: Any) -> Any:
+        rest = iter(arrays)
+        leaves = [next(rest) if traced else leaf for traced, leaf in zip(is_traced, flat, strict=True)]
+        filled_args, filled_kwargs = jax.tree.unflatten(tree, leaves)
+        return function(*filled_args, **filled_kwargs)
+
+    operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
+    with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
+        program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
+    about = api_util.debug_info("jit", function, tuple(args), dict(kwargs))
+    names = about.filter_arg_names(is_traced) if len(about.arg_names or ()) == len(is_traced) else None
+    about = about._replace(arg_names=names, result_paths=program.jaxpr.debug_info.result_paths)
+    paths = tuple(jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(result))
+    name = getattr(function, "__name__", "f")
+    jaxpr = program.jaxpr.replace(debug_info=about)
+    return Traced(name, jaxpr, program.consts, operands, jax.tree.structure(result), paths)
+
+
+def _is_array(leaf: Any) -> bool:
+    is_number = isinstance(leaf, bool | int | float | complex)
+    return is_number or hasattr(leaf, "__array__") or isinstance(leaf, core.Tracer | jax.Array | jax.ShapeDtypeStruct)

@@ -1,0 +1,11 @@
+"""Programs as frozen data, shown as tables, and compared.
+
+In:   a `Program`, which `_jax` reads from what JAX has traced; values of its equations as NumPy arrays.
+Out:  tables, differences, findings: each as text, as HTML, and as rows of plain data.
+May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
+"""
+
+from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
+from jax_debug_widgets.graphs.table import ProgramTable
+
+__all__ = ["Body", "Equation", "Operand", "Program", "ProgramTable", "Role", "Source", "Type"]

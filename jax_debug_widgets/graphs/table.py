@@ -1,0 +1,230 @@
+"""The equations of a program as a table, each by itself or grouped by line, primitive or scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from jax_debug_widgets.events.amounts import in_bytes, plural
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Amount, Equation, Program
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+By = Literal["equation", "line", "primitive", "scope"]
+"""What a row of the table stands for."""
+
+MOST_ROWS = 200
+"""A program of more equations is shown by line, unless asked otherwise."""
+
+COUNTED_ONCE = (
+    "XLA's own count for the lowered program: {count} flops. It counts after it has rewritten the program, and the body of a "
+    "loop once."
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Equations that belong together, without those that only run others: `flops` and `nbytes` of all their executions."""
+
+    name: str
+    equations: tuple[Equation, ...]
+    flops: Amount
+    nbytes: Amount
+
+    @property
+    def roles(self) -> str:
+        """`forward`, `backward`, `recompute`: those that there are."""
+        return ", ".join(dict.fromkeys(one.role for one in self.equations))
+
+
+class ProgramTable(Sequence[Equation]):
+    """The equations of one program, each followed by those of its bodies.
+
+    Attributes:
+      by: what a row stands for.
+      xla_flops: XLA's own count; None where it was not asked for.
+    """
+
+    def __init__(self, program: Program, by: By | None = None, xla_flops: float | None = None) -> None:
+        if by is not None and by not in get_args(By):
+            raise ValueError(f"by is one of {', '.join(get_args(By))}, not {by!r}")
+        self.program, self.xla_flops = program, xla_flops
+        self.by: By = by or ("line" if len(program.equations) > MOST_ROWS else "equation")
+
+    def __len__(self) -> int:
+        return len(self.program.equations)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.program.equations[index]
+
+    def __iter__(self) -> Iterator[Equation]:
+        return iter(self.program.equations)
+
+    @property
+    def flops(self) -> Amount:
+        """Of a run of the program."""
+        return sum((one.flops_inside for one in self.program.body.equations), Amount())
+
+    @property
+    def nbytes(self) -> Amount:
+        """The same of bytes that its equations read and write, as if none were fused."""
+        return sum((one.nbytes_inside for one in self.program.body.equations), Amount())
+
+    def grouped(self, by: By) -> ProgramTable:
+        """The same table with other rows.
+
+        Raises:
+          ValueError: `by` is none of `equation`, `line`, `primitive`, `scope`.
+        """
+        return ProgramTable(self.program, by, self.xla_flops)
+
+    def groups(self) -> list[Group]:
+        """The equations by what `by` says: lines in the order of the program, others by their flops."""
+        found: dict[str, list[Equation]] = {}
+        for one in (one for one in self if not one.bodies):
+            found.setdefault(_GROUP[self.by](one), []).append(one)
+        groups = [Group(name, tuple(own), _sum(own, "flops"), _sum(own, "nbytes")) for name, own in found.items()]
+        if self.by in ("equation", "line"):
+            return groups
+        return sorted(groups, key=lambda one: (-one.flops.known, -one.nbytes.known))
+
+    def page(self) -> Page:
+        """All of it, to be shown."""
+        lines = list(map(_row, self)) if self.by == "equation" else list(map(_group_row, self.groups()))
+        headers = _HEADERS if self.by == "equation" else (self.by, "equations", "role", "flops", "bytes")
+        return Page(self._title(), headers, lines, list(self._notes()), _NUMBERS)
+
+    def _title(self) -> str:
+        flops, nbytes = self.flops.told(_whole), self.nbytes.told(in_bytes)
+        return f"{self.program.name}: {plural(len(self), 'equation')}, {flops} flops, {nbytes} unfused; nothing has run"
+
+    def _notes(self) -> Iterator[str]:
+        if self.flops.is_open or self.nbytes.is_open:
+            yield "?: in a loop that runs as often as its condition holds; only a run tells how often."
+        if any(one.conditional for one in self):
+            yield "≤: at most, because a branch may be skipped. A cond has the figures of its largest branch."
+        if self.xla_flops is not None:
+            yield COUNTED_ONCE.format(count=f"{self.xla_flops:,.0f}")
+        if self.by != "equation":
+            yield "by='equation' (--by equation) shows each equation."
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row an equation, or a group; numbers as numbers, and NA where only run time tells.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        rows = (
+            [_record(one) for one in self] if self.by == "equation" else [_group_record(one) for one in self.groups()]
+        )
+        frame = pd.DataFrame(rows, columns=list(_COLUMNS if self.by == "equation" else _GROUP_COLUMNS))
+        return frame.astype({name: "Int64" for name in ("times", "flops", "bytes", "line") if name in frame})
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return self.page().html()
+
+
+_HEADERS = ("primitive", "name", "inputs", "type", "times", "flops", "bytes", "source", "role")
+_NUMBERS = frozenset({"times", "flops", "bytes", "equations"})
+_COLUMNS = (
+    "primitive", "name", "inputs", "shape", "dtype", "times", "flops", "bytes", "source", "file", "line", "function",
+    "scope", "role", "depth", "conditional",
+)  # fmt: skip
+_GROUP_COLUMNS = ("name", "equations", "role", "flops", "bytes")
+
+
+def _sum(equations: Sequence[Equation], what: Literal["flops", "nbytes"]) -> Amount:
+    """Of all executions."""
+    return sum((Amount(getattr(one, what), is_most=one.conditional).times(one.times) for one in equations), Amount())
+
+
+def _whole(count: int) -> str:
+    return f"{count:,}"
+
+
+def _row(one: Equation) -> Line:
+    times = "?" if one.times is None else f"{'≤ ' if one.conditional else ''}{one.times:,}"
+    is_derived = one.role != "forward"
+    return Line(
+        (
+            one.primitive + (f" {one.params['name']}" if one.bodies and "name" in one.params else ""),
+            ", ".join(one.names),
+            ", ".join(operand.text for operand in one.operands),
+            ", ".join(map(str, one.types)),
+            times,
+            one.flops_inside.told(_whole),
+            one.nbytes_inside.told(_whole),
+            str(one.source or ""),
+            one.role if is_derived else "",
+        ),
+        indent=one.depth,
+    )
+
+
+def _group_row(one: Group) -> Line:
+    return Line(
+        (
+            one.name,
+            f"{len(one.equations):,}",
+            one.roles if one.roles != "forward" else "",
+            one.flops.told(_whole),
+            one.nbytes.told(_whole),
+        )
+    )
+
+
+def _record(one: Equation) -> tuple[Any, ...]:
+    first = one.types[0] if one.types else None
+    source = one.source
+    return (
+        one.primitive,
+        ", ".join(one.names),
+        tuple(operand.text for operand in one.operands),
+        first.shape if first else (),
+        first.dtype if first else "",
+        one.times,
+        _known(one.flops_inside),
+        _known(one.nbytes_inside),
+        str(source or ""),
+        source.file if source else "",
+        source.line if source else None,
+        source.function if source else "",
+        one.scope,
+        one.role,
+        one.depth,
+        one.conditional,
+    )
+
+
+def _group_record(one: Group) -> tuple[Any, ...]:
+    return (one.name, len(one.equations), one.roles, _known(one.flops), _known(one.nbytes))
+
+
+def _known(amount: Amount) -> int | None:
+    return None if amount.is_open else amount.known
+
+
+_WRAPPED = re.compile(r"^(?:\w+\()+|\)+$")
+
+
+def scope_of(stack: str) -> str:
+    """The scopes of a name stack without what transforms them: forward and backward of a layer are together."""
+    parts = [part for part in stack.split("/") if not part.startswith(("jit(", "pjit("))]
+    return "/".join(inner for part in parts if (inner := _WRAPPED.sub("", part))) or "(no scope)"
+
+
+_GROUP: dict[By, Callable[[Equation], str]] = {
+    "equation": lambda one: f"{one.path}{one.number}",
+    "line": lambda one: str(one.source or "(made by JAX)"),
+    "primitive": lambda one: one.primitive,
+    "scope": lambda one: scope_of(one.scope),
+}

@@ -1,0 +1,28 @@
+"""What the source calls the variables of a body, one name each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets.watch.naming.arguments import arguments
+from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.body import Body, is_key
+from jax_debug_widgets.watch.naming.names import label_of, named_values
+from jax_debug_widgets.watch.syntax.source import is_library
+
+
+def names_of_variables(jaxpr: Any, place: Place, around: Around) -> dict[Any, str]:
+    """Variable -> its name in the user's files, `grad/h` for the gradient of `h`; the first where it has several."""
+    bound = Bound(Body(jaxpr, place, around, _is_of_user))
+    found = {one.variable: one.name for one in arguments(bound, _is_of_user, is_key)}
+    named = named_values(bound, _is_of_user, set())
+    for one in sorted(named, key=lambda one: one.is_alias):
+        if not one.name.startswith("("):
+            found.setdefault(one.variable, label_of(one.name, one.role))
+    return found
+
+
+def _is_of_user(file: str) -> bool:
+    return not is_library(file)

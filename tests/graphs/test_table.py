@@ -1,0 +1,160 @@
+"""`jdw.table`: the equations of a program with their names, types, times, flops and bytes."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones((2, 3))
+P = {"w": jnp.eye(3), "b": jnp.arange(3.0)[None]}
+
+
+def must_not_run(_x):
+    pytest.fail("a host function was called")
+
+
+def loss(p, x):
+    h = jnp.tanh(x @ p["w"] + p["b"])
+    y = jax.nn.relu(h)
+    return jnp.mean(y**2)
+
+
+def summed(w, x):
+    return lax.scan(lambda c, y: (jnp.tanh(w @ c + y), jnp.sum(c)), x[0], x)
+
+
+def one(table, primitive, role=None):
+    """The only equation of this primitive."""
+    found = [row for row in table if row.primitive == primitive and role in (None, row.role)]
+    assert len(found) == 1, table
+    return found[0]
+
+
+@pytest.mark.behaviour("G5")
+def test_the_body_of_a_scan_is_counted_as_often_as_it_runs():
+    table = jdw.table(summed, jnp.eye(4), jnp.ones((7, 4)))
+    inside = one(table, "dot_general")
+    assert (inside.times, inside.flops, inside.depth) == (7, 32, 1)
+    assert one(table, "scan").flops_inside.known == 7 * (32 + 4 + 4 + 4) == table.flops.known
+    assert not table.flops.is_open
+    assert 0 < table.xla_flops < table.flops.known, "XLA counts the body once"
+    assert "the body of a loop once" in str(table)
+
+
+@pytest.mark.behaviour("G5")
+def test_nothing_is_invented_for_a_loop_whose_length_is_not_known():
+    table = jdw.table(lambda a: lax.while_loop(lambda s: s > 1.0, lambda s: s / 2.0, a), jnp.float32(9.0))
+    assert one(table, "gt").times is None and one(table, "div").times is None
+    assert (table.flops.known, table.flops.is_open) == (0, True)
+    assert "? flops" in str(table).splitlines()[0] and "only a run tells how often" in str(table)
+    frame = table.to_pandas()
+    assert frame["times"].isna().tolist() == [False, True, True]
+    assert frame["flops"].isna().tolist() == [True, False, False]
+
+
+@pytest.mark.behaviour("G5")
+def test_of_branches_the_largest_counts_and_is_said_to_be_the_most():
+    def f(x):
+        return lax.cond(x[0] > 0, jnp.sin, lambda x: jnp.sin(jnp.cos(x)), x)
+
+    table = jdw.table(f, jnp.ones(5))
+    assert one(table, "cond").flops_inside.known == 10
+    assert table.flops.is_most and "≤ 11 flops" in str(table)
+    assert all(row.conditional for row in table if row.primitive == "sin")
+
+
+@pytest.mark.behaviour("G5")
+@pytest.mark.parametrize("jitted", [False, True], ids=["plain", "jit"])
+def test_rows_have_names_types_lines_and_roles(jitted):
+    value_and_grad = jax.value_and_grad(loss)
+    table = jdw.table(jax.jit(value_and_grad) if jitted else value_and_grad, P, X)
+    h = one(table, "tanh")
+    assert (h.names, h.noted, str(h.types[0])) == (("h",), (True,), "float32[2,3]")
+    assert h.source.line == loss.__code__.co_firstlineno + 1 and h.source.label == "test_table.py"
+    product = one(table, "dot_general", role="forward")
+    assert [operand.text for operand in product.operands] == ["x", "p['w']"]
+    assert one(table, "dot_general", role="backward").source.line == h.source.line
+    assert not any(name.startswith("h") and name != "h" for row in table for name in row.names), "no residual is `h`"
+
+
+@pytest.mark.behaviour("G5")
+def test_what_is_computed_again_is_told():
+    @jax.checkpoint
+    def block(x):
+        return jnp.sin(jnp.sin(x))
+
+    roles = {row.role for row in jdw.table(jax.grad(lambda x: block(x).sum()), jnp.ones(3)) if row.primitive == "sin"}
+    assert roles == {"forward", "recompute"}
+
+
+@pytest.mark.behaviour("G5")
+def test_groups_add_up_to_the_whole():
+    table = jdw.table(jax.grad(loss), P, X)
+    for by in ("line", "primitive", "scope"):
+        groups = table.grouped(by).groups()
+        assert sum(group.flops.known for group in groups) == table.flops.known
+        assert sum(group.nbytes.known for group in groups) == table.nbytes.known
+    lines = [group.name for group in table.grouped("line").groups()]
+    first = loss.__code__.co_firstlineno
+    assert lines == [f"test_table.py:{first + line}" for line in (1, 2, 3)]
+    assert "forward, backward" in str(table.grouped("line"))
+
+
+def test_scopes_have_the_forward_and_the_backward_pass_together():
+    def f(x):
+        with jax.named_scope("layer"):
+            y = jnp.sin(x)
+        return y.sum()
+
+    groups = jdw.table(jax.grad(f), jnp.ones(3), by="scope").groups()
+    (layer,) = (group for group in groups if group.name == "layer")
+    assert layer.roles == "forward, backward"
+
+
+def test_many_equations_are_shown_by_line():
+    def f(x):
+        for _ in range(300):
+            x = jnp.sin(x)
+        return x
+
+    table = jdw.table(f, 1.0)
+    assert (len(table), table.by, len(table.groups())) == (300, "line", 1)
+    assert [row.names[0] for row in table][:2] == ["x", "x#2"]
+
+
+@pytest.mark.behaviour("G5")
+def test_nothing_runs_and_html_escapes_what_the_program_says():
+    def f(x):
+        y = jax.pure_callback(must_not_run, x, x)
+        return y * 2.0
+
+    table = jdw.table(f, jnp.ones(2))
+    html = table.grouped("equation")._repr_html_()
+    assert "var(--jp-" in html and "pure_callback" in html
+    assert "x &lt; 1.0" in jdw.table(lambda x: x < 1.0, jnp.ones(2))._repr_html_()
+
+
+def test_whole_numbers_may_be_sizes_and_symbolic_dimensions_have_no_size():
+    assert str(one(jdw.table(lambda n, x: jnp.zeros(n) + x, 3, 1.0), "add").types[0]) == "float32[3]"
+    (size,) = jax.export.symbolic_shape("n")
+    table = jdw.table(jnp.sin, jax.ShapeDtypeStruct((size,), jnp.float32))
+    assert str(one(table, "sin").types[0]) == "float32[n]"
+
+
+def test_an_unknown_grouping_is_refused():
+    with pytest.raises(ValueError, match="by is one of equation, line, primitive, scope, not 'row'"):
+        jdw.table(jnp.sin, 1.0, by="row")
+
+
+@pytest.mark.behaviour("G5")
+def test_the_magic_shows_the_table_with_the_options_at_either_end(ours):
+    ours.run("def f(x):\n    h = jnp.sin(x)\n    return h * 2")
+    before, behind = (ours.run(f"%jaxdebug table {line}").value for line in ("--by line f(1.)", "f(1.) --by line"))
+    assert before == behind
+    assert "]:2 " in before and "f: 2 equations, 2 flops" in before
+    refused = ours.run("%jaxdebug table --by row f(1.)")
+    assert "--by takes one of equation, line, primitive, scope; write `--by line`" in refused.stdout + refused.stderr
