@@ -9,6 +9,7 @@ from jax_debug_widgets.checks.births import born
 from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.oob import out_of_bounds
+from jax_debug_widgets.checks.x64 import truncated_to_32_bits
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Finding
@@ -20,6 +21,7 @@ _TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
     "nonfinite": born,
     "casts": unsafe_cast,
     "numpy": nan_argument,
+    "x64": truncated_to_32_bits,
 }
 """Check -> what tells of one line, if it is to be told."""
 

@@ -35,6 +35,7 @@ class Kind(enum.Enum):
     NONFINITE = ("nonfinite", "S11", 1, "nonfinite", False)
     CAST = ("cast", "S13", 1, "casts", False)
     NUMPY = ("numpy", "S15", 1, "numpy", False)
+    X64 = ("x64", "S12", 2, "x64", False)
     RETRACE = ("retrace", "S14", 3, "retraces")
     STATIC = ("static", "S14", 0)
 

@@ -20,6 +20,7 @@ from jax_debug_widgets._jax.origins.context import (
     leaves_out_debugging,
 )
 from jax_debug_widgets._jax.origins.lanes import LaneHooks
+from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
@@ -29,6 +30,7 @@ from jax_debug_widgets._jax.running.hooks import Hooks
 from jax_debug_widgets._jax.running.retraced import Retraced, RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
+from jax_debug_widgets._jax.tracing.precision import PrecisionHooks, Truncated
 from jax_debug_widgets._jax.tracing.retraces import TraceWatch
 from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
 from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
@@ -53,6 +55,7 @@ from jax_debug_widgets.taps.trace_prints import PrintWatch
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.passes.checked import CheckedProgram
     from jax_debug_widgets._jax.passes.result_passing import Teller
     from jax_debug_widgets.events import CallSite, Lot
@@ -140,6 +143,7 @@ class Capture:
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self._trace_counts = TraceCounts()
+        self._precision = PrecisionHooks(lambda: self._checks("x64"), self._is_truncated)
         self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
         self._replacing = (
             self._hooks,
@@ -161,7 +165,7 @@ class Capture:
             self._trace_counts,
         )
         self.failures = Failures(watch_hooks, self._note_here)
-        self.failures.told_by(self._replacing, watching=(watch_hooks, self.lanes, self._bindings))
+        self.failures.told_by((*self._replacing, self._precision), watching=(watch_hooks, self.lanes, self._bindings))
 
     def box(self, number: int) -> Box:
         """The box of that number."""
@@ -197,6 +201,8 @@ class Capture:
                 stack.enter_context(ours.in_place())
             if settings.watch is not None:
                 stack.enter_context(self._bindings.in_place())
+            if "x64" in settings.check:
+                stack.enter_context(self._precision.in_place())
             stack.enter_context(capturing(settings))
             yield
 
@@ -230,6 +236,13 @@ class Capture:
     def _outcomes_here(self) -> OutcomeBook:
         """Those of the current thread's capture."""
         return self._box_here().outcomes
+
+    def _checks(self, option: str) -> bool:
+        settings: Settings | None = captured_settings()
+        return settings is not None and option in settings.check
+
+    def _is_truncated(self, frame: Frame, truncated: Truncated) -> None:
+        self._outcomes_here().checked.note(Checked("x64", truncated.dtype, (frame,), truncated))
 
     def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:
         self._outcomes_here().checked.add(program, results)

@@ -54,6 +54,13 @@ class CheckLog:
             while len(self._pending) > _MOST_PENDING:
                 self._read_oldest()
 
+    def note(self, checked: Checked) -> None:
+        """Something was found while a program was traced or called."""
+        with self._lock:
+            seen = self._seen.setdefault((checked.option, checked.frames[0], checked.primitive), Seen(checked, (1,), 0))
+            seen.calls += 1
+            seen.count += 1
+
     def seen(self, *, wait: bool) -> list[Seen]:
         """What was found so far, in the order of time; with `wait` by all calls, otherwise by those that are over."""
         with self._lock:

@@ -47,6 +47,7 @@ RETRACES = "telling why functions are traced again"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
 FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
+PRECISION = "telling where 64-bit numbers become 32-bit ones"
 RINGS = "what loops say without a call of Python"
 
 NEEDED: dict[str, dict[str, str]] = {
@@ -172,6 +173,10 @@ NEEDED: dict[str, dict[str, str]] = {
         "distributed": "global_state.client global_state.num_processes global_state.process_id",
         "pxla": "ExecuteReplicated._local_devices ExecuteReplicated.in_handler ExecuteReplicated.out_handler",
         "xla_bridge": "backends_are_initialized()",
+    },
+    PRECISION: {
+        "dtypes": "_maybe_canonicalize_explicit_dtype(dtype)",
+        "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)",
     },
     RINGS: {"hlo": "IfOp return_", "ir": "InsertionPoint"},
 }

@@ -134,6 +134,7 @@ if TYPE_CHECKING:
         debugging,
         dispatch,
         distributed,
+        dtypes,
         effects,
         ffi,
         linear_util,
@@ -172,6 +173,7 @@ else:
     debugging = Module("jax._src.debugging")
     dispatch = Module("jax._src.dispatch")
     distributed = Module("jax._src.distributed")
+    dtypes = Module("jax._src.dtypes")
     effects = Module("jax._src.effects")
     ffi = Module("jax._src.ffi")
     flattree = Module("jax._src.flattree")

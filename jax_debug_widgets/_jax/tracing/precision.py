@@ -1,0 +1,196 @@
+"""Notice where 64-bit numbers become 32-bit ones, because `jax_enable_x64` is off, and what is lost by that (S12).
+
+JAX warns of an explicit request alone, and never of values. Findings are about what the user's own line gives to JAX:
+JAX has 64-bit constants of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import api, core, dtypes, lax, pjit
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours, is_users
+
+USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+"""What is used instead of each type."""
+
+_MOST_NUMBERS = 1 << 22
+"""Of larger arrays nobody looks for what is lost."""
+
+_TAKING = (
+    (lax, "_convert_element_type"),
+    (api, "device_put"),
+    (dtypes, "canonicalize_value"),
+    (core, "canonicalize_value"),
+)
+"""JAX's functions that take a NumPy array first; which there are differs between versions."""
+
+_MOST_FRAMES = 4
+"""Frames of JAX's, from the user's line on, in which a value is looked for that the line has given."""
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """Where 64 bits became 32.
+
+    Attributes:
+      dtype: what was asked for or came; `asked`: which of these.
+      name: the argument that it came as, `params['w']`; empty where it is none.
+      size: how many numbers; `wrapped`, `infinite`: how many of them wrapped around or became infinite.
+      first, became: the first such number, and what it is now.
+      error: the largest relative error of the others.
+    """
+
+    dtype: str
+    asked: bool = False
+    name: str = ""
+    size: int = 0
+    wrapped: int = 0
+    infinite: int = 0
+    first: str = ""
+    became: str = ""
+    error: float = 0.0
+
+
+class PrecisionHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self, wanted: Callable[[], bool], told: Callable[[Frame, Truncated], object]) -> None:
+        """Make them.
+
+        Args:
+          wanted: whether the current thread asks for this.
+          told: takes the user's line, and what happened there.
+        """
+        super().__init__()
+        self._wanted, self._told = wanted, told
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.PRECISION):
+            replace.attribute(dtypes, "_maybe_canonicalize_explicit_dtype", self._asked)
+            for module, name in _TAKING:
+                if hasattr(module, name):
+                    replace.attribute(module, name, self._converted)
+            replace.attribute(pjit, "_infer_params", self._called)
+
+    def _is_on(self) -> bool:
+        return self._wanted() and not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _asked(self, theirs: Any, dtype: Any, *args: Any, **options: Any) -> Any:
+        given = theirs(dtype, *args, **options)
+        if self._is_on() and str(dtype) in USED and str(given) != str(dtype) and (users := _users_frames()):
+            self._told(_frame_of(users[0]), Truncated(str(dtype), asked=True))
+        return given
+
+    def _converted(self, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:
+        if _has_64_bits(operand) and self._is_on():
+            users = _users_frames()
+            if users and any(_gives(frame, operand) for frame in users[1:]):
+                self._arrived(users[0], operand, "")
+        return theirs(operand, *args, **options)
+
+    def _called(self, theirs: Any, fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
+        if self._is_on():
+            for path, leaf in jax.tree_util.tree_flatten_with_path((args, kwargs))[0]:
+                if _has_64_bits(leaf) and (users := _users_frames()):
+                    is_own = is_users(getattr(getattr(fun, "__code__", None), "co_filename", ""))
+                    if is_own or any(_gives(frame, leaf) for frame in users[1:]):
+                        self._arrived(users[0], leaf, _argument(fun, path) if is_own else "")
+        return theirs(fun, ji, args, kwargs)
+
+    def _arrived(self, frame: FrameType, value: Any, name: str) -> None:
+        lost = truncated(np.asarray(value), name)
+        # A NumPy number among others is next to a Python one, which JAX takes in the precision of the others.
+        if lost.wrapped or lost.infinite or (lost.error and value.ndim):
+            self._told(_frame_of(frame), lost)
+
+
+def truncated(array: np.ndarray, name: str = "") -> Truncated:
+    """What is lost of an array of 64-bit numbers."""
+    dtype, size = str(array.dtype), array.size
+    if not 0 < size <= _MOST_NUMBERS:
+        return Truncated(dtype, name=name, size=size)
+    with np.errstate(all="ignore"):
+        small = array.astype(USED[dtype])
+        back = small.astype(array.dtype)
+        if array.dtype.kind in "iu":
+            odd = back != array
+            first, became = _first(array, odd), _first(small, odd)
+            return Truncated(dtype, name=name, size=size, wrapped=int(odd.sum()), first=first, became=became)
+        odd = np.isfinite(array) & ~np.isfinite(small)
+        if odd.any():
+            first, became = _first(array, odd), _first(small, odd)
+            return Truncated(dtype, name=name, size=size, infinite=int(odd.sum()), first=first, became=became)
+        relative = np.abs(back - array) / np.where(array == 0, 1, np.abs(array))
+        error = float(np.nanmax(np.where(np.isfinite(relative), relative, 0)))
+    return Truncated(dtype, name=name, size=size, error=error)
+
+
+def _first(array: np.ndarray, odd: np.ndarray) -> str:
+    return f"{array[odd].flat[0]}" if odd.any() else ""
+
+
+def _has_64_bits(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and str(value.dtype) in USED
+
+
+def _users_frames() -> list[FrameType]:
+    """The user's frame, and the first ones of JAX's that it has called."""
+    frame: FrameType | None = sys._getframe(1)
+    inside: list[FrameType] = []
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        if not is_ours(frame.f_code.co_filename):
+            inside.append(frame)
+        frame = frame.f_back
+    return [] if frame is None else [frame, *inside[::-1][:_MOST_FRAMES]]
+
+
+def _frame_of(frame: FrameType) -> Frame:
+    return frame_at(frame.f_code, frame.f_lasti)
+
+
+def _gives(frame: FrameType, value: Any) -> bool:
+    """Whether a function was called with this value, or with one that it is a copy of, by itself or in something else."""
+    return any(
+        one is value or (_has_64_bits(one) and one.dtype == value.dtype and one.shape == value.shape)
+        for argument in _arguments(frame)
+        for one in _leaves(argument)
+    )
+
+
+def _arguments(frame: FrameType) -> Iterator[Any]:
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    names = frame.f_locals
+    yield from (names[name] for name in code.co_varnames[:count] if name in names)
+
+
+def _leaves(argument: Any) -> Iterator[Any]:
+    if isinstance(argument, tuple | list):
+        for one in argument:
+            yield from _leaves(one)
+    elif isinstance(argument, dict):
+        for one in argument.values():
+            yield from _leaves(one)
+    else:
+        yield argument
+
+
+def _argument(fun: Any, path: Any) -> str:
+    """What the user calls an argument, or a part of it."""
+    of_keywords, first, *rest = path
+    tail = jax.tree_util.keystr(tuple(rest))
+    if of_keywords.idx:
+        return f"{first.key}{tail}"
+    code = getattr(fun, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    return f"{names[first.idx]}{tail}" if first.idx < len(names) else f"args[{first.idx}]{tail}"

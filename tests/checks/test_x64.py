@@ -1,0 +1,80 @@
+"""64-bit numbers that become 32-bit ones: at the user's line, with what is lost."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+
+W = np.array([0.1, 0.2])
+BIG = np.array([1, 2**40])
+
+
+@jax.jit
+def loss(params, x):
+    return (params["w"] * x).sum()
+
+
+def asked():
+    with pytest.warns(UserWarning, match="Explicitly requested dtype"):
+        return jnp.zeros(3, dtype=jnp.float64)
+
+
+PROGRAMS = {
+    "argument": (
+        lambda: loss({"w": W}, jnp.ones(2, jnp.float32)),
+        ("float64 came as `params['w']`; float32 is used", "largest relative error is 1.5e-08"),
+    ),
+    "made of NumPy's": (
+        lambda: jnp.asarray(BIG),
+        ("int64 came", "1 of 2 values wrapped around: 1099511627776 became 0"),
+    ),
+    "asked for": (asked, ("float64 was asked for; float32 is used",)),
+    "too large": (lambda: jnp.array(np.array([1e300])), ("1 of 1 values became infinite: 1e+300",)),
+    "vmap": (lambda: jax.vmap(loss, (None, 0))({"w": W}, jnp.ones((3, 2), jnp.float32)), ("float64 came",)),
+    "grad": (lambda: jax.jit(jax.grad(loss))({"w": W}, jnp.ones(2, jnp.float32)), ("float64 came",)),
+}
+
+
+@pytest.mark.behaviour("S12")
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_lost_is_told_at_the_line(name):
+    program, says = PROGRAMS[name]
+    jax.clear_caches()
+    with jdw.capture(check="x64") as run:
+        program()
+    finding = run.findings[0]
+    assert finding.kind == "x64"
+    assert finding.file == __file__
+    assert all(word in finding.message for word in says), finding.message
+    assert finding.fix == ('jax.config.update("jax_enable_x64", True)',)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x[np.array([0, 1])],
+        lambda x: x * 0.1 + np.float32(0.2),
+        lambda x: jnp.asarray(np.arange(3)) + jnp.linspace(0.0, 1.0, 3).astype(int) + x.astype(int),
+        lambda x: (
+            jax.random.normal(jax.random.key(np.int64(3)), x.shape) * np.array([1.0, 2.0, 0.5]).astype(np.float32)
+        ),
+        lambda x: jnp.sort(x).mean() + jnp.linalg.norm(x),
+    ],
+)
+def test_what_loses_nothing_is_silent(program):
+    with jdw.capture(check="x64") as run:
+        program(jnp.ones(3))
+        jax.jit(program)(jnp.ones(3))
+    assert run.findings == []
+
+
+def test_with_64_bits_nothing_is_lost():
+    with jax.enable_x64(True), jdw.capture(check="x64") as run:
+        loss({"w": W}, jnp.ones(2))
+        assert jnp.asarray(BIG).dtype == np.int64
+    assert run.findings == []
