@@ -26,13 +26,16 @@ USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128"
 _MOST_NUMBERS = 1 << 22
 """Of larger arrays nobody looks for what is lost."""
 
-_TAKING = (
-    (lax, "_convert_element_type"),
-    (api, "device_put"),
-    (dtypes, "canonicalize_value"),
-    (core, "canonicalize_value"),
-)
-"""JAX's functions that take a NumPy array first; which there are differs between versions."""
+
+def _taking() -> tuple[tuple[Any, str], ...]:
+    """JAX's functions that take a NumPy array first; which there are differs between versions."""
+    return (
+        (lax, "_convert_element_type"),
+        (api, "device_put"),
+        (dtypes, "canonicalize_value"),
+        (core, "canonicalize_value"),
+    )
+
 
 _MOST_FRAMES = 4
 """Frames of JAX's, from the user's line on, in which a value is looked for that the line has given."""
@@ -77,7 +80,7 @@ class PrecisionHooks(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.PRECISION):
             replace.attribute(dtypes, "_maybe_canonicalize_explicit_dtype", self._asked)
-            for module, name in _TAKING:
+            for module, name in _taking():
                 if hasattr(module, name):
                     replace.attribute(module, name, self._converted)
             replace.attribute(pjit, "_infer_params", self._called)
