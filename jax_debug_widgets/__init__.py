@@ -352,10 +352,10 @@ def find_run(key: str) -> RunView:
 
 
 @overload
-def load(path: PathLike[str], *, max_mb: float = ...) -> LoadedRun: ...
+def load(path: PathLike[str], *, max_mb: float = ..., follow: bool = ...) -> LoadedRun: ...
 @overload
-def load(path: str, *, max_mb: float = ...) -> Any: ...
-def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> Any:
+def load(path: str, *, max_mb: float = ..., follow: bool = ...) -> Any: ...
+def load(path: str | PathLike[str], *, max_mb: float = 2048.0, follow: bool = False) -> Any:
     """Load a run that `run.save`, `--record` or `capture(record=...)` has written, here or elsewhere.
 
     It has the same values, series, findings and panel as it had then. JAX and a device are not asked for anything. Nothing in
@@ -369,9 +369,12 @@ def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> Any:
         runs = jdw.load("sweep/*.jdw")  # a table: name, config, steps, ms a step, last loss, findings
         runs, runs.plot("loss"), runs.to_pandas(), runs["lr3"]
 
+        jdw.load("run.jdw", follow=True).panel  # of a job that goes on elsewhere, over a file system that both see
+
     Args:
       path: the folder, or the zip file; or a pattern, or a folder of such, for several runs.
       max_mb: how much of the values of a run is loaded, in MiB; the newest.
+      follow: read on while another process writes the run, until that is over; its panel is live.
 
     Returns:
       A `LoadedRun`; of several `LoadedRuns`.
@@ -383,7 +386,7 @@ def load(path: str | PathLike[str], *, max_mb: float = 2048.0) -> Any:
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.loading import load as load_run
 
-    return load_run(current_session(), path, max_mb=max_mb)
+    return load_run(current_session(), path, max_mb=max_mb, follow=follow)
 
 
 def last() -> Run:

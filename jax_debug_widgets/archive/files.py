@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import zipfile
 from pathlib import Path
@@ -28,6 +29,10 @@ class Files(Protocol):
 
     def text(self, name: str) -> str | None:
         """What is in a file; None where there is none."""
+        ...
+
+    def stamp(self) -> object:
+        """What is another where any of the files is."""
         ...
 
     def source(self, name: str) -> pa.NativeFile:
@@ -58,6 +63,15 @@ class FolderFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    def stamp(self) -> object:
+        """See `Files`."""
+        stamps = []
+        for path in sorted(self._folder.rglob("*")):
+            with contextlib.suppress(OSError):
+                told = path.stat()
+                stamps.append((str(path), told.st_size, told.st_mtime_ns))
+        return stamps
 
     def names(self, folder: str) -> list[str]:
         """See `Files`."""
@@ -94,6 +108,10 @@ class ZipFiles:
         for entry in self._zip.infolist():
             if entry.compress_type != zipfile.ZIP_STORED:
                 raise RunFileError(f"{path} was packed anew: unpack it, and load the folder")
+
+    def stamp(self) -> object:
+        """See `Files`."""
+        return len(self._zip.infolist())
 
     def names(self, folder: str) -> list[str]:
         """See `Files`."""

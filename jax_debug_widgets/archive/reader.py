@@ -29,10 +29,12 @@ from jax_debug_widgets.archive.layout import (
     RunFileError,
 )
 from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.archive.stretches import OPEN, read_stretch, read_table, stretches_of
+from jax_debug_widgets.archive.stretches import OPEN, Stretch, read_stretch, read_table, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.store import Budget, Store
+
+_OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
 _TRIES = 5
 """How often a run that is being written is read where its files are sealed or removed meanwhile."""
@@ -86,28 +88,81 @@ def read_run(path: Path, budget: Budget) -> SavedRun:
     Raises:
       RunFileError: there is none, a newer version of the package has written it, or it contradicts itself.
     """
-    for _ in range(_TRIES):
-        with contextlib.suppress(VanishedError):
-            return _read(path, budget)
-    return _read(path, budget)
+    return RunReader(path, budget).read()
 
 
-def _read(path: Path, budget: Budget) -> SavedRun:
-    files = files_at(path)
-    about = _about(files, path)
-    own = _process(files, path)
-    problems: list[str] = []
-    state = _json(files, f"{own}/{STATE}") or {}
-    taps = [read_tap(line) for line in _lines(files, f"{own}/{SITES}")]
-    store = Store(budget, 0)
-    try:
-        _read_events(files, own, taps, state, store, problems)
-        calls = _calls(read_table(files, own, CALLS, problems))
-        spans = _spans(read_table(files, own, SPANS, problems))
-    except (pa.ArrowException, OSError) as error:
-        raise RunFileError(f"{path} cannot be read: {error}") from None
-    sources = {str(line["file"]): line for line in _lines(files, f"{own}/{SOURCES}") if "file" in line}
-    return SavedRun(about, state, store, calls, spans, sources, problems)
+class RunReader:
+    """Reads a run, and again what has come since: another process may still write it."""
+
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self._path, self._store = path, Store(budget, 0)
+        self._taps: list[Tap] = []
+        self._has_begun = False
+        self._stamp: object = None
+
+    def has_changed(self) -> bool:
+        """Whether any file has, since it was read."""
+        return files_at(self._path).stamp() != self._stamp
+
+    def read(self) -> SavedRun:
+        """All that is there; the store is the same each time, and has more.
+
+        Raises:
+          RunFileError: see `read_run`.
+        """
+        for _ in range(_TRIES):
+            with contextlib.suppress(VanishedError):
+                return self._read()
+        return self._read()
+
+    def _read(self) -> SavedRun:
+        files, problems = files_at(self._path), []
+        self._stamp = files.stamp()
+        about = _about(files, self._path)
+        own = _process(files, self._path)
+        state = _json(files, f"{own}/{STATE}") or {}
+        try:
+            self._read_events(files, own, state, problems)
+            calls = _calls(read_table(files, own, CALLS, problems))
+            spans = _spans(read_table(files, own, SPANS, problems))
+        except (pa.ArrowException, OSError) as error:
+            raise RunFileError(f"{self._path} cannot be read: {error}") from None
+        sources = {str(line["file"]): line for line in _lines(files, f"{own}/{SOURCES}") if "file" in line}
+        return SavedRun(about, state, self._store, calls, spans, sources, problems)
+
+    def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
+        stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
+        if not self._has_begun:
+            store.begin_at(stretches[0].first if stretches else _first(state), _counts(state.get("dropped", {})))
+        for number, stretch in enumerate(stretches):
+            if self._has_begun and stretch.stop <= len(store):
+                continue
+            is_whole = self._read_stretch(files, own, stretch, problems)
+            if not is_whole and number == 0 and not self._has_begun and len(stretches) > 1:
+                # The oldest was about to be removed when its process ended.
+                store.begin_at(stretches[1].first, {})
+            elif not is_whole:
+                if stretch.stop != OPEN or state.get("is_over"):
+                    problems.append(
+                        f"The file is not whole: of what came after event {len(store) - 1} nothing is shown."
+                    )
+                break
+        self._has_begun = len(store) > store.oldest
+
+    def _read_stretch(self, files: Files, own: str, stretch: Stretch, problems: list[str]) -> bool:
+        """Take in what a stretch has more than is known; whether that was all of it."""
+        tables = {name: read_stretch(files, own, name, stretch, problems) for name in _OF_EVENTS}
+        # Read after the events: a tap is written before its first event.
+        self._taps += [read_tap(line) for line in _lines(files, f"{own}/{SITES}")[len(self._taps) :]]
+        events, start = pa.concat_tables([tables[EVENTS], tables[WATCHED]]), max(len(self._store), stretch.first)
+        if start > stretch.first:
+            events = events.filter(pa.array(events["seq"].to_numpy() >= start))
+        rows = Rows(events, self._taps)
+        firings = rows.firings(start, Arrays(tables[ARRAYS])) if start == len(self._store) else None
+        if firings is not None:
+            self._store.restore(firings.lot, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
+        count = firings.events if firings is not None else 0
+        return len(rows.seq) == count and stretch.stop in (OPEN, len(self._store))
 
 
 def _about(files: Files, path: Path) -> dict[str, Any]:
@@ -158,27 +213,6 @@ def _lines(files: Files, name: str) -> list[dict[str, Any]]:
             raise RunFileError(f"line {len(found) + 1} of {name} is no JSON object")
         found.append(data)
     return found
-
-
-def _read_events(
-    files: Files, own: str, taps: list[Tap], state: dict[str, Any], store: Store, problems: list[str]
-) -> None:
-    stretches = stretches_of(files, own, (EVENTS, WATCHED, ARRAYS))
-    dropped = _counts(state.get("dropped", {}))
-    store.begin_at(stretches[0].first if stretches else _first(state), dropped)
-    for stretch in stretches:
-        tables = {name: read_stretch(files, own, name, stretch, problems) for name in (EVENTS, WATCHED, ARRAYS)}
-        rows = Rows(pa.concat_tables([tables[EVENTS], tables[WATCHED]]), taps)
-        firings = rows.firings(stretch.first, Arrays(tables[ARRAYS])) if stretch.first == len(store) else None
-        if firings is not None:
-            store.restore(firings.lot, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
-        is_whole = len(rows.seq) == (firings.events if firings else 0) and stretch.stop in (OPEN, len(store))
-        if not is_whole and stretch is stretches[0] and len(stretches) > 1:
-            # The oldest was about to be removed when its process ended.
-            store.begin_at(stretches[1].first, {})
-        elif not is_whole:
-            problems.append(f"The file is not whole: of what came after event {len(store) - 1} nothing is shown.")
-            return
 
 
 def _first(state: dict[str, Any]) -> int:

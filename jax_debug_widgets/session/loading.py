@@ -14,6 +14,7 @@ from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.save import require_pyarrow
 from jax_debug_widgets.store import Budget
+from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import Loading
@@ -25,8 +26,13 @@ _MEBIBYTE = 1 << 20
 
 _RUN = "run.json"
 
+_PAUSE_S = 0.25
+"""Between two looks at a run that another process writes."""
 
-def load(session: Loading, path: str | PathLike[str], *, max_mb: float = LOADED_MB) -> LoadedRun | LoadedRuns:
+
+def load(
+    session: Loading, path: str | PathLike[str], *, max_mb: float = LOADED_MB, follow: bool = False
+) -> LoadedRun | LoadedRuns:
     """See `jax_debug_widgets.load`."""
     require_pyarrow("load()")
     at = Path(path).expanduser()
@@ -38,15 +44,32 @@ def load(session: Loading, path: str | PathLike[str], *, max_mb: float = LOADED_
     inner = [one for one in at.glob("*") if (one / _RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
     if inner and not (at / _RUN).exists():
         return _load_all(session, inner, max_mb)
-    return _load_one(session, max_mb, at)
+    run = _load_one(session, max_mb, at)
+    return _follow(session, run) if follow else run
 
 
 def _load_one(session: Loading, max_mb: float, at: Path) -> LoadedRun:
-    from jax_debug_widgets.archive.reader import read_run
+    from jax_debug_widgets.archive.reader import RunReader
 
-    saved = read_run(at, Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1)))
-    run = LoadedRun(at, saved, session.panels.of)
+    reader = RunReader(at, Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1)))
+    run = LoadedRun(at, reader, session.panels.of)
     session.take_loaded(run)
+    return run
+
+
+def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
+    """Read it again and again until it is over, and tell its panel."""
+
+    def tick() -> float | None:
+        goes_on = run.follow()
+        session.panels.send_news(run)
+        if not goes_on:
+            session.panels.refresh(run)
+        session.listing.tell(run, over=not goes_on)
+        return _PAUSE_S if goes_on else None
+
+    if run.follow():
+        Pump(tick).start()
     return run
 
 

@@ -42,7 +42,7 @@ def sweep(tmp_path_factory):
 
 @pytest.mark.behaviour("R4")
 def test_a_table_has_a_row_a_run_in_natural_order(sweep, monkeypatch):
-    monkeypatch.setattr(reader, "_read", None)  # No run is read for it: what each says of itself is enough.
+    monkeypatch.setattr(reader, "RunReader", None)  # No run is read for it: what each says of itself is enough.
     runs = jdw.load(f"{sweep}/run*.jdw")
     table = runs.to_pandas()
     assert list(table.name) == ["lr1", "lr2", "lr10"] and list(table["config.lr"]) == [0.1, 0.3, 3.0]

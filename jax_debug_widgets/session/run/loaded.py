@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.layout import stem_of
@@ -19,9 +23,13 @@ from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.watch import Watch
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.archive.reader import SavedRun
+    from jax_debug_widgets.archive.reader import RunReader, SavedRun
     from jax_debug_widgets.watch.choosing.compile_report import Seen
     from jax_debug_widgets.widgets import Panel
+
+
+_SILENT_S = 30.0
+"""Seconds after which a process on another host is taken for gone; it says something each two seconds, if the disk lets it."""
 
 
 class LoadedRun(RunView):
@@ -32,30 +40,50 @@ class LoadedRun(RunView):
       name: what its user has called it; the name of the file where there is no such.
       config: what its user has said of it.
       started: seconds since the epoch.
+      is_followed: whether it is read again and again, because another process still writes it.
       trace_prints: see `Run`.
       compilations: see `Run`.
     """
 
     is_loaded = True
 
-    def __init__(self, path: Path, saved: SavedRun, panel_of: Callable[[LoadedRun], Panel]) -> None:
-        super().__init__(saved.store)
-        self.path, self._saved, self._panel_of = path, saved, panel_of
-        about, state = saved.about, saved.state
+    def __init__(self, path: Path, reader: RunReader, panel_of: Callable[[LoadedRun], Panel]) -> None:
+        self.path, self._reader, self._panel_of = path, reader, panel_of
+        self._saved = reader.read()
+        super().__init__(self._saved.store)
+        about = self._saved.about
         self.key = uuid.uuid4().hex[:12]
         self.name = str(about.get("name") or stem_of(path))
         self.config: dict[str, Any] = about["config"] if isinstance(about.get("config"), dict) else {}
         self.options = options_of(about)
         self.policy = self.options.policy()
+        self.is_followed = False
+        self._call_log = LoadedCalls()
+        self._take(self._saved)
+        self.started = self._status.started
+
+    def follow(self) -> bool:
+        """Read what has come since; whether there may come more.
+
+        Raises:
+          RunFileError: the file has become one that cannot be read.
+        """
+        self.is_followed = True
+        if self._reader.has_changed():
+            self._take(self._reader.read())
+        else:  # Its process may have ended.
+            self._status = self._status_of(self._saved.state)
+        return self._status.state in ("running", "waiting")
+
+    def _take(self, saved: SavedRun) -> None:
+        self._saved, state = saved, saved.state
         self.watched = {from_plain(CallSite, one) for one in _list(state, "watched")}
-        self._call_log = LoadedCalls(saved.calls, LoadedSpans(saved.spans), _whole(state, "dropped_calls"))
+        self._call_log.take(saved.calls, LoadedSpans(saved.spans), _whole(state, "dropped_calls"))
         self.trace_prints = [from_plain(TracePrint, one) for one in _list(state, "trace_prints")]
-        self.compilations: dict[str, float] = (
-            state["compilations"] if isinstance(state.get("compilations"), dict) else {}
-        )
+        told = state.get("compilations")
+        self.compilations: dict[str, float] = told if isinstance(told, dict) else {}
         self._findings = [from_plain(Finding, one) for one in _list(state, "findings")]
         self._status = self._status_of(state)
-        self.started = self._status.started
 
     @property
     def call_log(self) -> LoadedCalls:
@@ -113,10 +141,11 @@ class LoadedRun(RunView):
 
     def _status_of(self, state: Mapping[str, Any]) -> Status:
         status = from_plain(Status, state["status"]) if "status" in state else self._unknown_status()
+        goes_on = self.is_followed and _is_alive(self._saved.about, state)
         notes = [*status.notes, *self._saved.problems]
-        if not state.get("is_over"):
+        if not state.get("is_over") and not goes_on:
             notes.append(_still_open(state))
-        is_cut = not state.get("is_over") and status.state in ("running", "waiting")
+        is_cut = not state.get("is_over") and status.state in ("running", "waiting") and not goes_on
         return replace(
             status,
             state="interrupted" if is_cut else status.state,
@@ -151,6 +180,24 @@ class LoadedRun(RunView):
         )
 
 
+def _is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether the process that writes a run is there; of another host the time at which it wrote last decides."""
+    pid, written = about.get("pid"), state.get("written")
+    if about.get("host") == socket.gethostname() and type(pid) is int and pid > 0:
+        return _is_running(pid)
+    return isinstance(written, float) and time.time() - written < _SILENT_S
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # It is another user's.
+        return True
+    return True
+
+
 def _still_open(state: Mapping[str, Any]) -> str:
     written = state.get("written")
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
@@ -181,17 +228,29 @@ class LoadedSpans:
 class LoadedCalls:
     """The calls of a run, see `CallLog`."""
 
-    def __init__(self, calls: list[Call], spans: LoadedSpans, dropped: int) -> None:
-        self._calls, self.spans, self.dropped = calls, spans, dropped
+    def __init__(self) -> None:
+        self._calls: dict[int, tuple[Call, int]] = {}
+        """Each, and since which version it is as it is."""
+        self._version = 0
+        self.spans = LoadedSpans(ThreadSpans(0, (), *np.zeros((4, 0), np.int64)))
+        self.dropped = 0
+
+    def take(self, calls: list[Call], spans: LoadedSpans, dropped: int) -> None:
+        """These are all that there are now."""
+        self._version += 1
+        for call in calls:
+            if self._calls.get(call.id, (None, 0))[0] != call:
+                self._calls[call.id] = call, self._version
+        self.spans, self.dropped = spans, dropped
 
     @property
     def newest(self) -> int:
         """The id of the call that began last; -1 where there is none."""
-        return self._calls[-1].id if self._calls else -1
+        return max(self._calls, default=-1)
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
-        """All of them the first time, and none when that is known."""
-        return ([] if since else list(self._calls)), 1
+        """Those that have changed since this version, and the present one."""
+        return [call for call, version in list(self._calls.values()) if version > since], self._version
 
 
 def options_of(about: Mapping[str, Any]) -> Options:

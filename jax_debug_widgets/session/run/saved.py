@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -61,6 +63,8 @@ def about(run: Written, package: str) -> dict[str, Any]:
         "config": plain_config(run.options.config),
         "options": _plain_options(run.options),
         "started": run.life.started,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
     }
 
 
