@@ -12,7 +12,7 @@ from jax_debug_widgets.events.firing_batch import Column, Lot, Share, joined
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome, RejectedResultError
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.nesting import Nesting
-from jax_debug_widgets.events.site import NO_VALUE, CallSite, Kind, Phase, Watched, told_apart
+from jax_debug_widgets.events.site import NO_VALUE, CallSite, Derivative, Kind, Phase, Watched, told_apart
 from jax_debug_widgets.events.stale_read import StaleRead
 from jax_debug_widgets.events.stamps import times_of
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
@@ -35,6 +35,7 @@ __all__ = [
     "CallbackSummary",
     "Caller",
     "Column",
+    "Derivative",
     "Event",
     "Finding",
     "Firing",

@@ -19,6 +19,22 @@ NO_VALUE = -1
 
 
 @dataclass(frozen=True, slots=True)
+class Derivative:
+    """A line whose derivative computes a gradient: for that of `n2` the line `n = jnp.sqrt(n2)`.
+
+    Attributes:
+      text: the expression that is differentiated, `jnp.sqrt(n2)`.
+      file, line: where that is.
+      where: the same as people call it, `model.py:5`.
+    """
+
+    text: str
+    file: str
+    line: int
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class Watched:
     """A value of a compiled program that is watched by its name in the source.
 
@@ -35,6 +51,7 @@ class Watched:
       gradient: of a value the id of the site of its gradient, where that came first.
       choice: the expression through which alone it goes to the results of its body, if that may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
+      derivatives: of a gradient what it is computed from, as far as one body shows it.
       again: `name` where it is there under this name already, as what the iteration before has made or as an argument; `value`
         where it is under another one, nearer to what makes it.
       merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
@@ -54,6 +71,7 @@ class Watched:
     choice: str = ""
     again: Literal["", "name", "value"] = ""
     merges: tuple[str, ...] = ()
+    derivatives: tuple[Derivative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

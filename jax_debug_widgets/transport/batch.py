@@ -192,6 +192,9 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "meant": list(watched.meant),
         "choice": watched.choice,
         "merges": list(watched.merges),
+        "derivatives": [
+            {"text": one.text, "file": one.file, "line": one.line, "where": one.where} for one in watched.derivatives
+        ],
     }
 
 

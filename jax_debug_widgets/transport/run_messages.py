@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import TypedDict
 
 
+class DerivativeMessage(TypedDict):
+    """A line whose derivative computes a gradient, see `events.Derivative`."""
+
+    text: str
+    file: str
+    line: int
+    where: str
+
+
 class WatchMessage(TypedDict):
     """What a watched value is, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
 
@@ -16,6 +25,7 @@ class WatchMessage(TypedDict):
     puts there, and that are nothing bad. `choice` is what may mask a NaN of it: `jnp.where(x > 0, h, 0.0) at model.py:7`.
     `merges` says for each of the site's values how those of several lanes or devices become that of all: `min`, `max`, `mean`
     and `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty where nothing does.
+    `derivatives` are of a gradient the lines whose derivative computes it.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `answers.NameMessage` do.
     """
@@ -33,6 +43,7 @@ class WatchMessage(TypedDict):
     meant: list[str]
     choice: str
     merges: list[str]
+    derivatives: list[DerivativeMessage]
 
 
 class SiteMessage(TypedDict):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +14,13 @@ from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.widgets import summary
 
 
+def all_of(run):
+    """The findings, and those that follow them."""
+    return [one for finding in run.findings for one in (finding, *finding.followed_by) if one.kind == "nonfinite"]
+
+
 def found(run):
-    findings = [finding for finding in run.findings if finding.kind == "nonfinite"]
-    return {finding.site.kind: finding for finding in findings}
+    return {finding.site.kind: finding for finding in all_of(run)}
 
 
 def test_they_are_counted_by_site_with_the_first_event():
@@ -85,7 +91,7 @@ def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
 
     with jdw.capture(watch=True) as run:
         f(jnp.ones(4))
-    told = [(one.site.label, one.message) for one in run.findings]
+    told = [(one.site.label, one.message) for one in run.findings]  # Neither is computed from the other.
     assert [label for label, _ in told] == [label for label in run.values if label in ("later", "first")], told
     assert ("later", told[0][1]) == told[0] and "3 NaN among" in told[0][1], told
     assert "1 NaN, 1 infinite among" in told[1][1], told
@@ -135,7 +141,7 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
             x, _zs = f(x)
     first = next(line for line in summary(snapshot_of(run)).splitlines() if line.startswith("  first NaN or infinite"))
     assert first.endswith("y, call 2, step 1")  # log(0)
-    assert run.findings[0].message.endswith("first at call 2, step 1 (event 10).")
+    assert run.findings[0].message.endswith("first at call 2, step 1 (event 10). 1 other had one later: z.")
     with jdw.capture(watch="y,z") as run:
         f(jnp.float32(5))
     assert "first NaN" not in summary(snapshot_of(run))
@@ -156,7 +162,8 @@ def test_a_run_says_where_the_first_was_born():
         f(jnp.float32(2))
     line = run["y"].site.line
     assert repr(run).endswith(f"; first NaN or infinite: test_nonfinite.py:{line}  y, step 2>"), repr(run)
-    assert [finding.site.label for finding in run.findings] == ["y", "z", "z"]
+    (finding,) = run.findings
+    assert [one.site.label for one in (finding, *finding.followed_by)] == ["y", "z", "z"]
     with jdw.capture() as run:
         jax.debug.print("{x}", x=1.0)
     assert repr(run).endswith("1 event from 1 site>")
@@ -170,3 +177,95 @@ def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
             f(1.0)
             assert run.barrier()  # What is pending is kept.
     assert "… and 2 earlier calls, only their number is kept" in summary(snapshot_of(run))
+
+
+def norm(v):
+    n2 = jnp.sum(v * v)
+    return jnp.sqrt(n2)
+
+
+def line_of(text):
+    lines, first = inspect.getsourcelines(norm)
+    return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.checkpoint, jax.vmap], ids=["plain", "checkpoint", "vmap"])
+def test_a_gradient_begins_at_the_line_whose_derivative_is_infinite(wrap):
+    @jax.jit
+    def slope(w, x):
+        def loss(w):
+            h = w * x
+            out = h / (wrap(norm)(h) + 1.0)[..., None]
+            return (out * out).sum()
+
+        return jax.grad(loss)(w)
+
+    shape = (2, 3) if wrap is jax.vmap else (3,)
+    with jdw.capture(watch=True) as run:
+        for x in (1.0, 1.0, 0.0):
+            slope(jnp.ones(shape), jnp.full(shape, x))
+    (finding,) = run.findings
+    assert finding.site.label == "grad/n2" and finding.site.line == line_of("n2 =")
+    guilty = f"test_nonfinite.py:{line_of('return')}"
+    assert finding.where == guilty
+    assert f"The derivative of `jnp.sqrt(n2)` at {guilty} computes it." in finding.message
+    assert "first at call 2" in finding.message
+    followers = {one.site.label for one in finding.followed_by}
+    assert "grad/h" in followers and not followers & {"h", "n2", "out", "grad/out"}
+    assert f"{guilty}  grad/n2, by the derivative of `jnp.sqrt(n2)`, call 2" in repr(run)
+
+
+def test_a_gradient_of_several_uses_names_each():
+    @jax.jit
+    def slope(x):
+        def loss(x):
+            a = x * 2
+            b = jnp.sqrt(a)
+            c = jnp.sin(a)
+            return (b + c).sum()
+
+        return jax.grad(loss)(x)
+
+    with jdw.capture(watch=True) as run:
+        slope(jnp.zeros(2))
+    (finding,) = run.findings
+    assert finding.site.label == "grad/a"
+    line = finding.site.line
+    places = f"`jnp.sqrt(a)` at test_nonfinite.py:{line + 1} and `jnp.sin(a)` at test_nonfinite.py:{line + 2}"
+    assert f"It is the sum of the derivatives of {places}." in finding.message
+    assert finding.where == finding.site.where
+
+
+def test_an_infinity_that_may_be_meant_hides_no_later_nan():
+    @jax.jit
+    def f(best, limit, x):
+        best = jnp.minimum(best, limit)
+        y = jnp.log(x)
+        z = y + 1
+        return best, z
+
+    with jdw.capture(watch=True) as run:
+        best = jnp.float32(jnp.inf)
+        for limit, x in ((jnp.inf, 2.0), (1.0, 2.0), (1.0, -1.0)):
+            best, _ = f(best, jnp.float32(limit), jnp.float32(x))
+    *meant, last = run.findings
+    assert {one.site.label for one in meant} == {"best", "limit"}
+    assert last.site.label == "y"
+    assert [one.site.label for one in last.followed_by] == ["z"]
+
+
+def test_a_value_that_may_be_masked_follows_nothing_where_it_was_first():
+    @jax.jit
+    def slope(x):
+        def loss(x):
+            root = jnp.log(x)
+            kept = jnp.where(x > 0, root, 0.0)
+            return kept.sum()
+
+        return jax.value_and_grad(loss)(x)
+
+    with jdw.capture(watch=True) as run:
+        slope(jnp.array([1.0, 0.0]))
+    told = {one.site.label: one for one in run.findings}
+    assert "They may be masked" in told["root"].message
+    assert "computes it" in told["grad/x"].message

@@ -364,6 +364,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "gradient": None,
         "meant": [],
         "choice": "",
+        "derivatives": [],
     }
     values = changes.pop("values", STATISTICS)
     about["merges"] = [MERGES.get(name, "sum") for name in values]

@@ -11,8 +11,7 @@ import numpy as np
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
 from jax_debug_widgets.session.run.headline import counts, headline
-from jax_debug_widgets.session.run.nonfinite import counted
-from jax_debug_widgets.session.run.report import first_nonfinite, nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import counted, first_nonfinite, nonfinite_findings
 from jax_debug_widgets.widgets import Course, Line, Series, Snapshot
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, ThreadSpans, TracePrint
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.run import report
+from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.watch import Watch
 
@@ -98,7 +98,7 @@ class LoadedRun(RunView):
     @property
     def findings(self) -> list[Finding]:
         """What was found, see `Run.findings`."""
-        return [*self._findings, *report.nonfinite_findings(self)]
+        return [*self._findings, *nonfinite.nonfinite_findings(self)]
 
     @property
     def panel(self) -> Panel:

@@ -1,23 +1,79 @@
-"""What to tell about values that are NaN or infinite."""
+"""Values that are NaN or infinite: where the first comes from, and how many others follow."""
 
 from __future__ import annotations
 
-from jax_debug_widgets.events import CallSite, Event, Finding, NonFinite
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, NonFinite
+from jax_debug_widgets.session.run.ports import Counted
+
+_MOST_NAMES = 4
+"""Values that a sentence names."""
 
 
-def nonfinite(site: CallSite, found: NonFinite, first: Event | None, *, calls: int) -> Finding:
-    """The finding for a site.
+@dataclass(frozen=True)
+class _Site:
+    """A site with values that are not finite.
 
-    Args:
-      first: its first event with such a value, None where that is no longer kept.
-      calls: how many calls the run has made.
+    Attributes:
+      found: how many.
+      first: its first event with one; None where that is no longer kept.
     """
-    where = when(first, calls=calls).removeprefix(", ")
-    place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
-    message = f"{site.where} ({site.label}): {counted(found)} among its values, first {place}."
-    if site.choice:
-        message += f" They may be masked: they reach a result through {site.choice} only."
-    return Finding("nonfinite", site, 0, found.nan + found.inf, 0, message)
+
+    site: CallSite
+    found: NonFinite
+    first: Event | None
+
+    @property
+    def moment(self) -> tuple[Any, ...]:
+        """Equal where the lines of one function tell of one step of it."""
+        first = self.first
+        when = (first.call, first.step, first.lane, first.device) if first else self.found.first
+        return self.site.file, self.site.function, self.site.phase, when
+
+    @property
+    def step(self) -> tuple[Any, ...] | None:
+        """The call and the steps of loops that its first event is of; None where that is no longer kept."""
+        return (self.first.call, self.first.step) if self.first else None
+
+    def finding(self, calls: int) -> Finding:
+        """What there is to say of it, in a run of so many calls."""
+        site, found = self.site, self.found
+        where = when(self.first, calls=calls).removeprefix(", ")
+        place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
+        sentences = [f"{site.where} ({site.label}): {counted(found)} among its values, first {place}."]
+        derivatives = _derivatives(site)
+        if derivatives:
+            sentences.append(f"{_computed(derivatives)}.")
+        if site.choice:
+            sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
+        at = derivatives[0].where if len(derivatives) == 1 else site.where
+        return Finding("nonfinite", site, 0, found.nan + found.inf, 0, " ".join(sentences), at)
+
+
+def nonfinite_findings(run: Counted) -> list[Finding]:
+    """The sites where a NaN or an infinity began, in order of time, each with those that had one later in `followed_by`.
+
+    In one step only what is computed from a value follows it. A NaN in a later step than infinities begins anew: these may
+    be meant. So may be what a choice (`jnp.where`) leaves out: where such a site was first it is a finding of its own.
+    """
+    calls = run.call_log.newest + 1
+    return [_told([site.finding(calls) for site in group]) for group in _groups(run, _sites(run))]
+
+
+def first_nonfinite(run: Counted) -> str:
+    """The place of the run's first NaN or infinity, and at which call and step; empty where all was finite."""
+    for one in _sites(run):
+        site, calls = one.site, run.call_log.newest + 1
+        masked = f", which {site.choice} may mask" if site.choice else ""
+        derivatives = _derivatives(site)
+        where, of = site.where, ""
+        if len(derivatives) == 1:
+            where, of = derivatives[0].where, f", by the derivative of `{derivatives[0].text}`"
+        return f"{where}  {site.label}{of}{when(one.first, calls=calls)}{masked}"
+    return ""
 
 
 def when(event: Event | None, *, calls: int) -> str:
@@ -34,3 +90,73 @@ def counted(found: NonFinite) -> str:
     """`3 NaN, 1 infinite`."""
     parts = [f"{count} {word}" for count, word in ((found.nan, "NaN"), (found.inf, "infinite")) if count]
     return ", ".join(parts)
+
+
+def _sites(run: Counted) -> list[_Site]:
+    """In the order of their first events: but first where the first was born.
+
+    That is the first that no choice may have left out, or beside it what that has come from.
+    What one step of a loop says comes in no order: a print may tell of a value before the line that has computed it does.
+    """
+    sites = {site.id: site for site in run.store.sites()}
+    kept = [
+        _Site(sites[number], found, next(iter(run.store.range(found.first, found.first + 1)), None))
+        for number, found in run.store.nonfinite().items()
+    ]
+    kept.sort(key=lambda one: one.found.first)
+    first = next((one for one in kept if not one.site.choice), next(iter(kept), None))
+    beside = [one for one in kept if first and one.moment == first.moment]
+    born = min(beside, key=_as_computed, default=None)
+    return sorted(kept, key=lambda one: one is not born)
+
+
+def _as_computed(one: _Site) -> tuple[int, bool]:
+    """Sorts what one function computes in one step: gradients from its last line to its first."""
+    site = one.site
+    is_gradient = site.watch is not None and site.watch.role == "gradient"
+    return (-site.line if is_gradient else site.line), site.watch is None
+
+
+def _groups(run: Counted, sites: Sequence[_Site]) -> list[list[_Site]]:
+    """What began, each with what follows it."""
+    seen = run.watch_seen()
+    upstream = seen.upstream if seen else {}
+
+    def follows(one: _Site, root: _Site) -> bool:
+        if (
+            one.step != root.step
+        ):  # Later it may have come by any way, but for a NaN from what is infinite, and may be meant.
+            return bool(root.found.nan) or not one.found.nan
+        own, other = upstream.get(one.site.id), upstream.get(root.site.id)
+        return own is None or other is None or own.may_come_from(other)
+
+    masked = [one for one in sites if one.site.choice and one.found.first < sites[0].found.first]
+    groups: list[list[_Site]] = []
+    for one in sites:
+        if one not in masked:
+            known = next((group for group in groups if any(follows(one, before) for before in group)), None)
+            groups.append([one]) if known is None else known.append(one)
+    return [*groups, *([one] for one in masked)]
+
+
+def _told(findings: Sequence[Finding]) -> Finding:
+    """The first, with the others in `followed_by`."""
+    first, *others = findings
+    if not others:
+        return first
+    labels = [one.site.label for one in others if one.site]
+    named = ", ".join(labels[:_MOST_NAMES]) + (", …" if len(labels) > _MOST_NAMES else "")
+    follow = f" {len(others)} other{'s' * (len(others) > 1)} had one later: {named}."
+    return replace(first, message=first.message + follow, followed_by=tuple(others))
+
+
+def _derivatives(site: CallSite) -> Sequence[Derivative]:
+    return site.watch.derivatives if site.watch else ()
+
+
+def _computed(derivatives: Sequence[Derivative]) -> str:
+    """`The derivative of jnp.sqrt(n2) at model.py:5 computes it`."""
+    texts = [f"`{one.text}` at {one.where}" for one in derivatives]
+    if len(texts) == 1:
+        return f"The derivative of {texts[0]} computes it"
+    return f"It is the sum of the derivatives of {', '.join(texts[:-1])} and {texts[-1]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets.breakpoints import unmet
@@ -14,8 +14,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
-from jax_debug_widgets.session.run.nonfinite import nonfinite, when
-from jax_debug_widgets.session.run.ports import Counted, RunPorts, Values
+from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.checks.keys import Reuse
     from jax_debug_widgets.checks.retraces import Retraced
-    from jax_debug_widgets.events import CallSite, Event, StaleRead
+    from jax_debug_widgets.events import CallSite, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
     from jax_debug_widgets.session.run.calls import CallLog
     from jax_debug_widgets.session.run.expectations import Expectations
@@ -164,48 +163,6 @@ def explained(explanation: Explanation, name_file: NameFile) -> Finding:
     span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
     own = explanation.headline, explanation.why, explanation.advice, explanation.file, span
     return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix, *own)
-
-
-def nonfinite_findings(run: Counted) -> list[Finding]:
-    """Sites that had a NaN or an infinity, the one first that had the first."""
-    return [
-        nonfinite(site, found, first, calls=run.call_log.newest + 1) for site, found, first in _nonfinite_sites(run)
-    ]
-
-
-def first_nonfinite(run: Counted) -> str:
-    """The place that had the run's first NaN or infinity, and at which call and step; empty where all was finite."""
-    for site, _, first in _nonfinite_sites(run):
-        masked = f", which {site.choice} may mask" if site.choice else ""
-        return f"{site.where}  {site.label}{when(first, calls=run.call_log.newest + 1)}{masked}"
-    return ""
-
-
-def _nonfinite_sites(run: Counted) -> list[tuple[CallSite, NonFinite, Event | None]]:
-    """Each with its first event that is still kept, in the order of these: but first where the first was born.
-
-    That is the first that no choice may have left out, or beside it what that has come from.
-    What one step of a loop says comes in no order: a print may tell of a value before the line that has computed it does.
-    """
-    sites = {site.id: site for site in run.store.sites()}
-    told = [(sites[number], found, _event_at(run, found.first)) for number, found in run.store.nonfinite().items()]
-    told.sort(key=lambda one: one[1].first)
-    first = next((one for one in told if not one[0].choice), next(iter(told), None))
-    beside = [one for one in told if first and _moment(one) == _moment(first)]
-    born = min(beside, key=lambda one: (one[0].line, one[0].watch is None), default=None)
-    return sorted(told, key=lambda one: one is not born)
-
-
-def _moment(one: tuple[CallSite, NonFinite, Event | None]) -> tuple[Any, ...]:
-    """Equal where the lines of one function tell of one step of it."""
-    site, found, first = one
-    when = (first.call, first.step, first.lane, first.device) if first else found.first
-    return site.file, site.function, site.phase, when
-
-
-def _event_at(run: Values, position: int) -> Event | None:
-    kept = run.store.range(position, position + 1)
-    return kept[0] if kept else None
 
 
 def status(run: Reported, ports: RunPorts) -> Status:

@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.events import CallSite, Finding, StaleRead, Status, Tap, TracePrint
-from jax_debug_widgets.session.run import report
+from jax_debug_widgets.session.run import nonfinite, report
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog, CallSpan
 from jax_debug_widgets.session.run.expectations import Expectations
@@ -118,7 +118,7 @@ class Run(RunView):
         """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
         self.checked.seen(wait=True)
-        return [*report.findings(self, self._ports.muted_checks()), *report.nonfinite_findings(self)]
+        return [*report.findings(self, self._ports.muted_checks()), *nonfinite.nonfinite_findings(self)]
 
     @property
     def compilations(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.events import CallSite, Event, Finding, Status
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
-from jax_debug_widgets.session.run import report
+from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.by_name import choice_called
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
@@ -245,7 +245,7 @@ class RunView(ABC):
     def __repr__(self) -> str:
         status = self.status()
         events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
-        odd = report.first_nonfinite(self)
+        odd = nonfinite.first_nonfinite(self)
         born = f"; first NaN or infinite: {odd}" if odd else ""
         return f"<Run {self.title!r}: {status.state}, {events} from {sites}{born}>"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.watch.choosing.price import Work
+    from jax_debug_widgets.watch.naming.upstream import Upstream
     from jax_debug_widgets.watch.syntax.statements import Span
 
 
@@ -46,6 +47,7 @@ class Seen:
         one body several times.
       carried: in the same way what an iteration of a loop was given by the one before.
       reasons: why a name has no value, looked up once.
+      upstream: by the number of a site which others of its body it is computed from.
       works: by the number of a site what its program computes, and what watching adds.
     """
 
@@ -65,6 +67,7 @@ class Seen:
     laneless: dict[str, None] = field(default_factory=dict)
     sites: dict[Any, CallSite | None] = field(default_factory=dict)
     carried: set[Any] = field(default_factory=set)
+    upstream: dict[int, Upstream] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
     reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 

@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.passes.choices import left_out_by
 from jax_debug_widgets._jax.passes.watch_tap import Stop, Taken
 from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
-from jax_debug_widgets.events import NO_VALUE, Bundle, CallSite, Nesting, Tap, Watched
+from jax_debug_widgets.events import NO_VALUE, Bundle, CallSite, Derivative, Nesting, Tap, Watched
 from jax_debug_widgets.events.texts import watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import lanes
@@ -35,7 +35,9 @@ from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import Bound
 from jax_debug_widgets.watch.naming.body import Body, is_key
 from jax_debug_widgets.watch.naming.callers import callers_of
+from jax_debug_widgets.watch.naming.derivatives import derivatives_of
 from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, named_values
+from jax_debug_widgets.watch.naming.upstream import upstream
 from jax_debug_widgets.watch.naming.value_gradient_pairs import Partners
 from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import whole_shape
@@ -186,7 +188,8 @@ class ProgramWatcher:
         if not chosen:
             return None
         axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
-        orders = _orders(chosen, next(self._bodies), place)
+        number = next(self._bodies)
+        orders = _orders(chosen, number, place)
         choices, again = self._choices(body, chosen), self._again(body, chosen)
         taps = [self._tap(*each, body) for each in zip(chosen, axes, orders, choices, again, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
@@ -195,6 +198,8 @@ class ProgramWatcher:
         own = {tap.site.id for tap in taps}
         self._seen.hindered = self._seen.hindered | own if is_hindered() else self._seen.hindered - own
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
+        sources = upstream(jaxpr, [one.variable for one in chosen], number)
+        self._seen.upstream.update((tap.site.id, found) for tap, found in zip(taps, sources, strict=True))
         reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
         bundle = Bundle(tuple(taps))
         record = self._capture.bundle_recorder(bundle)
@@ -312,7 +317,9 @@ class ProgramWatcher:
         meant = tuple(sorted(around.meant.get(one.variable, ())))
         values = (*statistics, "value") if is_whole else statistics
         partner = self._partners.of(one, is_pass=around.is_pass)
-        site = self._site(one, values, sizes, order, partner, is_whole=is_whole, meant=meant, choice=choice)
+        derivatives = tuple(derivatives_of(body, one, self._capture.sites.name_file)) if one.role == "gradient" else ()
+        about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives}
+        site = self._site(one, values, sizes, order, partner, **about)
         site = replace(site, watch=replace(site.watch, again=again)) if again and site.watch else site
         self._partners.add(one, site)
         return Tap(
@@ -352,6 +359,7 @@ class ProgramWatcher:
         is_whole: bool,
         meant: tuple[str, ...],
         choice: str,
+        derivatives: tuple[Derivative, ...],
     ) -> CallSite:
         aval, is_gradient = one.variable.aval, one.role == "gradient"
         watched = Watched(
@@ -368,9 +376,18 @@ class ProgramWatcher:
             partner.id if partner and not is_gradient else None,
             choice,
             merges=merges_of(values),
+            derivatives=derivatives,
         )
         # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
-        place = (replace(watched, shape=(), dtype="", choice=""), one.file, one.span, one.function, one.stack, values)
+        same = replace(watched, shape=(), dtype="", choice="", derivatives=())
+        place = (
+            same,
+            one.file,
+            one.span,
+            one.function,
+            one.stack,
+            values,
+        )
         number = self._count[place] = self._count.get(place, -1) + 1
         site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)

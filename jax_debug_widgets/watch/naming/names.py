@@ -220,7 +220,7 @@ def every_value(body: Body, named: Sequence[Named], is_asked: Callable[[Named], 
     given = [atom for one in comes_by if is_named(one) for atom in one.invars]
     known = {one.variable for one in named} | {atom for atom in given if is_array(atom)}
     found = list(named)
-    places = [_place_of(body, number) for number in range(len(body.equations))]
+    places = [place_of(body, number) for number in range(len(body.equations))]
     primitives: dict[Any, set[str]] = {}
     for place, equation in zip(places, body.equations, strict=True):
         if place is not None and not is_named(equation):
@@ -243,7 +243,7 @@ def every_value(body: Body, named: Sequence[Named], is_asked: Callable[[Named], 
     return found
 
 
-def _place_of(body: Body, number: int) -> tuple[Level, bool] | None:
+def place_of(body: Body, number: int) -> tuple[Level, bool] | None:
     """The user's innermost frame of an equation, a library's where there is none, and whether that is a cotangent's."""
     levels = body.levels[number]
     if not levels:

@@ -4,7 +4,7 @@
  * They are many, and are looked up by moment far more often than they are plotted, so they are kept here and not as
  * series; `plotted` makes those of the statistics that somebody plots.
  */
-import type { Batch, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
+import type { Batch, DerivativeMessage, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
 import { Growable } from "./growable";
 import { Series } from "./series";
 import type { Sites } from "./sites";
@@ -47,6 +47,17 @@ export interface Look {
 
 export function isWatched(site: SiteMessage): site is WatchSite {
   return site.watch !== null;
+}
+
+/** The line whose derivative computes a gradient; undefined for a value, and where several do. */
+export function guilty({ watch }: WatchSite): DerivativeMessage | undefined {
+  return watch.derivatives.length === 1 ? watch.derivatives[0] : undefined;
+}
+
+/** Where to look for what makes a value NaN or infinite. */
+export function guiltyPlace(site: WatchSite): { file: string; line: number; index: number } {
+  const { file, line } = guilty(site) ?? site;
+  return { file, line, index: 0 };
 }
 
 export class WatchTable {

@@ -35,6 +35,18 @@ export interface WatchMessage {
   choice: string;
   /** For each of the site's values how those of several lanes or devices become that of all; "" where nothing does. */
   merges: string[];
+  /** Of a gradient what it is computed from, as far as one program shows it. */
+  derivatives: DerivativeMessage[];
+}
+
+/** A line whose derivative computes a gradient. */
+export interface DerivativeMessage {
+  /** The expression that is differentiated. */
+  text: string;
+  file: string;
+  line: number;
+  /** What a person calls the place. */
+  where: string;
 }
 
 /** There is one for each type that a site was compiled for. */
@@ -517,7 +529,7 @@ const UNTOLD = {
   end_column: -1,
   callers: [],
 };
-const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "", merges: [] };
+const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "", merges: [], derivatives: [] };
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

@@ -2,7 +2,7 @@
 import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { isWatched } from "../../store/watched";
+import { guiltyPlace, isWatched } from "../../store/watched";
 
 interface Props {
   run: RunStore;
@@ -25,7 +25,7 @@ export function goToNonFinite({ run, ui }: Props): void {
   const site = run.sites.get(first.site);
   if (site && isWatched(site)) {
     ui.tab.value = "source";
-    ui.place.value = { file: site.file, line: site.line, index: 0 };
+    ui.place.value = guiltyPlace(site);
     ui.value.value = site.id;
     return;
   }

@@ -186,6 +186,22 @@ describe("the source", () => {
     });
   });
 
+  it("is jumped to at the line whose derivative was not finite", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("watch");
+      const derivatives = [{ text: "jnp.sqrt(logits)", file: "train.py", line: 23, where: "train.py:23" }];
+      const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, derivatives } }));
+      const { ui } = open({ ...batch, sites });
+      expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 23"]);
+      expect(find("[data-testid=first-nan]").title).toBe(
+        "The derivative of jnp.sqrt(logits) at train.py:23 computes it",
+      );
+      click("[data-testid=first-nan]");
+      expect([ui.moment.value, ui.place.value?.line]).toEqual([5, 23]);
+      expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+    });
+  });
+
   it("says of one that a choice may mask which it is", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");

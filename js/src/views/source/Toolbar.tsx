@@ -2,7 +2,7 @@
 import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { type BadValue, isWatched, type Look, type WatchTable } from "../../store/watched";
+import { type BadValue, guilty, guiltyPlace, isWatched, type Look, type WatchTable } from "../../store/watched";
 import { watchedName } from "../sites/name";
 import { functionAt, type WatchedFile } from "./files";
 import { whenOf } from "./reading";
@@ -117,12 +117,14 @@ function FirstBad({ run, ui, kind, bad }: BadProps) {
   if (!site || !isWatched(site)) return null;
   const go = () => {
     ui.moment.value = bad.event;
-    ui.place.value = { file: site.file, line: site.line, index: 0 };
+    ui.place.value = guiltyPlace(site);
     ui.value.value = site.id;
   };
+  const by = guilty(site);
+  const title = by ? `The derivative of ${by.text} at ${by.where} computes it` : site.where;
   return (
-    <button type="button" class="toggle first-bad" data-testid={`first-${kind}`} title={site.where} onClick={go}>
-      first {kind === "nan" ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {site.line}
+    <button type="button" class="toggle first-bad" data-testid={`first-${kind}`} title={title} onClick={go}>
+      first {kind === "nan" ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {by?.line ?? site.line}
       {site.watch.choice && ", masked?"}
     </button>
   );
