@@ -16,7 +16,7 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import ProgramTable
+    from jax_debug_widgets.graphs import Diff, ProgramTable
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -31,10 +31,12 @@ __all__ = [
     "CallSite",
     "Event",
     "Stopped",
+    "assert_same_program",
     "breakpoint",
     "callbacks",
     "capture",
     "cost",
+    "diff",
     "find_run",
     "instrument",
     "last",
@@ -249,6 +251,50 @@ def cost(
     from jax_debug_widgets.session.studies.questions import cost_of
 
     return cost_of(current_session(), function, args, kwargs, timeout=timeout, run=run)
+
+
+def diff(
+    before: Callable[..., Any],
+    after: Callable[..., Any],
+    /,
+    *args: Any,
+    other_args: Sequence[Any] | None = None,
+    **kwargs: Any,
+) -> Diff:
+    """Compare the programs of two functions, equation by equation, without running them: `%jaxdebug diff f g -- x`.
+
+    Each equation is the same, changed, added, removed, or in another order; bodies of loops and branches are compared inside.
+    Calls of jitted functions are seen through. The same computation in another order gives the same results, but JAX's caches
+    see another program.
+
+    Example::
+
+        found = jax_debug_widgets.diff(loss, new_loss, params, batch)
+        found.is_same, found.headline, found.of_kind("changed")
+
+    Args:
+      before, after: functions, jitted or not.
+      other_args: what `after` takes, where that is something else.
+
+    Raises:
+      Exception: what tracing one of the functions raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.programs import diff_of
+
+    return diff_of(current_session(), before, after, args, kwargs, other_args=other_args)
+
+
+def assert_same_program(before: Callable[..., Any], after: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+    """Raise unless two functions compute the same, in whatever order: for tests of a refactoring. Nothing runs.
+
+    Raises:
+      AssertionError: they do not; the message is the text of `diff`.
+      Exception: what tracing one of the functions raises.
+    """
+    found = diff(before, after, *args, **kwargs)
+    if not found.is_same:
+        raise AssertionError(str(found))
 
 
 def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R]:

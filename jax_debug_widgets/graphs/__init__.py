@@ -5,7 +5,8 @@ Out:  tables, differences, findings: each as text, as HTML, and as rows of plain
 May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 """
 
+from jax_debug_widgets.graphs.diff import Change, Diff, diff
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 from jax_debug_widgets.graphs.table import ProgramTable
 
-__all__ = ["Body", "Equation", "Operand", "Program", "ProgramTable", "Role", "Source", "Type"]
+__all__ = ["Body", "Change", "Diff", "Equation", "Operand", "Program", "ProgramTable", "Role", "Source", "Type", "diff"]

@@ -21,7 +21,7 @@ from IPython.core.magic import (
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
-from jax_debug_widgets.magics.programs import cost_of, program_table
+from jax_debug_widgets.magics.programs import cost_of, program_diff, program_table
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
@@ -50,6 +50,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug table F(X)          the equations of F(X): names, types, times, flops, bytes; nothing runs;
                               --by line, --by primitive, --by scope
+%jaxdebug diff F G -- X       how the programs of F(X) and G(X) differ, equation by equation; nothing runs;
+                              diff F -- X --before grad, --before vmap: F against what these make of it
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
 %jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
                               %jaxdebug unmute SITE;  %jaxdebug mute check:oob  shows no findings of that check
@@ -205,6 +207,10 @@ class JaxDebugMagics(Magics):
     def _table(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()
         return program_table(self._session, rest, self.shell.user_ns, self._name_code)
+
+    def _diff(self, rest: str) -> Any:
+        self._cells.show_errors_without_our_frames()
+        return program_diff(self._session, rest, self.shell.user_ns, self._name_code)
 
     def _plot(self, rest: str) -> None:
         run, (names, kind) = self._last_run(), parse_plot(rest)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 from collections.abc import Callable
 from typing import Any, get_args
+
+from IPython.core.error import UsageError
 
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
@@ -53,6 +56,56 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     parser.add_argument("--by", choices=get_args(By), metavar="BY", default=None)
     parser.add_argument("--xla", action=argparse.BooleanOptionalAction, default=None)
     return parser
+
+
+def program_diff(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
+    """What differs between the programs of `f g -- x`, or of `f -- x --before grad`.
+
+    Raises:
+      UsageError: it is something else, or an unknown option.
+    """
+    options, rest = parse_with(_add_diff_options, options_first(line))
+    functions, given = functions_and_arguments("diff", rest, 1 if options.before else 2)
+
+    def ask(function: Callable[..., Any], other: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if options.before is None:
+            return programs.diff_of(session, function, other, args, kwargs)
+        other, other_args = programs.transformed(function, options.before, args)
+        return programs.diff_of(session, function, other, args, kwargs, other_args=other_args)
+
+    others = functions[1] if len(functions) > 1 else "None"
+    return given_to(ask, "diff", f"({functions[0]})({others}, {given})", namespace, name_code)
+
+
+def _add_diff_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--before", choices=("grad", "vmap"), metavar="TRANSFORM", default=None)
+    return parser
+
+
+def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[str], str]:
+    """The functions before `--`, one or two expressions, and what stands behind it.
+
+    Raises:
+      UsageError: there is no `--`, or there are not so many expressions before it.
+    """
+    functions, dashes, given = f"{line} ".partition(" -- ")
+    words = functions.split(" ")
+    splits = (
+        [[" ".join(words[:at]), " ".join(words[at:])] for at in range(1, len(words))] if count > 1 else [[functions]]
+    )
+    found = next((parts for parts in splits if all(map(_is_expression, parts))), None)
+    if not dashes or found is None:
+        example = "f -- x --before grad" if count == 1 else "f g -- x"
+        raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: `%jaxdebug {command} {example}`")
+    return found, given.strip()
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 _LAST = re.compile(r"^(.*\S)((?:\s+--[a-z][\w-]*(?:[= ][^\s()-]\S*)?)+)\s*$", re.DOTALL)

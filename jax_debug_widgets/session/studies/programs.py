@@ -1,4 +1,4 @@
-"""Questions about the program of a function, which is traced and does not run: its table."""
+"""Questions about the programs of functions, which are traced and do not run: tables and differences."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.studies.programs import Reading, program_of
 from jax_debug_widgets._jax.studies.trace import Traced, trace
-from jax_debug_widgets.graphs import Program, ProgramTable
+from jax_debug_widgets.graphs import Diff, Program, ProgramTable, diff
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch import is_library, names_of_variables
@@ -53,6 +54,41 @@ def table_of(
     found, program = traced(session, function, args, kwargs)
     asked = len(program.equations) <= MOST_LOWERED if xla is None else xla
     return ProgramTable(program, by, _flops_by_xla(found) if asked else None)
+
+
+def diff_of(
+    session: Session,
+    function: Callable[..., Any],
+    other: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    other_args: Sequence[Any] | None = None,
+) -> Diff:
+    """What differs between the programs of two functions, see `jax_debug_widgets.diff`."""
+    before = traced(session, function, args, kwargs)[1]
+    after = traced(session, other, args if other_args is None else other_args, kwargs)[1]
+    return diff(before, after)
+
+
+LANES = 8
+"""Over how many lanes a function is mapped that is compared with its `vmap`."""
+
+
+def transformed(
+    function: Callable[..., Any], transform: str, args: Sequence[Any]
+) -> tuple[Callable[..., Any], Sequence[Any]]:
+    """A function after `grad` or `vmap`, and what it takes."""
+    if transform == "grad":
+        return jax.value_and_grad(function), args
+    mapped = [isinstance(one, jax.Array | np.ndarray | float) or not jax.tree_util.all_leaves([one]) for one in args]
+    batched = [jax.tree.map(_batched, one) if is_mapped else one for one, is_mapped in zip(args, mapped, strict=True)]
+    return jax.vmap(function, [0 if is_mapped else None for is_mapped in mapped]), batched
+
+
+def _batched(leaf: Any) -> jax.ShapeDtypeStruct:
+    aval = jax.typeof(leaf)
+    return jax.ShapeDtypeStruct((LANES, *aval.shape), aval.dtype)
 
 
 def _flops_by_xla(found: Traced) -> float | None:

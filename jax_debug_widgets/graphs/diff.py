@@ -1,0 +1,301 @@
+"""What differs between two programs: which equations are the same, changed, added, removed, or in another order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.flat import Edge, Flat, Node, flat_of, hash_down, hash_up
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.pairing import Pairing
+from jax_debug_widgets.graphs.program import Body, Equation, Program
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["same", "changed", "added", "removed", "moved"]
+
+_MIRRORED: dict[Kind, Kind] = {"added": "removed", "removed": "added"}
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """An equation of one program, or a pair of both.
+
+    Attributes:
+      before, after: the equations; None where the other program has none for it.
+      what: what has changed, in words.
+      inside: of each body that both run what differs in it.
+    """
+
+    kind: Kind
+    before: Equation | None
+    after: Equation | None
+    what: tuple[str, ...] = ()
+    inside: tuple[Diff, ...] = ()
+
+
+class Diff(Sequence[Change]):
+    """What differs between two programs, in the order of the second.
+
+    Attributes:
+      names: of both programs.
+      results: whether they give the same results of the paired equations, in the same order.
+    """
+
+    def __init__(self, names: tuple[str, str], changes: Sequence[Change], *, results: bool) -> None:
+        self.names, self.results, self._changes = names, results, tuple(changes)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __getitem__(self, index: int) -> Change:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._changes[index]
+
+    def of_kind(self, kind: Kind) -> list[Change]:
+        """Those of one kind."""
+        return [one for one in self if one.kind == kind]
+
+    @cached_property
+    def counts(self) -> Counter[Kind]:
+        """Kind -> how many."""
+        return Counter(one.kind for one in self)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both programs compute the same, in whatever order."""
+        return self.results and not any(self.counts[kind] for kind in ("changed", "added", "removed"))
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether they are the same program: the same computation in the same order, which JAX's caches see as one."""
+        return self.is_same and not self.counts["moved"]
+
+    @property
+    def headline(self) -> str:
+        """All of it in one sentence."""
+        counts = self.counts
+        before = sum(one.before is not None for one in self)
+        after = sum(one.after is not None for one in self)
+        if self.is_same:
+            order = f"{counts['moved']} of them in another order" if counts["moved"] else "in the same order"
+            return f"the same computation: {plural(after, 'equation')}, {order}"
+        kinds = [f"{counts[kind]} {_WORDS[kind]}{self._roles(kind)}" for kind in _WORDS if counts[kind]]
+        results = [] if self.results else ["other results are given back"]
+        return f"{before} → {plural(after, 'equation')}: {', '.join([*kinds, *results])}"
+
+    def _roles(self, kind: Kind) -> str:
+        if kind not in ("added", "removed"):
+            return ""
+        equations = (one.after or one.before for one in self.of_kind(kind))
+        roles = Counter(one.role for one in equations if one is not None)
+        if roles.keys() == {"forward"}:
+            return ""
+        return (
+            f" (all {next(iter(roles))})"
+            if len(roles) == 1
+            else f" ({', '.join(f'{n} {r}' for r, n in roles.items())})"
+        )
+
+    def mirrored(self) -> Diff:
+        """The same seen from the other program."""
+        changes = [
+            Change(
+                _MIRRORED.get(one.kind, one.kind),
+                one.after,
+                one.before,
+                tuple(map(_mirrored, one.what)),
+                tuple(inner.mirrored() for inner in one.inside),
+            )
+            for one in self
+        ]
+        return Diff((self.names[1], self.names[0]), changes, results=self.results)
+
+    def page(self) -> Page:
+        """What differs, to be shown; equations that are the same are folded."""
+        sides = self.names if self.names[0] != self.names[1] else ("before", "after")
+        title = f"{self.names[0]} → {self.names[1]}: {self.headline}"
+        return Page(title, ("equation", "what", *sides), list(self.lines(0)))
+
+    def lines(self, indent: int) -> Iterator[Line]:
+        """Its rows, set in so deep."""
+        same = 0
+        for one in self:
+            if one.kind == "same":
+                same += 1
+                continue
+            yield from _folded(same, indent)
+            same = 0
+            told = one.after or one.before
+            role = [told.role] if told and told.role != "forward" and one.kind in ("added", "removed") else []
+            what = "; ".join([*one.what, *role])
+            sources = (str(side.source or "") if side else "" for side in (one.before, one.after))
+            yield Line((text_of(told) if told else "", what, *sources), indent, one.kind)
+            for inner in one.inside:
+                if not inner.is_in_order:
+                    yield from inner.lines(indent + 1)
+        if indent or same < len(self):
+            yield from _folded(same, indent)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a change, those inside bodies apart.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        rows = [
+            (one.kind, *(text_of(side) if side else "" for side in (one.before, one.after)), "; ".join(one.what))
+            for one in self
+        ]
+        return pd.DataFrame(rows, columns=["kind", "before", "after", "what"])
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return self.page().html()
+
+
+_WORDS: dict[Kind, str] = {
+    "same": "same",
+    "moved": "in another order",
+    "changed": "changed",
+    "added": "added",
+    "removed": "removed",
+}
+
+
+def diff(before: Program, after: Program) -> Diff:
+    """What differs between two programs; seen from the other one it is the same mirrored."""
+    return _diff_of(before.body, after.body, (before.name, after.name))
+
+
+def text_of(equation: Equation) -> str:
+    """`h: float32[3] = tanh add_1`."""
+    made = ", ".join(f"{name}: {kind}" for name, kind in zip(equation.names, equation.types, strict=True))
+    taken = " ".join(one.text for one in equation.operands)
+    return f"{made} = {equation.primitive} {taken}" if made else f"{equation.primitive} {taken}"
+
+
+def _diff_of(before: Body, after: Body, names: tuple[str, str]) -> Diff:
+    one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
+    computed = hash_down(one), hash_down(other)
+    # Pairs are looked for in one direction, whichever is asked for.
+    if (len(one.nodes), computed[0], [node.down for node in one.nodes]) > (
+        len(other.nodes), computed[1], [node.down for node in other.nodes],
+    ):  # fmt: skip
+        return _compared(other, one, (names[1], names[0])).mirrored()
+    return _compared(one, other, names)
+
+
+def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
+    """Inputs of one name are the same; the others are so in their order."""
+    names = [[one.text for one in body.inputs] for body in (before, after)]
+    shared = {name for name in names[0] if names[0].count(name) == names[1].count(name) == 1}
+    for own in names:
+        rest = iter(range(len(own)))
+        yield [("input", name if name in shared else next(rest)) for name in own]
+
+
+def _compared(before: Flat, after: Flat, names: tuple[str, str]) -> Diff:
+    hash_up(before)
+    hash_up(after)
+    pairing = Pairing(before, after).find()
+    changes = {number: _change(before, after, one, number, pairing) for number, one in sorted(pairing.back.items())}
+    same = [number for number, one in changes.items() if one.kind == "same"]
+    for number in _out_of_order(same, [pairing.back[number] for number in same]):
+        changes[number] = Change("moved", changes[number].before, changes[number].after)
+    for node in after.nodes:
+        changes.setdefault(node.number, Change("added", None, node.equation))
+    ordered = [((number, 0, 0), one) for number, one in changes.items()]
+    place = -1
+    for node in before.nodes:
+        if node.number in pairing.forth:
+            place = pairing.forth[node.number]
+        else:
+            ordered.append(((place, 1, node.number), Change("removed", node.equation, None)))
+    ordered.sort(key=lambda one: one[0])
+    pairs = zip(before.results, after.results, strict=False)
+    results = len(before.results) == len(after.results) and all(_is_same_edge(*edges, pairing) for edges in pairs)
+    return Diff(names, [one for _, one in ordered], results=results)
+
+
+def _change(before: Flat, after: Flat, one: int, other: int, pairing: Pairing) -> Change:
+    left, right = before.nodes[one], after.nodes[other]
+    inside: tuple[Diff, ...] = ()
+    what = list(_differences(left, right))
+    if left.label != right.label and len(left.equation.bodies) == len(right.equation.bodies):
+        bodies = zip(left.equation.bodies, right.equation.bodies, strict=True)
+        inside = tuple(_diff_of(own, its, (own.key, its.key)) for own, its in bodies)
+        what += [f"inside: {inner.headline}" for inner in inside if not inner.is_same]
+    what += _other_operands(left, right, pairing)
+    return Change("changed" if what else "same", left.equation, right.equation, tuple(what), inside)
+
+
+def _differences(one: Node, other: Node) -> Iterator[str]:
+    before, after = one.equation, other.equation
+    if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
+        yield f"{before.primitive} → {after.primitive}"
+    elif before.params != after.params:
+        for key in sorted(before.params.keys() | after.params.keys()):
+            if before.params.get(key) != after.params.get(key):
+                yield f"{key}: {before.params.get(key, 'none')} → {after.params.get(key, 'none')}"
+    types = [", ".join(map(str, own.types)) for own in (before, after)]
+    if types[0] != types[1]:
+        yield " → ".join(types)
+    if one.rules != other.rules:
+        yield " → ".join(", ".join(own.rules) or "no rule for derivatives" for own in (one, other))
+
+
+def _other_operands(one: Node, other: Node, pairing: Pairing) -> list[str]:
+    """The operands that stand for others; `2.0 → 3.0` of numbers."""
+    before, after = list(one.operands), list(other.operands)
+    if len(before) != len(after):
+        return [f"{len(before)} → {plural(len(after), 'operand')}"]
+    orders = [after, after[::-1]] if one.commutes else [after]
+    if any(all(_is_same_edge(*pair, pairing) for pair in zip(before, order, strict=True)) for order in orders):
+        return []
+    pairs = zip(before, one.equation.operands, after, other.equation.operands, strict=True)
+    return [f"{own.text} → {its.text}" for left, own, right, its in pairs if not _is_same_edge(left, right, pairing)]
+
+
+def _is_same_edge(one: Edge, other: Edge, pairing: Pairing) -> bool:
+    if one[0] == other[0] == "result":
+        return pairing.forth.get(one[1]) == other[1] and one[2] == other[2]
+    return one[:2] == other[:2]
+
+
+def _out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Those of the numbers whose partners are not in a longest ascending row."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for place, other in enumerate(others):
+        at = bisect_left(tails, other)
+        tails[at:], ends[at:] = ([other, *tails[at + 1 :]], [place, *ends[at + 1 :]])
+        before.append(ends[at - 1] if at else -1)
+    kept, place = set(), ends[-1] if ends else -1
+    while place >= 0:
+        kept.add(place)
+        place = before[place]
+    return [number for place, number in enumerate(numbers) if place not in kept]
+
+
+def _mirrored(what: str) -> str:
+    key, colon, sides = what.partition(": ") if "→" in what.partition(": ")[2] else ("", "", what)
+    if key == "inside" or "→" not in sides:
+        return what
+    before, _, after = sides.partition(" → ")
+    return f"{key}{colon}{after} → {before}"
+
+
+def _folded(count: int, indent: int) -> Iterator[Line]:
+    if count:
+        yield Line((f"… {count} the same", "", "", ""), indent, "same")

@@ -1,0 +1,153 @@
+"""A body with its calls inlined: what each operation takes, whoever calls it, and a hash of what it computes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Operand
+
+Edge = tuple[Any, ...]
+"""Where an operand comes from: `("result", node, position)`, `("input", key)`, or `("constant", digest)`."""
+
+_COMMUTATIVE = frozenset({"add", "add_any", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
+
+_RULES = ("custom_jvp_call", "custom_vjp_call")
+
+
+@dataclass(eq=False)
+class Node:
+    """An operation of a flat body.
+
+    Attributes:
+      name: what the source calls its result, empty where it has no name.
+      rules: the functions with derivative rules of their own that it is in.
+      label: what it does, whatever its operands are; `down`: what it computes of the body's inputs; `up`: what is made of it.
+    """
+
+    number: int
+    equation: Equation
+    operands: tuple[Edge, ...]
+    name: str
+    rules: tuple[str, ...]
+    label: str = ""
+    down: str = ""
+    up: str = ""
+
+    @property
+    def commutes(self) -> bool:
+        """Whether the order of its operands is immaterial."""
+        return self.equation.primitive in _COMMUTATIVE
+
+
+@dataclass(eq=False)
+class Flat:
+    """The operations of a body in order, and where its results come from."""
+
+    nodes: list[Node]
+    results: list[Edge]
+
+
+def flat_of(body: Body, inputs: Sequence[Edge]) -> Flat:
+    """A body whose inputs come from these."""
+    flat = Flat([], [])
+    flat.results = _inlined(body, list(inputs), flat, ())
+    return flat
+
+
+def _inlined(body: Body, inputs: Sequence[Edge], flat: Flat, rules: tuple[str, ...]) -> list[Edge]:
+    results: dict[int, list[Edge]] = {}
+
+    def read(one: Operand) -> Edge:
+        if one.kind == "result":
+            return results[one.number][one.position]
+        return inputs[one.number] if one.kind == "input" else ("constant", one.digest, one.text)
+
+    for equation in body.equations:
+        operands = [read(one) for one in equation.operands]
+        named = next((name for name, noted in zip(equation.names, equation.noted, strict=True) if noted), "")
+        if is_inlined(equation):
+            (inner,) = equation.bodies
+            within = (
+                (*rules, equation.params.get("name", equation.primitive)) if equation.primitive in _RULES else rules
+            )
+            given = [operands[at] for at in inner.given if at is not None]
+            results[equation.number] = made = _inlined(inner, given, flat, within)
+            for edge in made:
+                if edge[0] == "result" and named and not flat.nodes[edge[1]].name:
+                    _give_name(flat.nodes[edge[1]], edge[2], named)
+            continue
+        flat.nodes.append(Node(len(flat.nodes), equation, tuple(operands), named, rules))
+        results[equation.number] = [("result", len(flat.nodes) - 1, at) for at in range(len(equation.types))]
+    return [read(one) for one in body.results]
+
+
+def _give_name(node: Node, position: int, name: str) -> None:
+    """Call a result as the source calls what the call around it gives."""
+    names = list(node.equation.names)
+    names[position] = node.name = name
+    node.equation = replace(node.equation, names=tuple(names))
+
+
+def is_inlined(equation: Equation) -> bool:
+    """Whether an equation only runs a program with its operands."""
+    return equation.primitive in CALLS and len(equation.bodies) == 1 and None not in equation.bodies[0].given
+
+
+def digest(*parts: Any) -> str:
+    """Equal for equal parts."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def hash_down(flat: Flat, known: Mapping[Edge, str] | None = None) -> list[str]:
+    """Give each node its `label` and `down`; returns what the body computes: of each result, and of each effect."""
+    known = known or {}
+    for node in flat.nodes:
+        operands = [_hash_of(edge, flat, known) for edge in node.operands]
+        node.down = _hash_of_node(node, operands)
+        node.label = _hash_of_node(node, ["x"] * len(operands))
+    effects = [node.down for node in flat.nodes if node.equation.has_effects]
+    return [*(_hash_of(edge, flat, known) for edge in flat.results), *effects]
+
+
+def hash_up(flat: Flat) -> None:
+    """Give each node its `up`, after `hash_down`."""
+    users: dict[int, list[str]] = {}
+    for at, edge in enumerate(flat.results):
+        if edge[0] == "result":
+            users.setdefault(edge[1], []).append(digest("result", at, edge[2]))
+    for node in reversed(flat.nodes):
+        node.up = digest(node.label, sorted(users.get(node.number, ())))
+        for at, edge in enumerate(node.operands):
+            if edge[0] == "result":
+                users.setdefault(edge[1], []).append(digest(node.up, 0 if node.commutes else at, edge[2]))
+
+
+def _hash_of(edge: Edge, flat: Flat, known: Mapping[Edge, str]) -> str:
+    if edge[0] == "result":
+        return digest(flat.nodes[edge[1]].down, edge[2])
+    return known.get(edge) or digest(*edge[:2])
+
+
+def _hash_of_node(node: Node, operands: list[str]) -> str:
+    equation = node.equation
+    bodies = [_hash_of_body(body, operands) for body in equation.bodies]
+    inside = {at for body in equation.bodies for at in body.given}
+    rest = [one for at, one in enumerate(operands) if at not in inside]
+    primitive = "add" if equation.primitive == "add_any" else equation.primitive
+    types = [str(one) for one in equation.types]
+    params = sorted(equation.params.items())
+    return digest(primitive, params, types, bodies, sorted(rest) if node.commutes else rest)
+
+
+def _hash_of_body(body: Body, operands: Sequence[str]) -> list[str]:
+    """What a body computes; the order of what it is given in each of its runs is immaterial."""
+    changing = iter(range(len(body.inputs)))
+    edges: list[Edge] = [("input", place) for place in range(len(body.inputs))]
+    known = {
+        edge: operands[at] if at is not None else digest("in", next(changing), str(one.type))
+        for edge, at, one in zip(edges, body.given, body.inputs, strict=True)
+    }
+    return hash_down(flat_of(body, edges), known)

@@ -1,0 +1,118 @@
+"""Which operations of two programs stand for each other.
+
+Rounds, each of which pairs what is left: the same computation, the same use, the same name, the same operation beside pairs,
+the same place in the source, and what stands between pairs. Within a round operations are paired in the order of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import product
+
+from jax_debug_widgets.graphs.flat import Flat, Node
+
+_LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
+
+
+class Pairing:
+    """The pairs found so far: number in the one program -> number in the other, both ways."""
+
+    def __init__(self, before: Flat, after: Flat) -> None:
+        self._before, self._after = before, after
+        self.forth: dict[int, int] = {}
+        self.back: dict[int, int] = {}
+        self._users = _users_of(before), _users_of(after)
+
+    def find(self) -> Pairing:
+        """Go through all rounds."""
+        self._round(lambda one: (one.down, one.up))
+        self._round(lambda one: one.down)
+        self._round(lambda one: one.up)
+        self._round(lambda one: (one.name, one.label) if one.name else None)
+        self._beside_pairs()
+        self._round(lambda one: (one.equation.primitive, one.equation.source) if one.equation.source else None)
+        self._round(lambda one: one.name or None)
+        self._between_pairs()
+        self._round(lambda one: one.equation.primitive if one.equation.primitive in _LOOPS else None)
+        self._round(_line_of)
+        return self
+
+    def _pair(self, one: Node, other: Node) -> None:
+        self.forth[one.number], self.back[other.number] = other.number, one.number
+
+    def _left(self) -> tuple[list[Node], list[Node]]:
+        before = [one for one in self._before.nodes if one.number not in self.forth]
+        return before, [one for one in self._after.nodes if one.number not in self.back]
+
+    def _round(self, key: Callable[[Node], Hashable]) -> None:
+        before, after = self._left()
+        waiting: dict[Hashable, list[Node]] = {}
+        for other in reversed(after):
+            waiting.setdefault(key(other), []).append(other)
+        for one in before:
+            wanted = key(one)
+            if wanted is not None and waiting.get(wanted):
+                self._pair(one, waiting[wanted].pop())
+
+    def _beside_pairs(self) -> None:
+        """The same operations among the operands and users of pairs, and of those that this finds."""
+        todo = sorted(self.forth.items())
+        while todo:
+            one, other = todo.pop(0)
+            found = [*self._operands_of(one, other), *self._users_of_pair(one, other)]
+            for left, right in found:
+                if left.number not in self.forth and right.number not in self.back and left.label == right.label:
+                    self._pair(left, right)
+                    todo.append((left.number, right.number))
+
+    def _operands_of(self, one: int, other: int) -> list[tuple[Node, Node]]:
+        pairs = zip(self._before.nodes[one].operands, self._after.nodes[other].operands, strict=False)
+        made = ((left, right) for left, right in pairs if left[0] == right[0] == "result")
+        return [(self._before.nodes[left[1]], self._after.nodes[right[1]]) for left, right in made]
+
+    def _users_of_pair(self, one: int, other: int) -> list[tuple[Node, Node]]:
+        before, after = (
+            users.get(number, [])[:_MOST_USERS] for users, number in zip(self._users, (one, other), strict=True)
+        )
+        same = ((left, right) for left, right in product(before, after) if left[1] == right[1])
+        return [(self._before.nodes[left[0]], self._after.nodes[right[0]]) for left, right in same]
+
+    def _between_pairs(self) -> None:
+        """What gives the same types, of something that pairs give, for users that are pairs."""
+        before, after = self._left()
+        by_type: dict[tuple[str, ...], list[Node]] = {}
+        for other in after:
+            by_type.setdefault(tuple(map(str, other.equation.types)), []).append(other)
+        for one in before:
+            candidates = by_type.get(tuple(map(str, one.equation.types)), [])[:_MOST_USERS]
+            found = next(
+                (other for other in candidates if other.number not in self.back and self._fits(one, other)), None
+            )
+            if found is not None:
+                self._pair(one, found)
+
+    def _fits(self, one: Node, other: Node) -> bool:
+        given = {(*edge[:1], self.forth.get(edge[1], -1)) if edge[0] == "result" else edge[:2] for edge in one.operands}
+        shares = bool(given & {edge[:2] for edge in other.operands})
+        users = {self.forth.get(number) for number, _ in self._users[0].get(one.number, ())} - {None}
+        is_used = bool(users & {number for number, _ in self._users[1].get(other.number, ())})
+        return shares and (is_used or one.equation.primitive == other.equation.primitive)
+
+
+_MOST_USERS = 64
+"""So many users of one value are looked through."""
+
+
+def _line_of(one: Node) -> Hashable:
+    source = one.equation.source
+    return (one.equation.primitive, *map(str, one.equation.types), source.file, source.line) if source else None
+
+
+def _users_of(flat: Flat) -> dict[int, list[tuple[int, int]]]:
+    """Each node with those that take it, and as which operand."""
+    users: dict[int, list[tuple[int, int]]] = {}
+    for node in flat.nodes:
+        for at, edge in enumerate(node.operands):
+            if edge[0] == "result":
+                users.setdefault(edge[1], []).append((node.number, 0 if node.commutes else at))
+    return users

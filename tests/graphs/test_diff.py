@@ -1,0 +1,179 @@
+"""`jdw.diff`: two programs compared equation by equation."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones((2, 3))
+W = jnp.eye(3)
+
+
+def tanh(p, x):
+    h = jnp.tanh(x @ p)
+    return h @ p
+
+
+def relu(p, x):
+    h = jax.nn.relu(x @ p)
+    return h @ p
+
+
+def sin_first(x):
+    a = jnp.sin(x)
+    b = jnp.cos(x)
+    return a * b + 1.0
+
+
+def cos_first(x):
+    b = jnp.cos(x)
+    a = jnp.sin(x)
+    return 1.0 + b * a
+
+
+def decayed(factor):
+    return lambda x: lax.scan(lambda c, y: (c * factor + jnp.sin(y), c), 0.0, x)
+
+
+def looped(x):
+    return lax.while_loop(lambda s: jnp.sum(s) > 1.0, lambda s: lax.cond(s[0, 0] > 0.5, jnp.sin, jnp.cos, s), x)
+
+
+def inside_sqrt(x):
+    return x / jnp.sqrt(jnp.mean(x**2) + 1e-5)
+
+
+def outside_sqrt(x):
+    return x / (jnp.sqrt(jnp.mean(x**2)) + 1e-5)
+
+
+def shifted(p, x):
+    h = jnp.tanh(x @ p + 1.0)
+    return h @ p
+
+
+def squared(x):
+    return jnp.sum(jnp.tanh(x) ** 2)
+
+
+PAIRS = {
+    "relu": (tanh, relu, (W, X)),
+    "added": (tanh, shifted, (W, X)),
+    "order": (sin_first, cos_first, (X,)),
+    "scan": (decayed(0.5), decayed(0.9), (jnp.arange(4.0),)),
+    "while": (looped, inside_sqrt, (X,)),
+    "sqrt": (inside_sqrt, outside_sqrt, (X,)),
+    "grad": (squared, jax.value_and_grad(squared), (X,)),
+    "remat": (jax.grad(squared), jax.grad(jax.checkpoint(squared)), (X,)),
+}
+
+
+def seen(found):
+    return [(one.kind, one.before and one.before.names, one.after and one.after.names, one.what) for one in found]
+
+
+@pytest.mark.behaviour("G6")
+@pytest.mark.parametrize(("f", "g", "args"), PAIRS.values(), ids=PAIRS)
+def test_a_program_is_the_same_as_itself_and_differences_are_mirrored(f, g, args):
+    for one in (f, g):
+        itself = jdw.diff(one, jax.jit(one), *args)
+        assert itself.is_in_order and set(itself.counts) <= {"same"}, itself
+    forth, back = jdw.diff(f, g, *args), jdw.diff(g, f, *args)
+    kinds = {"added": "removed", "removed": "added"}
+    assert back.counts == {kinds.get(kind, kind): count for kind, count in forth.counts.items()}
+    assert sorted(map(str, seen(forth.mirrored()))) == sorted(map(str, seen(back)))
+    assert (forth.is_same, forth.is_in_order) == (back.is_same, back.is_in_order)
+
+
+@pytest.mark.behaviour("G6")
+def test_another_activation_is_one_change_at_its_line():
+    found = jdw.diff(tanh, relu, W, X)
+    (changed,) = found.of_kind("changed")
+    assert found.counts == {"same": 2, "changed": 1}
+    assert changed.what[0] == "tanh → max"
+    assert changed.before.names == changed.after.names == ("h",)
+    line = relu.__code__.co_firstlineno + 1
+    assert f"test_diff.py:{line}" in str(found) and "3 → 3 equations: 2 same, 1 changed" in str(found)
+
+
+@pytest.mark.behaviour("G6")
+def test_another_order_is_no_other_computation():
+    found = jdw.diff(sin_first, cos_first, X)
+    assert found.is_same and not found.is_in_order
+    assert "the same computation: 4 equations, 1 of them in another order" in str(found)
+    jdw.assert_same_program(sin_first, cos_first, X)
+
+
+@pytest.mark.behaviour("G6")
+def test_loops_are_compared_inside():
+    found = jdw.diff(decayed(0.5), decayed(0.9), jnp.arange(4.0))
+    (scan,) = found
+    (inner,) = scan.inside
+    assert scan.kind == "changed"
+    assert [(one.after.primitive, one.what) for one in inner.of_kind("changed")] == [("mul", ("0.5 → 0.9",))]
+    assert inner.counts == {"same": 3, "changed": 1}
+
+
+@pytest.mark.behaviour("G6")
+def test_what_is_inserted_is_added_and_its_user_takes_it():
+    found = jdw.diff(tanh, shifted, W, X)
+    (added,) = found.of_kind("added")
+    assert added.after.primitive == "add"
+    assert [one.after.primitive for one in found.of_kind("changed")] == ["tanh"]
+    assert found.counts["same"] == 2
+
+
+@pytest.mark.behaviour("G6")
+def test_a_gradient_adds_and_removes_nothing():
+    found = jdw.diff(squared, jax.value_and_grad(squared), X)
+    assert found.counts["same"] == 3 and not found.counts["removed"] and not found.counts["changed"]
+    line = squared.__code__.co_firstlineno + 1
+    assert {one.after.source.line for one in found.of_kind("added")} == {line}
+    assert "5 backward" in found.headline
+
+
+@pytest.mark.behaviour("G6")
+def test_under_vmap_each_equation_is_paired_with_its_batched_self():
+    def f(x):
+        h = jnp.sin(x)
+        return jnp.dot(h, h)
+
+    found = jdw.diff(f, jax.vmap(f), jnp.ones(3), other_args=(jnp.ones((4, 3)),))
+    assert found.counts == {"changed": 2}
+    assert found[0].what == ("float32[3] → float32[4,3]",)
+
+
+@pytest.mark.behaviour("G6")
+def test_an_assertion_says_what_differs():
+    with pytest.raises(AssertionError, match="tanh → max"):
+        jdw.assert_same_program(tanh, relu, W, X)
+
+
+def test_other_constants_other_results_and_other_rules_are_no_same_program():
+    small, large = jnp.arange(3.0), jnp.arange(3.0) * 2
+    assert jdw.diff(lambda x: x + small, lambda x: x + large, jnp.ones(3)).counts == {"changed": 1}
+    swapped = jdw.diff(lambda x: (jnp.sin(x), jnp.cos(x)), lambda x: (jnp.sin(x), jnp.cos(x))[::-1], 1.0)
+    assert not swapped.is_same and "other results" in swapped.headline
+
+    @jax.custom_jvp
+    def ruled(x):
+        return jnp.sin(x)
+
+    ruled.defjvps(lambda t, _y, _x: t)
+    assert "no rule for derivatives" in str(jdw.diff(jnp.sin, ruled, 1.0))
+
+
+@pytest.mark.behaviour("G6")
+def test_the_magic_compares_two_functions_or_one_before_and_after_a_transformation(ours):
+    ours.run("def f(x):\n    return jnp.sin(x).sum()\ndef g(x):\n    return jnp.cos(x).sum()\nx = jnp.ones(3)")
+    assert "sin → cos" in ours.run("%jaxdebug diff f g -- x").value
+    assert "sin → cos" in ours.run("%jaxdebug diff jax.jit(f) (lambda x: g(x)) -- x").value
+    assert "backward" in ours.run("%jaxdebug diff f -- x --before grad").value
+    assert "float32[3] → float32[8,3]" in ours.run("%jaxdebug diff --before vmap f -- x").value
+    for wrong in ("f g", "f -- x"):
+        outcome = ours.run(f"%jaxdebug diff {wrong}")
+        assert "%jaxdebug diff f g -- x" in outcome.stdout + outcome.stderr
