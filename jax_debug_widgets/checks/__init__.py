@@ -9,8 +9,8 @@ one finding as text.
 """
 
 from jax_debug_widgets.checks.errors import explain
-from jax_debug_widgets.checks.excerpt import excerpt
+from jax_debug_widgets.checks.excerpt import excerpt, text_of
 from jax_debug_widgets.checks.explanation import Explanation
 from jax_debug_widgets.checks.kinds import Kind, checks_of, options
 
-__all__ = ["Explanation", "Kind", "checks_of", "excerpt", "explain", "options"]
+__all__ = ["Explanation", "Kind", "checks_of", "excerpt", "explain", "options", "text_of"]

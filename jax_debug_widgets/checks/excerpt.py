@@ -1,4 +1,4 @@
-"""Show an explanation as text, as compilers do: headline, the source with its range underlined, why, and the fix."""
+"""Show what was found as text, as compilers do: headline, the source with its range underlined, why, and the fix."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jax_debug_widgets.checks.explanation import Explanation
+    from jax_debug_widgets.events import Finding
+
+_Span = tuple[int, int, int, int]
 
 
 def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> str:
@@ -17,25 +20,41 @@ def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> 
       name_file: gives the name by which people know a file, such as `In [3]`.
     """
     where = f"{name_file(explanation.file)}:{explanation.line}"
-    number = str(explanation.line)
+    span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
+    return _block(f"{where}: {explanation.headline}", explanation.file, span, _said(explanation))
+
+
+def text_of(finding: Finding) -> str:
+    """A finding as a block of text; in one sentence where it has no parts."""
+    if not finding.headline:
+        return f"{finding.kind}: {finding.message}"
+    return _block(f"{finding.kind}: {finding.where}: {finding.headline}", finding.file, finding.span, _said(finding))
+
+
+def _said(one: Explanation | Finding) -> list[tuple[str, tuple[str, ...]]]:
+    return [
+        (word, lines)
+        for word, lines in (("why", (one.why,)), ("write", one.fix), ("note", (one.advice,)))
+        if any(lines)
+    ]
+
+
+def _block(head: str, file: str, span: _Span, said: list[tuple[str, tuple[str, ...]]]) -> str:
+    number = str(span[0])
     margin = " " * len(number)
-    lines = [f"{where}: {explanation.headline}"]
-    text = linecache.getline(explanation.file, explanation.line).rstrip()
+    lines = [head]
+    text = linecache.getline(file, span[0]).rstrip()
     if text:
-        lines += [f"{margin} |", f"{number} | {text.expandtabs(1)}", f"{margin} | {_underline(explanation, text)}"]
-    lines.append(f"{margin} = why: {explanation.why}")
-    if explanation.fix:
-        first, *others = explanation.fix
-        lines += [f"{margin} = write: {first}", *(f"{margin}          {line}" for line in others)]
-    if explanation.advice:
-        lines.append(f"{margin} = note: {explanation.advice}")
+        lines += [f"{margin} |", f"{number} | {text.expandtabs(1)}", f"{margin} | {_underline(span, text)}"]
+    for word, (first, *others) in said:
+        lines += [f"{margin} = {word}: {first}", *(f"{margin}   {' ' * len(word)}  {line}" for line in others)]
     return "\n".join(lines)
 
 
-def _underline(explanation: Explanation, text: str) -> str:
+def _underline(span: _Span, text: str) -> str:
+    line, column, end_line, end_column = span
     encoded = text.encode()
-    begin = explanation.column if explanation.column >= 0 else len(text) - len(text.lstrip())
-    one_line = explanation.end_line == explanation.line and explanation.end_column > begin
-    end = explanation.end_column if one_line else len(encoded)
+    begin = column if column >= 0 else len(text) - len(text.lstrip())
+    end = end_column if end_line == line and end_column > begin else len(encoded)
     before, within = (encoded[part].decode(errors="replace") for part in (slice(0, begin), slice(begin, end)))
     return " " * len(before) + "^" * max(1, len(within))

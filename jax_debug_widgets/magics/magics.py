@@ -53,6 +53,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug diff F G -- X       how the programs of F(X) and G(X) differ, equation by equation; nothing runs;
                               diff F -- X --before grad, --before vmap: F against what these make of it
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
+%jaxdebug findings            what was found in the last capture: the source, why, and what to write instead
 %jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
                               %jaxdebug unmute SITE;  %jaxdebug mute check:oob  shows no findings of that check
 %jaxdebug every N SITE ...    record every N-th firing of a site, without recompiling
@@ -261,6 +262,11 @@ class JaxDebugMagics(Magics):
         switches = self._session.switches
         sites = switches.sites()
         print(table_of(sites, switches.muted(), switches.sampled()) if sites else "jaxdebug: nothing has fired yet")
+
+    def _findings(self, rest: str) -> None:
+        self._refuse_rest("findings", rest)
+        run = self._session.current
+        print("jaxdebug: nothing has been captured yet" if run is None else run.findings)
 
     def _mute(self, rest: str) -> None:
         self._switch(rest, muted=True)

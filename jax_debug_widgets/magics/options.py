@@ -21,6 +21,7 @@ COMMANDS = (
     "status",
     "barrier",
     "sites",
+    "findings",
     "mute",
     "unmute",
     "every",

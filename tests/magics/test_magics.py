@@ -335,6 +335,10 @@ def test_a_check_is_asked_for_and_muted_by_its_name(ours):
     ours.run("import jax, jax.numpy as jnp")
     ours.run("%%jaxdebug --check oob\njax.jit(lambda x, i: x[i])(jnp.arange(3.0), 7)")
     assert "index 7 is outside axis 0" in ours.run("%jaxdebug status").stdout
+    assert (
+        "| jax.jit(lambda x, i: x[i])(jnp.arange(3.0), 7)\n  |                      ^^^^\n"
+        in ours.run("%jaxdebug findings").stdout
+    )
     assert "muted: check:oob" in ours.run("%jaxdebug mute check:oob").stdout
     assert "index 7" not in ours.run("%jaxdebug status").stdout
     ours.run("%jaxdebug unmute check:oob")

@@ -19,6 +19,7 @@ from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, ThreadSpans, TracePrint
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run import nonfinite
+from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.watch import Watch
 
@@ -96,9 +97,9 @@ class LoadedRun(RunView):
         return self._status.title
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Findings:
         """What was found, see `Run.findings`."""
-        return [*self._findings, *nonfinite.nonfinite_findings(self)]
+        return Findings([*self._findings, *nonfinite.nonfinite_findings(self)])
 
     @property
     def panel(self) -> Panel:

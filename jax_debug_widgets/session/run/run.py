@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
-from jax_debug_widgets.events import CallSite, Finding, StaleRead, Status, Tap, TracePrint
+from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.session.run import nonfinite, report
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog, CallSpan
 from jax_debug_widgets.session.run.expectations import Expectations
+from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
 from jax_debug_widgets.session.run.save import save
@@ -114,11 +115,11 @@ class Run(RunView):
         return self.box != UNCAPTURED
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Findings:
         """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
         self.checked.seen(wait=True)
-        return [*report.findings(self, self._ports.muted_checks()), *nonfinite.nonfinite_findings(self)]
+        return Findings([*report.findings(self, self._ports.muted_checks()), *nonfinite.nonfinite_findings(self)])
 
     @property
     def compilations(self) -> dict[str, float]:

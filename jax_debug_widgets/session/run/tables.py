@@ -35,14 +35,14 @@ _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
 """Of a file, in memory at a time: rows, and bytes of values as they are kept; as doubles they take up to eight times that."""
 
 
-class _Lines(list[T]):
+class Lines(list[T]):
     """A list that is shown as its `repr`, where IPython would show its elements."""
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
         printer.text(repr(self))
 
 
-class Calls(_Lines[Call]):
+class Calls(Lines[Call]):
     """Calls of compiled functions, in the order in which they began."""
 
     def __repr__(self) -> str:
@@ -58,12 +58,12 @@ class Calls(_Lines[Call]):
         """
         names = [field.name for field in dataclasses.fields(Call) if field.name != "flight"]
         rows = [[getattr(call, name) for name in names] for call in self]
-        frame = _pandas("run.calls.to_pandas()").DataFrame(rows, columns=names)
+        frame = pandas_for("run.calls.to_pandas()").DataFrame(rows, columns=names)
         in_seconds = {name: frame.pop(name).astype(float) * 1e-9 for name in names if name.endswith("_ns")}
         return frame.assign(**{name.removesuffix("_ns"): column for name, column in in_seconds.items()})
 
 
-class Sites(_Lines[CallSite]):
+class Sites(Lines[CallSite]):
     """The call sites of a run, in the order of their first event; `events`: site id -> how many of it have come."""
 
     def __init__(self, sites: Iterable[CallSite], events: Mapping[int, int]) -> None:
@@ -83,7 +83,7 @@ class Sites(_Lines[CallSite]):
 
 def events_frame(store: Store) -> pd.DataFrame:
     """See `Run.to_pandas`."""
-    pandas, pieces = _pandas("run.to_pandas()"), store.kept()
+    pandas, pieces = pandas_for("run.to_pandas()"), store.kept()
     return pandas.DataFrame({**event_columns(store, pieces), "values": named_values(pieces)}, columns=list(_EVENT))
 
 
@@ -192,7 +192,8 @@ def _schema(pa: Any) -> pa.Schema:
     return pa.schema({name: types.get(name, pa.string()) for name in _EVENT})
 
 
-def _pandas(wanted: str) -> Any:
+def pandas_for(wanted: str) -> Any:
+    """The module of pandas, or an ImportError that says what `wanted` it."""
     try:
         import pandas as pd
     except ImportError as error:
