@@ -16,7 +16,7 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import Diff, ProgramTable
+    from jax_debug_widgets.graphs import Diff, ProgramTable, Traces
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -43,6 +43,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "table",
+    "traces",
     "unload_ipython_extension",
     "verify",
 ]
@@ -351,6 +352,22 @@ def table(
     from jax_debug_widgets.session.studies.programs import table_of
 
     return table_of(current_session(), function, args, kwargs, by=by, xla=xla)
+
+
+def traces(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traces:
+    """Trace `function(*args, **kwargs)` twice, and tell whether both are the same program: `%jaxdebug traces f(x)`.
+
+    It is not run, but what it does while it is traced happens twice. Where the two differ, the first equation that does is
+    told. Lines that may make a difference are told in any case: a set has the same order in both traces of one process, and
+    another one in the next process.
+
+    Raises:
+      Exception: what tracing the function raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.programs import traces_of
+
+    return traces_of(current_session(), function, args, kwargs)
 
 
 def verify(

@@ -8,5 +8,19 @@ May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 from jax_debug_widgets.graphs.diff import Change, Diff, diff
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 from jax_debug_widgets.graphs.table import ProgramTable
+from jax_debug_widgets.graphs.traces import Traces
 
-__all__ = ["Body", "Change", "Diff", "Equation", "Operand", "Program", "ProgramTable", "Role", "Source", "Type", "diff"]
+__all__ = [
+    "Body",
+    "Change",
+    "Diff",
+    "Equation",
+    "Operand",
+    "Program",
+    "ProgramTable",
+    "Role",
+    "Source",
+    "Traces",
+    "Type",
+    "diff",
+]

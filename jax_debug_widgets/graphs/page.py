@@ -24,7 +24,7 @@ _FONT = (
     "color:var(--jp-content-font-color1,inherit);overflow-x:auto"
 )
 _LONGEST = 48
-"""Characters of a cell in the text; the HTML has all of them."""
+"""Characters of a cell in the text, but of the last one; the HTML has all of them."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Page:
         return [one for one in range(len(self.headers)) if any(line.cells[one] for line in self.lines)]
 
     def _cells(self, line: Line, shown: Sequence[int]) -> list[str]:
-        cells = [_cut(line.cells[one]) for one in shown]
+        cells = [_cut(line.cells[one]) if one != shown[-1] else line.cells[one] for one in shown]
         return ["  " * line.indent + cells[0], *cells[1:]] if cells else []
 
     def _html_row(self, line: Line, shown: Sequence[int]) -> str:

@@ -1,7 +1,7 @@
 """Which operations of two programs stand for each other.
 
-Rounds, each of which pairs what is left: the same computation, the same use, the same name, the same operation beside pairs,
-the same place in the source, and what stands between pairs. Within a round operations are paired in the order of the program.
+Each round pairs what those before have left: the same computation, the same use, the same name, the same operation beside
+pairs, the same place in the source, and what stands between pairs. Within a round operations are paired in the order of the program.
 """
 
 from __future__ import annotations

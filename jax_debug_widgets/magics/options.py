@@ -33,6 +33,7 @@ COMMANDS = (
     "step",
     "table",
     "diff",
+    "traces",
     "panel",
     "save",
     "load",

@@ -58,6 +58,11 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     return parser
 
 
+def traces_of_call(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Whether two traces of a call are one program."""
+    return programs.traces_of(session, function, args, kwargs)
+
+
 def program_diff(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
     """What differs between the programs of `f g -- x`, or of `f -- x --before grad`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,8 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.studies.programs import Reading, program_of
 from jax_debug_widgets._jax.studies.trace import Traced, trace
-from jax_debug_widgets.graphs import Diff, Program, ProgramTable, diff
+from jax_debug_widgets.graphs import Diff, Program, ProgramTable, Traces, diff
+from jax_debug_widgets.graphs.causes import causes_in
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch import is_library, names_of_variables
@@ -89,6 +92,58 @@ def transformed(
 def _batched(leaf: Any) -> jax.ShapeDtypeStruct:
     aval = jax.typeof(leaf)
     return jax.ShapeDtypeStruct((LANES, *aval.shape), aval.dtype)
+
+
+def traces_of(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traces:
+    """Whether two traces of a function are one program, see `jax_debug_widgets.traces`."""
+    own = inspect.unwrap(function)
+    before, meant = traced(session, function, args, kwargs)[1], _values_outside(own)
+    after = traced(session, function, args, kwargs)[1]
+    changed = {
+        name: (value, now) for name, now in _values_outside(own).items() if (value := meant.get(name, now)) != now
+    }
+    lines: dict[str, set[int]] = {}
+    for one in (*before.equations, *after.equations):
+        if one.source is not None and not is_library(one.source.file):
+            lines.setdefault(one.source.file, set()).add(one.source.line)
+    code = getattr(own, "__code__", None)
+    if code is not None and not is_library(code.co_filename):
+        lines.setdefault(code.co_filename, set()).add(code.co_firstlineno)
+    name_file = session.capture.sites.name_file
+    causes = [
+        (f"{name_file(file)}:{one.line}", one.why)
+        for file, own_lines in lines.items()
+        for one in causes_in(file, own_lines, _names_in(file, own))
+    ]
+    at = f"{name_file(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
+    causes += [
+        (at, f"`{name}`, which it reads, has changed between the traces: {value} → {now}")
+        for name, (value, now) in changed.items()
+    ]
+    return Traces(before.name, diff(before, after), causes)
+
+
+def _values_outside(function: Any) -> dict[str, str]:
+    """The plain values that a function reads of its closure and module, as text."""
+    if not inspect.isfunction(function):
+        return {}
+    outside = inspect.getclosurevars(function)
+    values = {**outside.globals, **outside.nonlocals}
+    plain = bool | int | float | complex | str | list | tuple | dict | type(None)
+    return {name: repr(value)[:_LONGEST] for name, value in values.items() if isinstance(value, plain)}
+
+
+_LONGEST = 200
+"""Characters of a value that are compared and shown."""
+
+
+def _names_in(file: str, function: Any) -> Mapping[str, Any]:
+    """What the names of a file mean, as far as its module, or the function if it is of this file, says."""
+    if getattr(getattr(function, "__code__", None), "co_filename", None) == file:
+        closure = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+        return {**function.__globals__, **closure}
+    module = next((one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == file), None)
+    return vars(module) if module is not None else {}
 
 
 def _flops_by_xla(found: Traced) -> float | None:

@@ -1,0 +1,158 @@
+"""What in the source of a function may make each of its traces another program: the order of a set, random numbers, time."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A line, and what it does."""
+
+    line: int
+    why: str
+
+
+def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -> list[Cause]:
+    """The causes in the functions of a file that these lines are in.
+
+    Args:
+      namespace: what the names of the file mean that no function assigns.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return []
+    found: dict[Cause, None] = {}
+    for function in ast.walk(tree):
+        if isinstance(function, _FUNCTIONS) and any(_contains(function, line) for line in lines):
+            found |= dict.fromkeys(_Finder(function, namespace).find(function))
+    return sorted(found, key=lambda one: one.line)
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+_KEEPS_ORDER = frozenset({"list", "tuple", "enumerate", "zip", "map", "filter", "iter", "sum", "next"})
+"""Functions of Python that go through what they are given in its order."""
+
+_LOSES_ORDER = frozenset({"sorted", "set", "frozenset", "len", "max", "min", "any", "all"})
+"""Functions whose results are the same in whatever order."""
+
+_ELSEWHERE = {
+    "random": "draws a random number that is no jax.random",
+    "time": "reads the clock",
+    "datetime": "reads the clock",
+    "os.environ": "reads the environment",
+    "os.getenv": "reads the environment",
+    "uuid": "makes an identifier that is new each time",
+    "secrets": "draws a random number that is no jax.random",
+}
+"""What the full name of a thing begins with -> what it does."""
+
+_BUILTIN = {"id": "uses `id`, the address of an object", "hash": "uses `hash`, which differs from process to process"}
+
+
+class _Finder:
+    """The causes in one function."""
+
+    def __init__(self, function: ast.AST, namespace: Mapping[str, Any]) -> None:
+        self._namespace = namespace
+        self._sets: set[str] = set()
+        self._assigned: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._assigned.add(target.id)
+                        if self._is_set(node.value):
+                            self._sets.add(target.id)
+
+    def find(self, node: ast.AST) -> Iterator[Cause]:
+        """Those in a node and its parts."""
+        if isinstance(node, ast.Call) and _name_of(node.func) in _LOSES_ORDER:
+            parts = [part for part in ast.walk(node) if isinstance(part, ast.Call) and part is not node]
+            yield from (cause for part in parts for cause in self._of_names(part))
+            return
+        yield from (self._of_set(one) for one in self._gone_through(node) if self._is_set(one))
+        yield from self._of_names(node)
+        for part in ast.iter_child_nodes(node):
+            yield from self.find(part)
+
+    def _gone_through(self, node: ast.AST) -> list[ast.expr]:
+        match node:
+            case ast.For(iter=one) | ast.Starred(value=one):
+                return [one]
+            case (
+                ast.ListComp(generators=several)
+                | ast.DictComp(generators=several)
+                | ast.GeneratorExp(generators=several)
+            ):
+                return [each.iter for each in several]
+            case ast.Call(func=ast.Name(id=name), args=args) if name in _KEEPS_ORDER:
+                return args
+        return []
+
+    def _of_set(self, node: ast.expr) -> Cause:
+        text = ast.unparse(node)
+        why = (
+            f"iterates over a set, `{text}`: its order depends on PYTHONHASHSEED, or on addresses; write sorted({text})"
+        )
+        return Cause(node.lineno, f"{why}, or use dict.fromkeys(…)")
+
+    def _is_set(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Set() | ast.SetComp():
+                return True
+            case ast.Call(func=ast.Name(id="set" | "frozenset")):
+                return True
+            case ast.Name(id=name):
+                return name in self._sets or (name not in self._assigned and _is_large(self._namespace.get(name)))
+            case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor()):
+                return self._is_set(left)
+        return False
+
+    def _of_names(self, node: ast.AST) -> Iterator[Cause]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BUILTIN:
+            yield Cause(node.lineno, _BUILTIN[node.func.id])
+        called = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
+        full = self._full_name(called)
+        for prefix, why in _ELSEWHERE.items() if full else ():
+            if full == prefix or full.startswith(f"{prefix}."):
+                yield Cause(getattr(node, "lineno", 0), f"{why}, `{ast.unparse(node)}`, while it is traced")
+        if full.startswith("numpy.random."):
+            yield Cause(
+                getattr(node, "lineno", 0), f"{_ELSEWHERE['random']}, `{ast.unparse(node)}`, while it is traced"
+            )
+
+    def _full_name(self, node: ast.expr | None) -> str:
+        """`numpy.random.normal` of `np.random.normal`; empty of what is no name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        meant = self._namespace.get(node.id)
+        module = getattr(meant, "__module__", None) or ""
+        root = getattr(meant, "__name__", "") if hasattr(meant, "__path__") or hasattr(meant, "__spec__") else ""
+        if not root:
+            root = (
+                f"{module}.{getattr(meant, '__name__', node.id)}" if meant is not None and callable(meant) else node.id
+            )
+        return ".".join([root, *reversed(parts)])
+
+
+def _contains(function: Any, line: int) -> bool:
+    return function.lineno <= line <= (function.end_lineno or function.lineno)
+
+
+def _name_of(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, set | frozenset) and len(value) > 1

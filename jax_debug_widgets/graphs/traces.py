@@ -1,0 +1,68 @@
+"""Whether a function is traced to the same program each time; if not, where it differs first, and why it may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jax_debug_widgets.graphs.diff import Change, Diff, text_of
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Equation
+
+Verdict = Literal["same", "another order", "another program"]
+
+
+@dataclass(frozen=True, eq=False)
+class Traces:
+    """What two traces of one function have shown.
+
+    Attributes:
+      diff: of the first and the second program.
+      causes: lines of the source that may make a difference, `train.py:4`, each with what it does.
+    """
+
+    name: str
+    diff: Diff
+    causes: Sequence[tuple[str, str]]
+
+    @property
+    def verdict(self) -> Verdict:
+        """`another order`: results are equal, but JAX's and XLA's caches see another program."""
+        if self.diff.is_in_order:
+            return "same"
+        return "another order" if self.diff.is_same else "another program"
+
+    @property
+    def first(self) -> Change | None:
+        """The first equation that differs; None where none does."""
+        return next((one for one in self.diff if one.kind != "same"), None)
+
+    def page(self) -> Page:
+        """All of it, to be shown."""
+        said = {
+            "same": "traced twice, the same program",
+            "another order": "traced twice, the same equations in another order: results are equal, but caches miss",
+            "another program": f"traced twice, two programs: {self.diff.headline}",
+        }[self.verdict]
+        lines = [Line(("cause" if self.verdict != "same" else "may differ", where, why)) for where, why in self.causes]
+        if self.first is not None:
+            lines.insert(0, Line(("first", str(_side(self.first).source or ""), _told(self.first))))
+        return Page(f"{self.name}: {said}", ("", "where", "what"), lines)
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return self.page().html()
+
+
+def _side(change: Change) -> Equation:
+    found = change.after or change.before
+    assert found is not None
+    return found
+
+
+def _told(change: Change) -> str:
+    what = f" ({'; '.join(change.what)})" if change.what else ""
+    return f"{text_of(_side(change))}: {'in another order' if change.kind == 'moved' else change.kind}{what}"

@@ -1,0 +1,89 @@
+"""`jdw.traces`: a function traced twice, and what makes its programs differ."""
+
+from __future__ import annotations
+
+import random
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones(3)
+NAMES = {"alpha", "beta", "gamma", "delta"}
+count = [0]
+
+
+def counted(x):
+    count[0] += 1
+    return x * count[0]
+
+
+def over_names(p):
+    s = 0.0
+    for name in NAMES:
+        s = s + p[name]
+    return s
+
+
+def drawn(x):
+    noise = np.random.normal()  # noqa: NPY002 - that is what is told.
+    return x + random.random() * noise  # noqa: S311 - the same.
+
+
+def steady(x):
+    return sum(x * 0.5 for _ in sorted(NAMES))
+
+
+@pytest.mark.behaviour("G7")
+def test_a_steady_function_is_the_same_program_and_has_no_causes():
+    found = jdw.traces(steady, X)
+    assert (found.verdict, found.first, found.causes) == ("same", None, [])
+    assert str(found) == "steady: traced twice, the same program"
+
+
+@pytest.mark.behaviour("G7")
+def test_what_changed_between_two_traces_is_told_at_its_line():
+    found = jdw.traces(counted, X)
+    assert found.verdict == "another program"
+    assert found.first.after.primitive == "mul"
+    assert found.first.after.source.line == counted.__code__.co_firstlineno + 2
+    ((where, why),) = found.causes
+    assert where == f"test_traces.py:{counted.__code__.co_firstlineno}"
+    assert why.startswith("`count`, which it reads, has changed between the traces: [")
+    assert len(found.first.what) == 1 and " → " in found.first.what[0]
+
+
+@pytest.mark.behaviour("G7")
+def test_the_order_of_a_set_is_told_though_both_traces_agree():
+    found = jdw.traces(over_names, {name: jnp.float32(1.0) for name in NAMES})
+    assert found.verdict == "same"
+    ((where, why),) = found.causes
+    assert where == f"test_traces.py:{over_names.__code__.co_firstlineno + 2}"
+    assert "iterates over a set, `NAMES`: its order depends on PYTHONHASHSEED" in why
+
+
+@pytest.mark.behaviour("G7")
+def test_another_order_of_the_same_equations_is_told_apart():
+    def f(x):
+        count[0] += 1
+        return [jnp.sin(x), jnp.cos(x)] if count[0] % 2 else [jnp.cos(x), jnp.sin(x)][::-1]
+
+    found = jdw.traces(f, X)
+    assert found.verdict == "another order"
+    assert "results are equal, but caches miss" in str(found)
+
+
+@pytest.mark.behaviour("G7")
+def test_numbers_that_are_drawn_while_tracing_are_told():
+    found = jdw.traces(drawn, X)
+    assert found.verdict == "another program"
+    assert [why.partition(",")[0] for _, why in found.causes] == ["draws a random number that is no jax.random"] * 2
+
+
+@pytest.mark.behaviour("G7")
+def test_the_magic_traces_twice(ours):
+    ours.run("n = [0]\ndef f(x):\n    n[0] += 1\n    return x * n[0]")
+    shown = ours.run("%jaxdebug traces f(jnp.ones(3))").value
+    assert "traced twice, two programs" in shown and "]:4" in shown
