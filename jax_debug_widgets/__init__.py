@@ -357,9 +357,9 @@ def table(
 def traces(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traces:
     """Trace `function(*args, **kwargs)` twice, and tell whether both are the same program: `%jaxdebug traces f(x)`.
 
-    It is not run, but what it does while it is traced happens twice. Where the two differ, the first equation that does is
-    told. Lines that may make a difference are told in any case: a set has the same order in both traces of one process, and
-    another one in the next process.
+    It is not run, but what it does while it is traced happens twice. Where the two differ, the result has the first equation
+    that does. It has the lines that may make a difference in any case: a set has the same order in both traces of one process,
+    and another one in the next process.
 
     Raises:
       Exception: what tracing the function raises.

@@ -1,7 +1,8 @@
 """Which operations of two programs stand for each other.
 
 Each round pairs what those before have left: the same computation, the same use, the same name, the same operation beside
-pairs, the same place in the source, and what stands between pairs. Within a round operations are paired in the order of the program.
+pairs, the same place in the source, and what stands between pairs. Within a round operations are paired in the order of
+the program.
 """
 
 from __future__ import annotations
