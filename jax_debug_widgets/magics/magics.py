@@ -241,9 +241,8 @@ class JaxDebugMagics(Magics):
         except (ImportError, OSError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error}") from None
 
-    @staticmethod
-    def _file(command: str, rest: str) -> str:
-        words = words_of(rest)
+    def _file(self, command: str, rest: str) -> str:
+        words = words_of(self.shell.var_expand(rest))
         if len(words) != 1:
             raise UsageError(f"jaxdebug: say which file: `%jaxdebug {command} run.jdw`; one with blanks in quotes")
         return words[0]

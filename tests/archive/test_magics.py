@@ -12,7 +12,8 @@ def test_a_cell_is_saved_and_loaded(ours, tmp_path, monkeypatch):
     ours.run("%%jaxdebug --name first\nf(jnp.arange(3))")
     told = ours.run('%jaxdebug save "my run.jdw"').stdout
     assert "saved to my run.jdw" in told and (tmp_path / "my run.jdw/run.json").exists()
-    run = ours.run('%jaxdebug load "my run.jdw"').result.result
+    ours.run("name = 'my run'")
+    run = ours.run('%jaxdebug load "{name}.jdw"').result.result
     assert isinstance(run, LoadedRun) and run.name == "first" and [event.text for event in run.events] == ["x [0 1 2]"]
 
 
