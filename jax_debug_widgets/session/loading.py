@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import glob
+import re
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.archive import RunFileError
-from jax_debug_widgets.events.amounts import in_natural_order
 from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.save import require_pyarrow
@@ -23,6 +23,8 @@ LOADED_MB = 2048.0
 """How much of the values of a run is loaded, in MiB, unless said otherwise."""
 
 _MEBIBYTE = 1 << 20
+
+_NUMBERS = re.compile(r"(\D*)(\d+(?:\.\d+)?)?")
 
 _RUN = "run.json"
 
@@ -77,12 +79,17 @@ def _load_all(session: Loading, paths: list[Path], max_mb: float) -> LoadedRuns:
     load_one = partial(_load_one, session, max_mb)
     rows: list[RunRow] = []
     problems: dict[str, str] = {}
-    for path in sorted(paths, key=lambda one: in_natural_order(str(one))):
+    for path in sorted(paths, key=_in_order):
         try:
             rows.append(_row(path, load_one))
         except (OSError, RunFileError) as error:
             problems[str(path)] = str(error)
     return LoadedRuns(rows, problems, load_one)
+
+
+def _in_order(path: Path) -> tuple[tuple[str, float], ...]:
+    """As people count: `run2` before `run10`, and `lr0.05` before `lr0.2`."""
+    return tuple((word, float(number or 0)) for word, number in _NUMBERS.findall(str(path)))
 
 
 def _row(path: Path, load_one: partial[LoadedRun]) -> RunRow:
