@@ -16,7 +16,7 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import Diff, ProgramTable, Traces
+    from jax_debug_widgets.graphs import Comparison, Diff, ProgramTable, Traces
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -35,6 +35,7 @@ __all__ = [
     "breakpoint",
     "callbacks",
     "capture",
+    "compare",
     "cost",
     "diff",
     "find_run",
@@ -252,6 +253,32 @@ def cost(
     from jax_debug_widgets.session.studies.questions import cost_of
 
     return cost_of(current_session(), function, args, kwargs, timeout=timeout, run=run)
+
+
+def compare(
+    before: Callable[..., Any], after: Callable[..., Any], /, *args: Any, rtol: float | None = None, **kwargs: Any
+) -> Comparison:
+    """Run two functions equation by equation, and compare their outputs and values: `%jaxdebug compare f g -- x`.
+
+    Both run un-jitted, so that what differs is the functions' and not XLA's; their callbacks are called. The result names the
+    first divergence: the first equation whose value differs on the way to an output that does, with both lines.
+
+    Example::
+
+        found = jax_debug_widgets.compare(loss, new_loss, params, batch)
+        found.close, found.outputs, found.first
+
+    Args:
+      before, after: functions, jitted or not.
+      rtol: the relative tolerance; None: 16 times the precision of the dtype. Whole numbers are compared exactly.
+
+    Raises:
+      Exception: what tracing or running one of the functions raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.programs import comparison_of
+
+    return comparison_of(current_session(), before, after, args, kwargs, rtol=rtol)
 
 
 def diff(

@@ -5,6 +5,7 @@ Out:  tables, differences, findings: each as text, as HTML, and as rows of plain
 May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 """
 
+from jax_debug_widgets.graphs.compare import Comparison, Ran, compare
 from jax_debug_widgets.graphs.diff import Change, Diff, diff
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 from jax_debug_widgets.graphs.table import ProgramTable
@@ -13,14 +14,17 @@ from jax_debug_widgets.graphs.traces import Traces
 __all__ = [
     "Body",
     "Change",
+    "Comparison",
     "Diff",
     "Equation",
     "Operand",
     "Program",
     "ProgramTable",
+    "Ran",
     "Role",
     "Source",
     "Traces",
     "Type",
+    "compare",
     "diff",
 ]

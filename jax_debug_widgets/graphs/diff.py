@@ -195,6 +195,15 @@ def _diff_of(before: Body, after: Body, names: tuple[str, str]) -> Diff:
     return _compared(one, other, names)
 
 
+def paired(before: Body, after: Body) -> tuple[Flat, Flat, Pairing]:
+    """Two bodies with calls inlined, and which of their operations stand for each other."""
+    one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
+    for flat in (one, other):
+        hash_down(flat)
+        hash_up(flat)
+    return one, other, Pairing(one, other).find()
+
+
 def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
     """Inputs of one name are the same; the others are so in their order."""
     names = [[one.text for one in body.inputs] for body in (before, after)]

@@ -23,8 +23,6 @@ _FONT = (
     "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px;"
     "color:var(--jp-content-font-color1,inherit);overflow-x:auto"
 )
-_LONGEST = 48
-"""Characters of a cell in the text, but of the last one; the HTML has all of them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,7 @@ class Page:
 
     Attributes:
       numbers: which columns are set to the right.
+      longest: characters of a cell in the text, but of the last one; the HTML has all of them.
     """
 
     title: str
@@ -49,6 +48,7 @@ class Page:
     lines: Sequence[Line]
     notes: Sequence[str] = ()
     numbers: frozenset[str] = frozenset()
+    longest: int = 48
 
     def text(self) -> str:
         """Columns of equal width."""
@@ -84,7 +84,7 @@ class Page:
         return [one for one in range(len(self.headers)) if any(line.cells[one] for line in self.lines)]
 
     def _cells(self, line: Line, shown: Sequence[int]) -> list[str]:
-        cells = [_cut(line.cells[one]) if one != shown[-1] else line.cells[one] for one in shown]
+        cells = [_cut(line.cells[one], self.longest) if one != shown[-1] else line.cells[one] for one in shown]
         return ["  " * line.indent + cells[0], *cells[1:]] if cells else []
 
     def _html_row(self, line: Line, shown: Sequence[int]) -> str:
@@ -102,5 +102,5 @@ class Page:
         return f'<{tag} style="{style}">{escape(text)}</{tag}>'
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -21,7 +21,7 @@ from IPython.core.magic import (
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
-from jax_debug_widgets.magics.programs import cost_of, program_diff, program_table, traces_of_call
+from jax_debug_widgets.magics.programs import compared, cost_of, program_diff, program_table, traces_of_call
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
@@ -52,6 +52,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
                               --by line, --by primitive, --by scope
 %jaxdebug diff F G -- X       how the programs of F(X) and G(X) differ, equation by equation; nothing runs;
                               diff F -- X --before grad, --before vmap: F against what these make of it
+%jaxdebug compare F G -- X    run F(X) and G(X) equation by equation: outputs, and where they part first; --rtol R
 %jaxdebug traces F(X)         trace F(X) twice: the same program? If not, where it differs, and the line that may cause it
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
 %jaxdebug findings            what was found in the last capture: the source, why, and what to write instead
@@ -213,6 +214,10 @@ class JaxDebugMagics(Magics):
     def _diff(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()
         return program_diff(self._session, rest, self.shell.user_ns, self._name_code)
+
+    def _compare(self, rest: str) -> Any:
+        self._cells.show_errors_without_our_frames()
+        return compared(self._session, rest, self.shell.user_ns, self._name_code)
 
     def _traces(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()

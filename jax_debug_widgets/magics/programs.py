@@ -58,6 +58,26 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     return parser
 
 
+def compared(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
+    """How `f g -- x` compare; both are run.
+
+    Raises:
+      UsageError: it is something else, or an unknown option.
+    """
+    options, rest = parse_with(_add_compare_options, options_first(line))
+    functions, given = functions_and_arguments("compare", rest, 2)
+
+    def ask(function: Callable[..., Any], other: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return programs.comparison_of(session, function, other, args, kwargs, rtol=options.rtol)
+
+    return given_to(ask, "compare", f"({functions[0]})({functions[1]}, {given})", namespace, name_code)
+
+
+def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--rtol", type=float, metavar="R", default=None)
+    return parser
+
+
 def traces_of_call(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Whether two traces of a call are one program."""
     return programs.traces_of(session, function, args, kwargs)

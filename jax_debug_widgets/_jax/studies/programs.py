@@ -55,8 +55,8 @@ def program_of(traced: Traced, reading: Reading) -> Program:
     )
     known = dict(zip(whole.invars, inputs, strict=True)) | _arrays(whole, traced.consts)
     jaxpr, inner, call = whole, known, next(iter(whole.eqns), None)
-    if call is not None and len(whole.eqns) == 1 and call.primitive.name in ("jit", "pjit"):
-        jaxpr, consts = _opened(call.params["jaxpr"])
+    if call is not None and runs_one_call(whole):
+        jaxpr, consts = opened(call.params["jaxpr"])
         inner = dict(zip(jaxpr.invars, (_read(one, known) for one in call.invars), strict=True))
         inner |= _arrays(jaxpr, consts)
     around = around_program(jaxpr, place, 1, is_jitted=True, own=None)
@@ -188,7 +188,13 @@ def _plain(name: str | None) -> str:
     return (name or "").replace('"', "'")
 
 
-def _opened(program: Any) -> tuple[core.Jaxpr, Sequence[Any]]:
+def runs_one_call(jaxpr: core.Jaxpr) -> bool:
+    """Whether a program only calls a jitted function."""
+    return [one.primitive.name for one in jaxpr.eqns] in (["jit"], ["pjit"])
+
+
+def opened(program: Any) -> tuple[core.Jaxpr, Sequence[Any]]:
+    """A program and the values of its constants."""
     return (program, ()) if isinstance(program, core.Jaxpr) else (program.jaxpr, program.consts)
 
 

@@ -143,7 +143,7 @@ class _Run:
                 results = inner(self, equation, inputs, (*path, _name_of(equation)))
                 self._outer, self._around = outside
             else:
-                results = _bind(equation, inputs)
+                results = bind(equation, inputs)
             values.update(zip(equation.outvars, results, strict=True))
         return [_read(atom, values) for atom in jaxpr.outvars]
 
@@ -157,7 +157,7 @@ def _no_names() -> Any:
     return api_util.debug_info("step", lambda: None, (), {}).with_unknown_names()
 
 
-def _bind(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
+def bind(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
     """What the equation computes, as JAX runs a program of this equation alone."""
     values = {atom: x for atom, x in zip(equation.invars, inputs, strict=True) if not isinstance(atom, core.Literal)}
     program = core.Jaxpr((), list(values), list(equation.outvars), [equation], equation.effects, _no_names())
@@ -199,7 +199,7 @@ def _into_scan(run: _Run, equation: core.JaxprEqn, inputs: Sequence[Any], path: 
     consts, carry = list(inputs[:of_consts]), list(inputs[of_consts : of_consts + of_carry])
     xs = inputs[of_consts + of_carry :]
     if length == 0:
-        return _bind(equation, inputs)
+        return bind(equation, inputs)
     stacked: list[list[Any]] = []
     order = range(length - 1, -1, -1) if params["reverse"] else range(length)
     for step in order:

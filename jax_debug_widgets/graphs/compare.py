@@ -1,0 +1,142 @@
+"""Two programs that have run, compared: their outputs, what stands for each other inside, and where they part first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets.graphs.diff import paired, text_of
+from jax_debug_widgets.graphs.figures import Figure, figure_of
+from jax_debug_widgets.graphs.flat import Flat, Node
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Equation, Program
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """A program with the values of one run.
+
+    Attributes:
+      paths: what its outputs are called, `['w']`; `outputs`: their values.
+      values: the path and number of an equation -> its results.
+    """
+
+    program: Program
+    paths: Sequence[str]
+    outputs: Sequence[Any]
+    values: Mapping[Any, Sequence[Any]]
+
+    def of(self, node: Node) -> Sequence[Any] | None:
+        """The results of an equation."""
+        return self.values.get((node.equation.path, node.equation.number))
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two equations that stand for each other, and how far their results are apart."""
+
+    before: Equation
+    after: Equation
+    figures: tuple[Figure, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether any result is beyond the tolerance."""
+        return any(one.verdict == "differs" for one in self.figures)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How two functions compare on the same arguments.
+
+    Attributes:
+      outputs: each output by its name with how far the two are apart.
+      pairs: the equations of both that stand for each other, in the order of the second.
+      only: how many equations stand for none of the other program.
+      first: where they part: the first pair that differs on the way to an output that does. What differs and comes together
+        again is none.
+      structure: what keeps the outputs from being compared one by one, in words.
+    """
+
+    names: tuple[str, str]
+    outputs: Sequence[tuple[str, Figure]]
+    pairs: Sequence[Pair]
+    only: tuple[int, int]
+    first: Pair | None
+    structure: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether all outputs are equal to the bit."""
+        return not self.structure and all(one.verdict == "equal" for _, one in self.outputs)
+
+    @property
+    def close(self) -> bool:
+        """Whether all outputs are within the tolerance."""
+        return not self.structure and all(one.verdict != "differs" for _, one in self.outputs)
+
+    def page(self) -> Page:
+        """All of it, to be shown."""
+        said = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
+        lines = [
+            Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
+            for name, figure in self.outputs
+        ]
+        if self.first is not None:
+            worst = next(one for one in self.first.figures if one.verdict == "differs")
+            sides = ((self.names[0], self.first.before), (self.names[1], self.first.after))
+            lines += [Line(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
+            lines.append(Line(("", "", str(worst), "")))
+        notes = [self.structure] if self.structure else []
+        notes.append(
+            f"{len(self.pairs)} pairs of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
+            f"{self.names[1]}. Both ran equation by equation: XLA has fused nothing."
+        )
+        return Page(
+            f"{self.names[0]} and {self.names[1]}: {said}", ("", "name", "what", "where"), lines, notes, longest=120
+        )
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return self.page().html()
+
+
+def compare(before: Ran, after: Ran, rtol: float | None = None) -> Comparison:
+    """Compare two programs that have run on the same arguments."""
+    one, other, pairing = paired(before.program.body, after.program.body)
+    pairs: dict[int, Pair] = {}
+    for number, partner in sorted(pairing.back.items()):
+        nodes = one.nodes[partner], other.nodes[number]
+        own, its = before.of(nodes[0]), after.of(nodes[1])
+        if own is None or its is None or [a.shape for a in own] != [b.shape for b in its]:
+            continue
+        figures = tuple(figure_of(a, b, rtol) for a, b in zip(own, its, strict=True))
+        pairs[number] = Pair(nodes[0].equation, nodes[1].equation, figures)
+    outputs = [
+        (path, figure_of(a, b, rtol)) for path, a, b in zip(after.paths, before.outputs, after.outputs, strict=False)
+    ]
+    structure = ""
+    if list(before.paths) != list(after.paths):
+        structure = f"The outputs are not alike: {', '.join(before.paths)} against {', '.join(after.paths)}."
+    first = _first(other, [figure.verdict == "differs" for _, figure in outputs], pairs)
+    only = len(one.nodes) - len(pairing.forth), len(other.nodes) - len(pairing.back)
+    return Comparison((before.program.name, after.program.name), outputs, list(pairs.values()), only, first, structure)
+
+
+def _first(flat: Flat, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:
+    """The earliest pair that differs on a way back from such outputs, through what differs or has no pair."""
+    todo = [edge[1] for edge, one in zip(flat.results, differ, strict=False) if one and edge[0] == "result"]
+    seen: set[int] = set()
+    ends: list[int] = []
+    while todo:
+        number = todo.pop()
+        if number in seen or (number in pairs and not pairs[number].differs):
+            continue
+        seen.add(number)
+        todo += [edge[1] for edge in flat.nodes[number].operands if edge[0] == "result"]
+        if number in pairs:
+            ends.append(number)
+    return pairs[min(ends)] if ends else None

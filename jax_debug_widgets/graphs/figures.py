@@ -1,0 +1,132 @@
+"""How far two arrays are apart: to the bit, within the tolerance of their dtype, or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The distance from 1 to the next number; complex numbers have that of their parts."""
+
+TIMES = 16
+"""So many of these are within the tolerance."""
+
+Verdict = Literal["equal", "close", "differs"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How far two arrays are apart.
+
+    Attributes:
+      verdict: `equal`: to the bit, NaN anywhere equal to NaN; `close`: within the tolerance.
+      apart: the largest difference; `relative`: the largest one beside the larger number; `ulp`: in units of the last place.
+      where: the index of the largest difference.
+      nans: how many NaN both have.
+      shapes: what else keeps them apart, in words: shapes and dtypes.
+    """
+
+    verdict: Verdict
+    apart: float = 0.0
+    relative: float = 0.0
+    ulp: float = 0.0
+    where: tuple[int, ...] = ()
+    nans: tuple[int, int] = (0, 0)
+    types: str = ""
+
+    def __str__(self) -> str:
+        if self.verdict == "equal":
+            return "equal to the bit"
+        said = "close" if self.verdict == "close" else "DIFFERS"
+        if self.types and not self.apart:
+            return f"{said}: {self.types}"
+        at = f" at {self.where}" if self.where else ""
+        nans = f", NaN {self.nans[0]} against {self.nans[1]}" if self.nans[0] != self.nans[1] else ""
+        types = f", {self.types}" if self.types else ""
+        return (
+            f"{said}: max |a - b| {self.apart:.3g} ({self.relative:.2g} relative), {self.ulp:.3g} ulp{at}{nans}{types}"
+        )
+
+
+def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
+    """How far two arrays are apart.
+
+    Args:
+      rtol: relative tolerance; None: 16 times the precision of the coarser dtype. Beside it as much of the root mean square
+        of the second array is within the tolerance: what cancels in one element is measured by its array. Whole numbers
+        and booleans are compared exactly.
+    """
+    one, other = np.asarray(one), np.asarray(other)
+    types = f"{one.dtype}{list(one.shape)} against {other.dtype}{list(other.shape)}"
+    types = "" if (one.dtype, one.shape) == (other.dtype, other.shape) else types
+    if one.shape != other.shape:
+        return Figure("differs", types=types)
+    coarser = max((one.dtype, other.dtype), key=_epsilon)
+    before, after = _wide(one), _wide(other)
+    nans = np.isnan(before), np.isnan(after)
+    is_bitwise = (_bits(one) == _bits(other)) | (nans[0] & nans[1]) if not types else np.zeros(before.shape, bool)
+    if not before.size or is_bitwise.all():
+        return Figure("differs" if types else "equal", types=types)
+    with np.errstate(all="ignore"):
+        is_same = (before == after) | (nans[0] & nans[1])
+        apart = np.where(is_same, 0.0, np.abs(before - after))
+        larger = np.maximum(np.abs(before), np.abs(after))
+        relative = np.where(is_same | (larger == 0), 0.0, apart / larger)
+        allowed = TIMES * _epsilon(coarser) if rtol is None or not _epsilon(coarser) else rtol
+        tolerance = allowed * (np.abs(after) + _root_mean_square(after))
+        is_close = is_same | (np.isfinite(before) & np.isfinite(after) & (apart <= tolerance))
+    far = np.where(np.isnan(apart), np.inf, apart)
+    where = np.unravel_index(int(np.argmax(far)), far.shape)[: one.ndim]
+    return Figure(
+        "close" if is_close.all() else "differs",
+        float(far.max()),
+        float(np.nan_to_num(relative, nan=np.inf).max()),
+        _ulp(one.astype(coarser), other.astype(coarser)),
+        tuple(map(int, where)),
+        (int(nans[0].sum()), int(nans[1].sum())),
+        types,
+    )
+
+
+def _epsilon(dtype: Any) -> float:
+    name = {"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))
+    return EPSILON.get(name, 0.125 if name.startswith("float8") else 0.0)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    """As float64; the parts of complex numbers along a further axis."""
+    if array.dtype.kind == "c":
+        return np.stack([np.real(array), np.imag(array)], -1).astype(np.float64)
+    return array.astype(np.float64)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind == "c":
+        array = np.stack([np.real(array), np.imag(array)], -1)
+    size = array.dtype.itemsize
+    return np.ascontiguousarray(array).view(f"u{size}") if array.dtype.kind in "fV" and size in (1, 2, 4, 8) else array
+
+
+def _ulp(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest distance in representable numbers; infinite where one is NaN; 0 for whole numbers."""
+    if one.dtype.kind not in "fVc":
+        return 0.0
+    nans = [np.isnan(_wide(array)) for array in (one, other)]
+    steps = np.where(nans[0] & nans[1], 0.0, _distance(_bits(one), _bits(other)))
+    return float(np.where(nans[0] ^ nans[1], np.inf, steps).max())
+
+
+def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """How many floats are between those that have these bits: a sign and a magnitude."""
+    sign = 1 << (8 * one.dtype.itemsize - 1)
+    below_zero = [bits >= sign for bits in (one, other)]
+    sizes = [(bits & (sign - 1)).astype(np.int64) for bits in (one, other)]
+    apart = np.abs(sizes[0] - sizes[1]).astype(np.float64)
+    return np.where(below_zero[0] == below_zero[1], apart, sizes[0].astype(np.float64) + sizes[1])
+
+
+def _root_mean_square(array: np.ndarray) -> float:
+    finite = array[np.isfinite(array)]
+    return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0

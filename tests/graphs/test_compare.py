@@ -1,0 +1,135 @@
+"""`jdw.compare`: two functions that run on the same arguments, and where they part first."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.graphs.figures import figure_of
+
+
+def plus(p, x):
+    h = jnp.tanh(x @ p["w"] + p["b"])
+    return jnp.sum(h)
+
+
+def minus(p, x):
+    h = jnp.tanh(x @ p["w"] - p["b"])
+    return jnp.sum(h)
+
+
+def plain(x):
+    e = jnp.exp(x)
+    return e / jnp.sum(e)
+
+
+def shifted(x):
+    x = x - jnp.max(x)
+    e = jnp.exp(x)
+    return e / jnp.sum(e)
+
+
+def line_of(function, line):
+    return f"test_compare.py:{function.__code__.co_firstlineno + line}"
+
+
+ARGUMENTS = ({"w": jnp.eye(3), "b": jnp.arange(3.0)[None]}, jnp.ones((2, 3)))
+
+
+@pytest.mark.behaviour("G1")
+def test_the_first_divergence_has_both_lines():
+    found = jdw.compare(plus, minus, *ARGUMENTS)
+    assert not found.close
+    assert (found.first.before.primitive, found.first.after.primitive) == ("add", "sub")
+    assert (str(found.first.before.source), str(found.first.after.source)) == (line_of(plus, 1), line_of(minus, 1))
+    assert "plus and minus: DIFFERENT" in str(found)
+
+
+@pytest.mark.behaviour("G1")
+def test_an_overflow_is_found_where_it_is_born():
+    found = jdw.compare(plain, shifted, jnp.array([100.0, 1.0, 2.0]))
+    assert found.first.before.names == found.first.after.names == ("e",)
+    ((_, figure),) = found.outputs
+    assert figure.verdict == "differs" and figure.nans == (1, 0)
+    assert "NaN 1 against 0" in str(found)
+
+
+@pytest.mark.behaviour("G1")
+def test_what_differs_and_comes_together_again_is_no_divergence():
+    found = jdw.compare(plain, shifted, jnp.array([1.0, 1.0, 2.0]))
+    assert found.close and found.first is None
+    assert any(pair.differs for pair in found.pairs)
+
+
+@pytest.mark.behaviour("G1")
+def test_nan_is_equal_to_nan_and_whole_numbers_are_exact():
+    def root(x):
+        return jnp.sqrt(x), jnp.argmax(x)
+
+    def guarded(x):
+        return jnp.where(x < 0, jnp.nan, jnp.sqrt(jnp.abs(x))), jnp.argmax(x)
+
+    assert jdw.compare(root, guarded, jnp.array([-1.0, 4.0])).equal
+    assert not jdw.compare(lambda n: n, lambda n: n + 1, jnp.int32(10**6), rtol=0.1).close
+
+
+def looped(x):
+    y, ys = lax.scan(lambda c, a: (jnp.sin(c) + a, c * 2), 0.0, x)
+    z = lax.cond(y > 0, jnp.cos, jnp.sin, y)
+    return {"z": lax.while_loop(lambda s: s > 0.1, lambda s: s * 0.5, z), "ys": ys}
+
+
+def drawn(x):
+    key = jax.random.key(3)
+    return x + jax.random.normal(key, x.shape), key
+
+
+PROGRAMS = {
+    "loops": looped,
+    "grad": jax.grad(lambda x: jax.nn.relu(jnp.tanh(x) ** 2).sum()),
+    "vmap": jax.vmap(jnp.tanh),
+    "keys": drawn,
+    "remat": jax.grad(lambda x: jax.checkpoint(jnp.sin)(x).sum()),
+}
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_function_is_equal_to_itself_jitted(f):
+    found = jdw.compare(f, jax.jit(f), jnp.arange(1.0, 5.0))
+    assert found.equal, found
+    assert found.only == (0, 0) and found.pairs
+
+
+def test_outputs_that_are_not_alike_are_told():
+    found = jdw.compare(lambda x: x, lambda x: {"a": x}, 1.0)
+    assert not found.close and "not alike" in str(found)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16, np.float64, np.complex64])
+def test_figures_count_in_units_of_the_last_place(dtype):
+    one = np.asarray([1.0, -2.0], dtype)
+    step = np.abs(np.spacing(one.real.astype(np.float32)) if dtype == np.complex64 else jnp.finfo(dtype).eps)
+    other = np.asarray(one + np.asarray([np.ravel(step)[0], 0], dtype), dtype)
+    figure = figure_of(one, other)
+    assert (figure.verdict, figure.ulp, figure.where) == ("close", 1.0, (0,))
+    assert figure_of(one, one).verdict == "equal"
+    assert figure_of(one, one * np.asarray(1.5, dtype)).verdict == "differs"
+
+
+def test_infinity_is_close_to_nothing_else():
+    assert figure_of(np.float32([np.inf]), np.float32([3e38])).verdict == "differs"
+    assert figure_of(np.float32([0.0]), np.float32([-0.0])).verdict == "close"
+    assert figure_of(np.float32([np.inf]), np.float32([np.inf])).verdict == "equal"
+
+
+@pytest.mark.behaviour("G1")
+def test_the_magic_compares_two_functions(ours):
+    ours.run("def f(x):\n    return jnp.sin(x) * 2.0\ndef g(x):\n    return jnp.sin(x) * 2.1")
+    shown = ours.run("%jaxdebug compare f g -- jnp.ones(3)").value
+    assert "f and g: DIFFERENT" in shown and "= mul" in shown
+    assert "f and g: close" in ours.run("%jaxdebug compare f g -- jnp.ones(3) --rtol 0.5").value
