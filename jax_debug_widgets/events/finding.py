@@ -30,6 +30,7 @@ class Finding:
       advice: what to do where `fix` is empty, or what to know about it.
       file, span: the range in the source: line, column, last line, end column; columns in UTF-8 bytes, -1 if unknown.
       fix: the lines to write instead; empty where no rewrite is certain.
+      event: the position of the first event that shows it; -1 where none does.
       followed_by: findings that came later and that this one may have caused.
     """
 
@@ -46,6 +47,7 @@ class Finding:
     advice: str = ""
     file: str = ""
     span: tuple[int, int, int, int] = (0, -1, 0, -1)
+    event: int = -1
     followed_by: tuple[Finding, ...] = ()
 
     @classmethod

@@ -69,6 +69,7 @@ class Status:
       muted: ids of the sites that are switched off; `every`: id -> n of the sites that record each n-th firing.
       added: what the next run of the kernel watches as well, if it watches at all.
       nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
+      findings: how many there are; what they are is asked for.
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
@@ -95,3 +96,4 @@ class Status:
     added: tuple[str, ...] = ()
     nonfinite: NonFinite | None = None
     captured: bool = True
+    findings: int = 0

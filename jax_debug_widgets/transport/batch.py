@@ -243,6 +243,7 @@ def status_message(status: Status) -> StatusMessage:
         "every": {str(site): every for site, every in status.every.items()},
         "added": list(status.added),
         "nonfinite": _nonfinite_message(status.nonfinite),
+        "findings": status.findings,
         "barrier": {
             "state": barrier.state,
             "pending": list(barrier.pending),

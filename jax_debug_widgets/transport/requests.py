@@ -29,6 +29,7 @@ Those that name a `stop` (its `id`) are refused when another one is there, or no
 `complete` what `text` may go on as, `cursor` counted in code points. `set`: go on with the value of the expression `text`.
 `local`    an `array` message of the value called `name` in frame `frame`; `index` and `image` as of `array`. Its `event`
            and `value` are -1.
+`findings` send the findings of the run, see `run_messages.FindingMessage`.
 `source`   send the source of file `file`, as `SiteMessage.file` names it.
 `watch`    go on recording, or stop (`on`: true or false), what is watched under `names`. Answered by `done` with `sites`, the
            sites concerned. What the compiled program has no tap for is watched from the next run on: the status tells, `added`.

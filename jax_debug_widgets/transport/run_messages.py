@@ -5,6 +5,38 @@ from __future__ import annotations
 from typing import TypedDict
 
 
+class FollowerMessage(TypedDict):
+    """A value that had a NaN after the one that a finding is about."""
+
+    where: str
+    label: str
+    site: int
+    event: int
+
+
+class FindingMessage(TypedDict):
+    """A finding, see `events.Finding`: `file` and `line` are where to look, `lines` the source from `first_line` up to it.
+
+    `site` and `event` are what shows it, -1 where nothing does. Of `following` findings that came later `followers` has the
+    first.
+    """
+
+    kind: str
+    where: str
+    headline: str
+    why: str
+    advice: str
+    fix: list[str]
+    file: str
+    line: int
+    first_line: int
+    lines: list[str]
+    site: int
+    event: int
+    followers: list[FollowerMessage]
+    following: int
+
+
 class DerivativeMessage(TypedDict):
     """A line whose derivative computes a gradient, see `events.Derivative`."""
 
@@ -158,7 +190,8 @@ class StatusMessage(TypedDict):
     `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at
     a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `captured`: not only its breakpoints are
     seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
-    watches as well; `nonfinite`: what was among the values that the streams show.
+    watches as well; `nonfinite`: what was among the values that the streams show;
+    `findings`: how many there are.
     """
 
     state: str
@@ -173,6 +206,7 @@ class StatusMessage(TypedDict):
     every: dict[str, int]
     added: list[str]
     nonfinite: NonFiniteMessage | None
+    findings: int
     barrier: BarrierMessage
     notes: list[str]
     breakpoints: list[BreakpointMessage]

@@ -280,6 +280,23 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
     panel.root.locator("[data-testid=watch-toggle][aria-pressed=true]").wait_for()
 
 
+def test_findings_show_the_line_and_lead_to_it(notebook, lab_page):
+    panel = panel_of(notebook, lab_page, 3)
+    panel.open_tab("Findings")
+    found = panel.root.get_by_test_id("finding")
+    found.first.get_by_text("becomes NaN").wait_for()
+    assert found.count() == 1
+    assert "logs = jnp.log(rest)" in found.locator(".guilty").inner_text()
+    assert re.search(r"\d+ others? later", found.inner_text())
+    for theme in ("Dark", "Light"):
+        lab_page.set_theme(theme)
+        lab_page.page.evaluate(FRAMES)
+        lab_page.screenshot(f"findings-{theme.lower()}")
+        assert violations(lab_page.page) == []
+    found.locator("header .link").click()
+    panel.root.locator(".source-row.current [data-name=logs]").wait_for()
+
+
 @pytest.mark.behaviour("W4")
 def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
     panel = panel_of(notebook, lab_page, 4)

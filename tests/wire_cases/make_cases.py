@@ -125,6 +125,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "muted": [],
         "added": [],
         "nonfinite": None,
+        "findings": 0,
         "every": {},
         "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0, "waits": [[2.1, 2.15]]},
         "notes": [],

@@ -11,6 +11,7 @@ from jax_debug_widgets.breakpoints.answers import KINDS as DEBUGGING
 from jax_debug_widgets.breakpoints.answers import answer as debugging_answer
 from jax_debug_widgets.session.panel.arrays import array_message, values_message
 from jax_debug_widgets.session.panel.files import file_message
+from jax_debug_widgets.session.panel.findings import findings_message
 from jax_debug_widgets.session.panel.histograms import histograms_message
 from jax_debug_widgets.session.panel.watching import answer_watch
 from jax_debug_widgets.transport import reply
@@ -26,6 +27,7 @@ _LOOKS = {
     "values": values_message,
     "histograms": histograms_message,
     "file": file_message,
+    "findings": findings_message,
 }
 """Requests that are answered by one message about what the run holds."""
 

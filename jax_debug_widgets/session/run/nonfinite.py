@@ -40,17 +40,28 @@ class _Site:
 
     def finding(self, calls: int) -> Finding:
         """What there is to say of it, in a run of so many calls."""
-        site, found = self.site, self.found
+        site, found, derivatives = self.site, self.found, _derivatives(self.site)
         where = when(self.first, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
-        sentences = [f"{site.where} ({site.label}): {counted(found)} among its values, first {place}."]
-        derivatives = _derivatives(site)
-        if derivatives:
-            sentences.append(f"{_computed(derivatives)}.")
+        counts = f"{counted(found)} among its values, first {place}."
+        sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if site.choice:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
-        at = derivatives[0].where if len(derivatives) == 1 else site.where
-        return Finding("nonfinite", site, 0, found.nan + found.inf, 0, " ".join(sentences), at)
+        guilty = derivatives[0] if len(derivatives) == 1 else site
+        return Finding(
+            "nonfinite",
+            site,
+            0,
+            found.nan + found.inf,
+            0,
+            " ".join([f"{site.where} ({site.label}): {counts}", *sentences]),
+            guilty.where,
+            headline=f"{_called(site)} becomes {'NaN' if found.nan else 'infinite'}",
+            why=" ".join([f"{counts[:1].upper()}{counts[1:]}", *sentences]),
+            file=guilty.file,
+            span=(guilty.line, -1, guilty.line, -1),
+            event=found.first,
+        )
 
 
 def nonfinite_findings(run: Counted) -> list[Finding]:
@@ -148,6 +159,12 @@ def _told(findings: Sequence[Finding]) -> Finding:
     named = ", ".join(labels[:_MOST_NAMES]) + (", …" if len(labels) > _MOST_NAMES else "")
     follow = f" {len(others)} other{'s' * (len(others) > 1)} had one later: {named}."
     return replace(first, message=first.message + follow, followed_by=tuple(others))
+
+
+def _called(site: CallSite) -> str:
+    """`the gradient of n2`."""
+    is_gradient = site.watch is not None and site.watch.role == "gradient"
+    return f"the gradient of `{site.watch.name}`" if is_gradient and site.watch else f"`{site.label}`"
 
 
 def _derivatives(site: CallSite) -> Sequence[Derivative]:

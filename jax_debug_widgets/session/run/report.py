@@ -14,6 +14,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
+from jax_debug_widgets.session.run.nonfinite import nonfinite_findings
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
@@ -168,6 +169,7 @@ def explained(explanation: Explanation, name_file: NameFile) -> Finding:
 def status(run: Reported, ports: RunPorts) -> Status:
     """How it is doing."""
     count = len(run.store)
+    found = findings(run, ports.muted_checks())
     state = run.life.state(run.call_log, run.policy)
     muted = ports.muted_sites()
     return Status(
@@ -194,8 +196,9 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *run.callbacks.notes(),
             *of_what_is_let_go(run),
             *_of_watching(run),
-            *(finding.message for finding in findings(run, ports.muted_checks())),
+            *(finding.message for finding in found),
         ),
+        findings=len(found) + len(nonfinite_findings(run)),
         **ports.debugging_status(run),
     )
 

@@ -1,7 +1,7 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export const TABS = ["streams", "source", "plots", "arrays", "timeline", "calls", "debugger"] as const;
+export const TABS = ["streams", "source", "plots", "arrays", "findings", "timeline", "calls", "debugger"] as const;
 export type Tab = (typeof TABS)[number];
 
 export interface Place {

@@ -39,6 +39,46 @@ export interface WatchMessage {
   derivatives: DerivativeMessage[];
 }
 
+/** A value that had a NaN after the one that a finding is about. */
+export interface FollowerMessage {
+  where: string;
+  label: string;
+  site: number;
+  event: number;
+}
+
+/** Something that the user should know of the run. */
+export interface FindingMessage {
+  kind: string;
+  where: string;
+  headline: string;
+  why: string;
+  advice: string;
+  /** The lines to write instead. */
+  fix: string[];
+  /** Where to look; "" and 0 where it is about no line. */
+  file: string;
+  line: number;
+  first_line: number;
+  /** The source from `first_line` up to `line`. */
+  lines: string[];
+  /** What shows it, -1 where nothing does. */
+  site: number;
+  event: number;
+  /** The first of those that came later. */
+  followers: FollowerMessage[];
+  /** How many came later. */
+  following: number;
+}
+
+export interface Findings {
+  type: "findings";
+  version: number;
+  run: string;
+  id: number;
+  findings: FindingMessage[];
+}
+
 /** A line whose derivative computes a gradient. */
 export interface DerivativeMessage {
   /** The expression that is differentiated. */
@@ -162,6 +202,8 @@ export interface StatusMessage {
   added: string[];
   /** Among what the streams show; null where all was finite. */
   nonfinite: NonFiniteMessage | null;
+  /** How many findings there are. */
+  findings: number;
   barrier: BarrierMessage;
   notes: string[];
   breakpoints: BreakpointMessage[];
@@ -392,7 +434,17 @@ export interface Failure {
 }
 
 /** Messages that are as they come, without buffers to unpack. */
-type Plain = Values | Source | StopChange | ConsoleOutput | TypedBefore | Completions | ModuleMessage | Done | Failure;
+type Plain =
+  | Values
+  | Source
+  | Findings
+  | StopChange
+  | ConsoleOutput
+  | TypedBefore
+  | Completions
+  | ModuleMessage
+  | Done
+  | Failure;
 
 export type Message = Batch | Rows | ArraySlice | Histograms | FileMessage | Plain;
 
@@ -417,6 +469,7 @@ export type RequestBody =
   | { type: "complete"; run: string; stop: number; text: string; cursor: number }
   | { type: "local"; run: string; stop: number; frame: number; name: string; index?: number[]; image?: true }
   | { type: "source"; run: string; file: string }
+  | { type: "findings"; run: string }
   | { type: "module"; run: string; name: "views" }
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };
@@ -461,6 +514,7 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
     case "typed":
     case "completions":
     case "source":
+    case "findings":
     case "values":
     case "module":
     case "done":
@@ -511,6 +565,7 @@ const UNTOLD_STATUS = {
   every: {},
   added: [],
   nonfinite: null,
+  findings: 0,
   breakpoints: [],
   paused: false,
   stoppable: false,

@@ -2,10 +2,12 @@
 import arraysCss from "../arrays/arrays.css";
 import spreadCss from "../arrays/spread.css";
 import debuggerCss from "../debugger/debugger.css";
+import findingsCss from "../findings/findings.css";
 import sourceCss from "../source/source.css";
 
 export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
 export { Debugger } from "../debugger/Debugger";
+export { Findings } from "../findings/Findings";
 export { Source } from "../source/Source";
-export const css = arraysCss + spreadCss + sourceCss + debuggerCss;
+export const css = arraysCss + spreadCss + sourceCss + debuggerCss + findingsCss;

@@ -8,7 +8,7 @@ import { Arrival } from "../debugger/Arrival";
 import { Header } from "../header/Header";
 import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
-import { Arrays, Debugger, Source } from "../later/Later";
+import { Arrays, Debugger, Findings, Source } from "../later/Later";
 import { Life } from "../life/Life";
 import { Plots } from "../plots/Plots";
 import { Scrubber } from "../scrubber/Scrubber";
@@ -24,6 +24,7 @@ const BODIES = {
   source: Source,
   plots: Plots,
   arrays: Arrays,
+  findings: Findings,
   timeline: Timeline,
   calls: Calls,
   debugger: Debugger,

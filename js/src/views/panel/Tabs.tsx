@@ -10,6 +10,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   source: "Source",
   plots: "Plots",
   arrays: "Arrays",
+  findings: "Findings",
   timeline: "Timeline",
   calls: "Calls",
   debugger: "Debugger",
@@ -30,6 +31,7 @@ export function Tabs({ run, ui }: Props) {
     source: run.watched.tables.size,
     plots: run.series.size,
     calls: run.calls.size,
+    findings: run.status?.findings ?? 0,
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];

@@ -3,10 +3,11 @@ import type { RunStore } from "../../store/run";
 import { TABS, type Tab, type UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
 
-/** That of arrays only where some value is one. */
+/** That of arrays only where some value is one, that of findings where there are any. */
 export function tabsOf(run: RunStore): readonly Tab[] {
   const anyArray = [...run.sites.values()].some((site) => site.shapes.some((shape) => shape.length > 0));
-  return TABS.filter((tab) => tab !== "arrays" || anyArray);
+  const missing: Partial<Record<Tab, boolean>> = { arrays: !anyArray, findings: !run.status?.findings };
+  return TABS.filter((tab) => !missing[tab]);
 }
 
 /** The one chosen; until then that of what came first. */

@@ -1,0 +1,95 @@
+import { act } from "preact/test-utils";
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { all, click, find, showTab, status, texts } from "../../../test/screen";
+import type { FindingMessage } from "../../transport/wire";
+
+const NAN: FindingMessage = {
+  kind: "nonfinite",
+  where: "train.py:22",
+  headline: "the gradient of `n2` becomes NaN",
+  why: "2 NaN among its values, first at call 2 (event 3).",
+  advice: "",
+  fix: [],
+  file: "train.py",
+  line: 22,
+  first_line: 21,
+  lines: ["    n2 = jnp.sum(v * v)", "    return jnp.sqrt(n2)"],
+  site: 1,
+  event: 3,
+  followers: [{ where: "train.py:19", label: "grad/h", site: 2, event: 4 }],
+  following: 12,
+};
+const KEY: FindingMessage = {
+  ...NAN,
+  kind: "key",
+  where: "data.py:7",
+  headline: "a key is used again",
+  why: "",
+  advice: "Split it.",
+  fix: ["a, b = jax.random.split(key)"],
+  file: "data.py",
+  line: 7,
+  lines: [],
+  site: -1,
+  event: -1,
+  followers: [],
+  following: 0,
+};
+
+function open(findings: FindingMessage[]) {
+  const shown = showTab("findings", goldenBatch("watch", { status: status({ findings: findings.length }) }));
+  act(() => {
+    shown.run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings });
+    shown.run.draw();
+  });
+  return shown;
+}
+
+describe("the findings", () => {
+  it("are asked for when they are shown", () => {
+    const { run } = open([NAN, KEY]);
+    expect(run.asked.filter((one) => one.startsWith("findings"))).toEqual(['findings {"type":"findings"}']);
+    expect(texts("[data-testid=finding] header strong")).toEqual([
+      "The gradient of n2 becomes NaN",
+      "A key is used again",
+    ]);
+    expect(find("#tab-findings").textContent).toBe("Findings2");
+  });
+
+  it("show the lines, the guilty one marked, and lead to it and its step", () => {
+    const { ui } = open([NAN]);
+    expect(find(".excerpt .guilty").textContent).toContain("return jnp.sqrt(n2)");
+    click("[data-testid=finding] header .link");
+    expect([ui.tab.value, ui.place.value?.line, ui.value.value, ui.moment.value]).toEqual(["source", 22, 1, 3]);
+  });
+
+  it("name what followed, and how many", () => {
+    const { ui } = open([NAN]);
+    expect(find(".followers").textContent).toBe("12 others later: grad/h, …");
+    click(".followers .link");
+    expect([ui.tab.value, ui.value.value, ui.moment.value]).toEqual(["source", 2, 4]);
+  });
+
+  it("show what to write instead; of a file that is not in the source view the place is text", () => {
+    open([KEY]);
+    expect(texts(".fix pre")).toEqual(["a, b = jax.random.split(key)"]);
+    expect(find("[data-testid=finding]").textContent).toContain("Split it.");
+    expect(all("[data-testid=finding] header .link")).toEqual([]);
+  });
+
+  it("have no tab where there are none, and say so where there are none any more", () => {
+    open([]);
+    expect(all("#tab-findings")).toEqual([]);
+    expect(find(".empty").textContent).toContain("No findings");
+  });
+
+  it("say why they could not be read", () => {
+    const { run } = showTab("findings", goldenBatch("watch", { status: status({ findings: 1 }) }));
+    act(() => {
+      run.answer("This run is gone: run the cell again.");
+      run.draw();
+    });
+    expect(find("[role=alert]").textContent).toContain("This run is gone");
+  });
+});

@@ -1,0 +1,207 @@
+/** What the user should know of the run: each finding with its lines of source, why it is one, and what to write instead. */
+import { useEffect, useState } from "preact/hooks";
+import { copy } from "../../kit/give";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { isWatched } from "../../store/watched";
+import type { FindingMessage, FollowerMessage } from "../../transport/wire";
+
+/** So many that follow are shown by name. */
+const MOST_FOLLOWERS = 8;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+}
+
+export function Findings({ run, ui }: Props) {
+  run.watch();
+  const { findings, problem } = useFindings(run);
+  if (problem) {
+    return (
+      <div class="empty" role="alert">
+        <strong>The findings could not be read</strong>
+        <span>{problem}</span>
+      </div>
+    );
+  }
+  if (!findings) {
+    return (
+      <div class="empty" role="status">
+        <strong>Loading the findings …</strong>
+      </div>
+    );
+  }
+  if (findings.length === 0) {
+    return (
+      <div class="empty">
+        <strong>No findings</strong>
+        <span>Run the cell with %%jaxdebug --check all to look for more.</span>
+      </div>
+    );
+  }
+  return (
+    <ol class="findings" data-testid="findings">
+      {findings.map((finding, i) => (
+        <Entry key={i} run={run} ui={ui} finding={finding} />
+      ))}
+    </ol>
+  );
+}
+
+/** Asks for them when the view is shown, and again whenever there are more or the run has ended. */
+function useFindings(run: RunStore): { findings: FindingMessage[] | null; problem: string } {
+  const [findings, setFindings] = useState<FindingMessage[] | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    run.ask({ type: "findings" }, (answer) => {
+      if (typeof answer === "string") setProblem(answer);
+      else if (answer.type === "findings") {
+        setFindings(answer.findings);
+        setProblem("");
+      }
+    });
+  }, [run, run.status?.findings, run.active]);
+  return { findings, problem: findings ? "" : problem };
+}
+
+interface EntryProps extends Props {
+  finding: FindingMessage;
+}
+
+function Entry({ run, ui, finding }: EntryProps) {
+  const { where, headline, why, advice, lines, first_line: first, followers, following } = finding;
+  const place = placeOf(run, finding);
+  return (
+    <li class="finding" data-testid="finding" data-kind={finding.kind}>
+      <header>
+        <strong>
+          <Words text={capitalised(headline)} />
+        </strong>
+        <span class="kind">{finding.kind}</span>
+        <span class="grow" />
+        {place ? (
+          <button type="button" class="link mono" title={`Show ${where} in the source`} onClick={() => place(ui)}>
+            {where}
+          </button>
+        ) : (
+          <span class="mono muted">{where}</span>
+        )}
+      </header>
+      {lines.length > 0 && (
+        <pre class="excerpt mono">
+          {lines.map((text, i) => (
+            <span key={i} class={first + i === finding.line ? "guilty" : ""}>
+              <span class="line-number">{first + i}</span> {text}
+              {"\n"}
+            </span>
+          ))}
+        </pre>
+      )}
+      {why && (
+        <p>
+          <Words text={why} />
+        </p>
+      )}
+      {finding.fix.length > 0 && <Fix lines={finding.fix} />}
+      {advice && (
+        <p class="muted">
+          <Words text={advice} />
+        </p>
+      )}
+      {following > 0 && <Followers run={run} ui={ui} followers={followers} following={following} />}
+    </li>
+  );
+}
+
+/** Text in which what stands between backticks is code. */
+function Words({ text }: { text: string }) {
+  return (
+    <>
+      {text.split("`").map((part, i) =>
+        i % 2 === 1 ? (
+          <code key={i} class="mono">
+            {part}
+          </code>
+        ) : (
+          part
+        ),
+      )}
+    </>
+  );
+}
+
+/** The lines to write instead. */
+function Fix({ lines }: { lines: string[] }) {
+  const [copied, setCopied] = useState(false);
+  const text = lines.join("\n");
+  return (
+    <div class="fix">
+      <pre class="mono">{text}</pre>
+      <button
+        type="button"
+        class="button"
+        title="Copy the lines to write instead"
+        onClick={() => void copy(text).then(() => setCopied(true))}
+      >
+        {copied ? "Copied" : "Copy"}
+      </button>
+    </div>
+  );
+}
+
+/** What had a NaN later: each a way to its line. */
+function Followers({ run, ui, followers, following }: Props & { followers: FollowerMessage[]; following: number }) {
+  const shown = followers.slice(0, MOST_FOLLOWERS);
+  return (
+    <p class="followers muted">
+      {following} {following === 1 ? "other" : "others"} later:{" "}
+      {shown.map((one, i) => {
+        const site = run.sites.get(one.site);
+        return (
+          <span key={i}>
+            {i > 0 && ", "}
+            {site && isWatched(site) ? (
+              <button
+                type="button"
+                class="link mono"
+                title={one.where}
+                onClick={() => goTo(ui, { file: site.file, line: site.line, site: one.site, event: one.event })}
+              >
+                {one.label}
+              </button>
+            ) : (
+              <span class="mono">{one.label}</span>
+            )}
+          </span>
+        );
+      })}
+      {following > shown.length && ", …"}
+    </p>
+  );
+}
+
+interface Target {
+  file: string;
+  line: number;
+  site: number;
+  event: number;
+}
+
+/** The way to the line of a finding; undefined where the Source view does not have its file. */
+function placeOf(run: RunStore, finding: FindingMessage): ((ui: UiState) => void) | undefined {
+  const watched = [...run.sites.values()].filter(isWatched);
+  if (!watched.some((site) => site.file === finding.file)) return undefined;
+  return (ui) => goTo(ui, finding);
+}
+
+function goTo(ui: UiState, { file, line, site, event }: Target): void {
+  ui.tab.value = "source";
+  ui.place.value = { file, line, index: 0 };
+  if (site >= 0) ui.value.value = site;
+  if (event >= 0) ui.moment.value = event;
+}
+
+function capitalised(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
