@@ -177,6 +177,13 @@ def test_a_program_that_was_compiled_before_is_checked_and_runs_as_before_after_
     assert "index 11" in run.findings[0].message
 
 
+def test_what_is_not_checked_is_said():
+    with jdw.capture(check="oob") as run:
+        jax.jit(jax.vmap(until, (None, 0)))(X, jnp.array([3, 14]))
+    assert run.findings == []
+    assert "jit(until): not checked (oob): loops that a `vmap` ends lane by lane." in run.notes
+
+
 def test_without_the_option_nothing_is_checked():
     with jdw.capture() as run:
         jax.jit(read)(X, 11)

@@ -40,6 +40,14 @@ _CALLS = {
 }
 """Primitive -> the parameter that holds the program it runs once."""
 
+_UNCHECKED = {
+    "shard_map": "what `shard_map` runs",
+    "while": "loops that a `vmap` ends lane by lane",
+    "custom_vmap_call": "functions with a `custom_vmap` rule",
+    "pallas_call": "Pallas kernels",
+}
+"""Primitive -> what of it is not checked: its records could not be passed on."""
+
 _MOST = np.int32(1 << 30)
 """Above this nothing is counted."""
 
@@ -48,9 +56,9 @@ Record = tuple[Checked, list[Any]]
 
 
 def checked_program(
-    program: ClosedJaxpr, checkers: dict[str, Checker], lanes_of: LanesOf, *, is_backward: bool
+    program: ClosedJaxpr, checkers: dict[str, Checker], lanes_of: LanesOf, *, is_backward: bool, left: set[str]
 ) -> CheckedProgram | None:
-    """A program with its records; None if nothing in it is checked."""
+    """A program with its records; None if nothing in it is checked. What is not, in words, is added to `left`."""
     jaxpr = program.jaxpr
     if is_jaxs(jaxpr):  # An un-jitted operation, which serves every line that uses it.
         return None
@@ -58,6 +66,7 @@ def checked_program(
     forward = frozenset(_forward(used, checkers, (), is_backward=is_backward))
     checking = _Pass(checkers, lanes_of, forward)
     equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), is_backward=is_backward)
+    left |= checking.unchecked
     if not records:
         return None
     for option, checker in checkers.items():
@@ -98,6 +107,7 @@ class _Pass:
     lanes_of: LanesOf
     forward: frozenset[tuple[str, Frame]]
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    unchecked: set[str] = field(default_factory=set[str])
 
     def body(
         self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], *, is_backward: bool
@@ -136,6 +146,8 @@ class _Pass:
             return self._branches(equation, frames, body)
         if name == "scan" or (name == "while" and not equation.params["cond_jaxpr"].out_avals[0].shape):
             return self._loop(equation, frames, body)
+        if name in _UNCHECKED:
+            self.unchecked.add(_UNCHECKED[name])
         return equation, []
 
     def _inner(

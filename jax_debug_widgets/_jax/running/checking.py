@@ -118,7 +118,11 @@ class CheckHooks(Replacing):
             known[key] = None
             checkers = {one: CHECKERS[one] for one in settings.check if one in CHECKERS}
             try:
-                known[key] = checked_program(program, checkers, self._lanes_of, is_backward="transpose(" in name)
+                left: set[str] = set()
+                is_backward = "transpose(" in name
+                known[key] = checked_program(program, checkers, self._lanes_of, is_backward=is_backward, left=left)
+                if checkers and left:
+                    self._note(f"{name}: not checked ({', '.join(checkers)}): {', '.join(sorted(left))}.")
             except Exception as error:  # noqa: BLE001 - whatever goes wrong with our checks, the user's program runs.
                 self._is_unchecked(name, error)
         return known[key]
