@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import re
@@ -175,7 +176,12 @@ def type_of(atom: Any) -> Type:
     """The type of a variable."""
     aval = atom.aval
     shape = tuple(one if isinstance(one, int) else str(one) for one in getattr(aval, "shape", ()))
-    return Type(str(getattr(aval, "dtype", aval)), shape, width_of(atom))
+    return Type(_name_of(getattr(aval, "dtype", aval)), shape, width_of(atom))
+
+
+@functools.lru_cache(maxsize=256)
+def _name_of(dtype: Any) -> str:
+    return str(dtype)
 
 
 def _read(atom: Any, known: Mapping[Any, Operand]) -> Operand:
