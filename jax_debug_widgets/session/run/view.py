@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.events import CallSite, Event, Finding, Status
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
-from jax_debug_widgets.session.run import nonfinite
+from jax_debug_widgets.session.run import markdown, nonfinite
 from jax_debug_widgets.session.run.by_name import choice_called
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
@@ -235,6 +235,13 @@ class RunView(ABC):
         """
         self.collect()
         write_parquet(self.store, path)
+
+    def report(self) -> str:
+        """The run as one Markdown text: facts, findings with their source lines, values, the last lines, versions.
+
+        To paste into a bug report, a pull request or a chat: `print(run.report())`.
+        """
+        return markdown.report(self)
 
     @property
     def notes(self) -> list[str]:

@@ -1,0 +1,154 @@
+"""A run as one Markdown text: facts, findings with their source lines, values, last lines, to paste where others read it."""
+
+from __future__ import annotations
+
+import linecache
+import platform
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.cut import cut
+from jax_debug_widgets.session.run.headline import counts, headline
+from jax_debug_widgets.session.run.outline import outline
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import Finding
+    from jax_debug_widgets.session.run.naming import Choice
+    from jax_debug_widgets.session.run.view import RunView
+
+_VALUES, _LINES, _CHARACTERS, _LINES_OF_ONE = 12, 20, 300, 6
+_PACKAGES = "jax", "jaxlib", "numpy", "jax-debug-widgets", "flax", "equinox", "optax"
+_LINES_BEFORE = 2
+
+
+def report(run: RunView) -> str:
+    """The text: no section is there that has nothing to say."""
+    run.collect()
+    found = run.findings
+    messages = {one.message for one in found}
+    notes = [note for note in run.notes if note not in messages]
+    sections = {
+        "Findings": "\n\n".join(_finding(run, one) for one in found),
+        "Values": "\n".join(_values(run)),
+        "Last lines": _fenced(_last_lines(run), ""),
+        "Notes": "\n".join(f"- {note}" for note in notes),
+        "Versions": ", ".join(_versions(run)),
+    }
+    told = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
+    return "\n\n".join([f"# {_one_line(run.title)}", _facts(run), *told]) + "\n"
+
+
+def _facts(run: RunView) -> str:
+    status, about, calls = run.status(), outline(run.store), run.call_log.newest + 1
+    facts = [status.state, plural(calls, "call"), plural(status.events, "event")]
+    if about.value and about.last is not None:
+        facts.append(f"`{about.value}` {about.last:.4g} after {plural(about.steps, 'step')}")
+    if about.ms_a_step is not None:
+        facts.append(f"{about.ms_a_step:.3g} ms a step")
+    if status.dropped:
+        facts.append(f"{plural(status.dropped, 'event')} dropped")
+    return " · ".join(facts)
+
+
+def _finding(run: RunView, finding: Finding) -> str:
+    where = finding.where or (finding.site.where if finding.site else "")
+    headline_ = finding.headline or finding.message.removeprefix(f"{where}: ")
+    file, line = finding.file, finding.span[0]
+    if not file and finding.site is not None:
+        file, line = finding.site.file, finding.site.line
+    parts = [f"**{where}: {headline_}**" if where else f"**{headline_}**"]
+    parts.append(_fenced(_source(run, file, line), "python"))
+    parts.append(finding.why)
+    if finding.fix:
+        parts += ["Write:", _fenced(finding.fix, "python")]
+    parts.append(finding.advice)
+    if finding.followed_by:
+        labels = [f"`{one.site.label}`" for one in finding.followed_by if one.site]
+        parts.append(f"{plural(len(finding.followed_by), 'other')} later: {', '.join(labels[:8])}.")
+    return "\n\n".join(filter(None, parts))
+
+
+def _source(run: RunView, file: str, line: int) -> list[str]:
+    """The line with those above it, numbered, the line itself marked."""
+    if not file or line < 1:
+        return []
+    try:
+        lines = run.source_of(file)["lines"] if run.is_loaded else linecache.getlines(file)
+    except LookupError:
+        return []
+    first = max(1, line - _LINES_BEFORE)
+    shown = enumerate(lines[first - 1 : line], first)
+    return [f"{'>' if number == line else ' '} {number:4} | {text.rstrip()}" for number, text in shown]
+
+
+def _values(run: RunView) -> Iterator[str]:
+    """A row for each of the most telling values: what it was first and last, its range, how often it was not finite."""
+    rows = []
+    for choice, name in headline(run.store.sites()):
+        values = _numbers(run, choice)
+        if values is not None and not counts(values):
+            finite = values[np.isfinite(values)]
+            least, greatest = (f"{finite.min():.4g}", f"{finite.max():.4g}") if len(finite) else ("", "")
+            odd = len(values) - len(finite)
+            cells = f"{values[0]:.4g}", f"{values[-1]:.4g}", least, greatest, str(odd or "")
+            rows.append(f"| `{name.replace('|', chr(92) + '|')}` | {len(values)} | {' | '.join(cells)} |")
+        if len(rows) == _VALUES:
+            break
+    if rows:
+        yield "| value | steps | first | last | least | greatest | not finite |"
+        yield "|---|--:|--:|--:|--:|--:|--:|"
+        yield from rows
+
+
+def _numbers(run: RunView, choice: Choice) -> np.ndarray | None:
+    """The numbers of a value, in order; None where it is no real number, or not always."""
+    if run.store.latest_taps()[choice.site.id].shapes[choice.value] != ():
+        return None
+    try:
+        _, _, values = run.store.series(choice.site.id, choice.value)
+    except ValueError:
+        return None
+    return values.astype(np.float64) if len(values) and values.dtype.kind in "biuf" else None
+
+
+def _last_lines(run: RunView) -> list[str]:
+    sites = {site.id for site in run.store.sites() if site.kind != "watch"}
+    stop = len(run.store)
+    start = max(run.store.oldest, stop - 50 * _LINES)
+    positions = [event.seq for event in run.store.range(start, stop) if event.site.id in sites][-_LINES:]
+    texts = run.texts.of(np.array(positions, np.int64))
+    return [cut(texts[one], _CHARACTERS, _LINES_OF_ONE) for one in positions if texts.get(one)]
+
+
+def _versions(run: RunView) -> Iterator[str]:
+    if run.is_loaded:
+        yield "read from a file with"
+    for name in _PACKAGES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue
+    yield f"Python {platform.python_version()}"
+    if not run.is_loaded:
+        devices = jax.devices()
+        yield f"{len(devices)} × {devices[0].device_kind}"
+
+
+def _fenced(lines: Sequence[str], language: str) -> str:
+    """The lines as a block; with more backticks than they have themselves."""
+    if not lines:
+        return ""
+    text = "\n".join(lines)
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,57 @@
+"""`run.report()`: what others need to see of a run, as Markdown."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jax_debug_widgets as jdw
+
+
+@jax.jit
+def step(w, x):
+    def loss(w):
+        n2 = jnp.sum((w * x) ** 2)
+        return jnp.sqrt(n2)
+
+    value, slope = jax.value_and_grad(loss)(w)
+    jax.debug.print("loss {value} ```", value=value)
+    return w - 0.1 * slope
+
+
+def section(text, title):
+    return text.partition(f"## {title}\n\n")[2].partition("\n\n## ")[0]
+
+
+def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_lines(tmp_path):
+    with jdw.capture(title="training", watch=True) as run:
+        w = jnp.ones(3)
+        for x in (1.0, 1.0, 0.0):
+            w = step(w, jnp.float32(x))
+    text = run.report()
+    heading, facts = text.splitlines()[0], text.splitlines()[2]
+    assert heading == "# training"
+    assert facts.startswith("done · 3 calls · ") and "after 3 steps" in facts
+    (finding,) = run.findings
+    found = section(text, "Findings")
+    assert found.startswith(f"**{finding.where}: the gradient of `n2` becomes infinite**")
+    assert f">   {finding.span[0]} |         return jnp.sqrt(n2)" in found
+    assert f"{len(finding.followed_by)} others later: `slope`" in found
+    rows = {line.split("|")[1].strip(): line for line in section(text, "Values").splitlines()[2:]}
+    first, last = run["n2"]["value"][[0, -1]]
+    assert f"| 3 | {first:.4g} | {last:.4g} |" in rows["`n2`"]
+    last_lines = section(text, "Last lines")
+    assert last_lines.startswith("````\n") and last_lines.count("loss ") == 3
+    assert f"jax {jax.__version__}" in section(text, "Versions")
+    run.save(tmp_path / "run.jdw")
+    again = jdw.load(tmp_path / "run.jdw").report()
+    assert section(again, "Findings") == found and section(again, "Values") == section(text, "Values")
+
+
+def test_what_is_not_there_has_no_section():
+    with jdw.capture(title="nothing") as run:
+        np.testing.assert_allclose(jax.jit(jnp.sin)(0.0), 0.0)
+    text = run.report()
+    assert text.startswith("# nothing\n\ndone · 0 calls · 0 events")
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Versions"]
