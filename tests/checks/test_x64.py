@@ -33,7 +33,7 @@ PROGRAMS = {
         ("int64 came", "1 of 2 values wrapped around: 1099511627776 became 0"),
     ),
     "asked for": (asked, ("float64 was asked for; float32 is used",)),
-    "too large": (lambda: jnp.array(np.array([1e300])), ("1 of 1 values became infinite: 1e+300",)),
+    "too large": (lambda: jnp.asarray(np.array([1e300])), ("1 of 1 values became infinite: 1e+300",)),
     "vmap": (lambda: jax.vmap(loss, (None, 0))({"w": W}, jnp.ones((3, 2), jnp.float32)), ("float64 came",)),
     "grad": (lambda: jax.jit(jax.grad(loss))({"w": W}, jnp.ones(2, jnp.float32)), ("float64 came",)),
 }
