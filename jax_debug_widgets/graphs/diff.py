@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.flat import Edge, Flat, Node, flat_of, hash_down, hash_up
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.pairing import Pairing
+from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ def _compared(before: Flat, after: Flat, names: tuple[str, str]) -> Diff:
     pairing = Pairing(before, after).find()
     changes = {number: _change(before, after, one, number, pairing) for number, one in sorted(pairing.back.items())}
     same = [number for number, one in changes.items() if one.kind == "same"]
-    for number in _out_of_order(same, [pairing.back[number] for number in same]):
+    for number in out_of_order(same, [pairing.back[number] for number in same]):
         changes[number] = Change("moved", changes[number].before, changes[number].after)
     for node in after.nodes:
         changes.setdefault(node.number, Change("added", None, node.equation))
@@ -279,22 +278,6 @@ def _is_same_edge(one: Edge, other: Edge, pairing: Pairing) -> bool:
     if one[0] == other[0] == "result":
         return pairing.forth.get(one[1]) == other[1] and one[2] == other[2]
     return one[:2] == other[:2]
-
-
-def _out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
-    """Those of the numbers whose partners are not in a longest ascending row."""
-    tails: list[int] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for place, other in enumerate(others):
-        at = bisect_left(tails, other)
-        tails[at:], ends[at:] = ([other, *tails[at + 1 :]], [place, *ends[at + 1 :]])
-        before.append(ends[at - 1] if at else -1)
-    kept, place = set(), ends[-1] if ends else -1
-    while place >= 0:
-        kept.add(place)
-        place = before[place]
-    return [number for place, number in enumerate(numbers) if place not in kept]
 
 
 def _mirrored(what: str) -> str:

@@ -7,7 +7,8 @@ the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 
 from jax_debug_widgets.graphs.flat import Flat, Node
@@ -117,3 +118,19 @@ def _users_of(flat: Flat) -> dict[int, list[tuple[int, int]]]:
             if edge[0] == "result":
                 users.setdefault(edge[1], []).append((node.number, 0 if node.commutes else at))
     return users
+
+
+def out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Those of the numbers whose partners are not in a longest ascending row."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for place, other in enumerate(others):
+        at = bisect_left(tails, other)
+        tails[at:], ends[at:] = ([other, *tails[at + 1 :]], [place, *ends[at + 1 :]])
+        before.append(ends[at - 1] if at else -1)
+    kept, place = set(), ends[-1] if ends else -1
+    while place >= 0:
+        kept.add(place)
+        place = before[place]
+    return [number for place, number in enumerate(numbers) if place not in kept]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
@@ -22,11 +19,11 @@ from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import Around, around_program
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
-from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
+from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array
 from jax_debug_widgets._jax.studies.trace import Traced
-from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Operand, Program, Role, Source, Type
+from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ class _Body:
             types=types,
             names=names,
             noted=tuple(one in self._names for one in equation.outvars),
-            params=_params_of(equation),
+            params=params_of(equation),
             source=self._source(equation),
             scope=stack,
             role=self._role(number, stack),
@@ -187,7 +184,7 @@ def _name_of(dtype: Any) -> str:
 def _read(atom: Any, known: Mapping[Any, Operand]) -> Operand:
     if not isinstance(atom, core.Literal):
         return known[atom]
-    return Operand("number", type_of(atom), _text_of_array(atom.val), digest=_digest(atom.val))
+    return Operand("number", type_of(atom), text_of_array(atom.val), digest=digest(atom.val))
 
 
 def _plain(name: str | None) -> str:
@@ -215,26 +212,9 @@ def _consts_of(equation: core.JaxprEqn, jaxpr: core.Jaxpr) -> Sequence[Any]:
 
 def _arrays(jaxpr: core.Jaxpr, consts: Sequence[Any]) -> dict[Any, Operand]:
     return {
-        variable: Operand("array", type_of(variable), _text_of_array(value), digest=_digest(value))
+        variable: Operand("array", type_of(variable), text_of_array(value), digest=digest(value))
         for variable, value in zip(jaxpr.constvars, consts, strict=False)
     }
-
-
-def _text_of_array(value: Any) -> str:
-    try:
-        array = on_host(value)
-    except Exception:  # noqa: BLE001 - of another process, given away, or no array at all.
-        return "array"
-    return str(array[()]) if array.ndim == 0 else "array"
-
-
-def _digest(value: Any) -> str:
-    try:
-        array = on_host(value)
-    except Exception:  # noqa: BLE001 - as above; what cannot be read is equal to itself alone.
-        return f"{type(value).__name__} {id(value)}"
-    about = f"{getattr(value, 'dtype', array.dtype)} {array.shape} ".encode()
-    return hashlib.blake2b(about + array.tobytes(), digest_size=12).hexdigest()
 
 
 def _source_of(frame: Frame, name_file: Callable[[str], str]) -> Source:
@@ -277,39 +257,3 @@ def _is_number(atom: Any) -> bool:
 
 def _first(count: int, operands: range) -> tuple[int | None, ...]:
     return (*operands, *[None] * (count - len(operands)))
-
-
-_SAYS_NOTHING = frozenset({"debug_info", "linear", "num_consts", "num_carry", "ft_in", "ft_out", "_split_transpose"})
-"""Parameters that say nothing of what is computed that the operands and bodies do not say."""
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
-
-def _params_of(equation: core.JaxprEqn) -> dict[str, str]:
-    if equation.primitive.name in CALLS:
-        name = equation.params.get("name")
-        return {"name": str(name)} if name else {}
-    params = {
-        key: _text(value)
-        for key, value in sorted(equation.params.items())
-        if key not in _SAYS_NOTHING and value is not None and not _is_program(value)
-    }
-    return {key: text for key, text in params.items() if text}
-
-
-def _is_program(value: Any) -> bool:
-    parts = value if isinstance(value, tuple) and value else (value,)
-    return all(isinstance(part, ClosedJaxpr | core.Jaxpr) for part in parts)
-
-
-def _text(value: Any) -> str:
-    """A parameter as text that is equal for equal ones."""
-    if isinstance(value, tuple | list):
-        return f"({', '.join(map(_text, value))})" if value else ""
-    if isinstance(value, ClosedJaxpr | core.Jaxpr):
-        return "program"
-    if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not np.isscalar(value)):
-        return _digest(value)
-    if callable(value) and not isinstance(value, type):
-        return getattr(value, "__qualname__", type(value).__name__)
-    return _ADDRESS.sub("", str(value))
