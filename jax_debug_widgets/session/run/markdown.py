@@ -15,18 +15,18 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.run.headline import counts, headline
 from jax_debug_widgets.session.run.outline import outline
+from jax_debug_widgets.session.run.ports import Readable
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Finding
     from jax_debug_widgets.session.run.naming import Choice
-    from jax_debug_widgets.session.run.view import RunView
 
 _VALUES, _LINES, _CHARACTERS, _LINES_OF_ONE = 12, 20, 300, 6
 _PACKAGES = "jax", "jaxlib", "numpy", "jax-debug-widgets", "flax", "equinox", "optax"
 _LINES_BEFORE = 2
 
 
-def report(run: RunView) -> str:
+def report(run: Readable) -> str:
     """The text: no section is there that has nothing to say."""
     run.collect()
     found = run.findings
@@ -43,7 +43,7 @@ def report(run: RunView) -> str:
     return "\n\n".join([f"# {_one_line(run.title)}", _facts(run), *told]) + "\n"
 
 
-def _facts(run: RunView) -> str:
+def _facts(run: Readable) -> str:
     status, about, calls = run.status(), outline(run.store), run.call_log.newest + 1
     facts = [status.state, plural(calls, "call"), plural(status.events, "event")]
     if about.value and about.last is not None:
@@ -55,7 +55,7 @@ def _facts(run: RunView) -> str:
     return " · ".join(facts)
 
 
-def _finding(run: RunView, finding: Finding) -> str:
+def _finding(run: Readable, finding: Finding) -> str:
     where = finding.where or (finding.site.where if finding.site else "")
     headline_ = finding.headline or finding.message.removeprefix(f"{where}: ")
     file, line = finding.file, finding.span[0]
@@ -73,7 +73,7 @@ def _finding(run: RunView, finding: Finding) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _source(run: RunView, file: str, line: int) -> list[str]:
+def _source(run: Readable, file: str, line: int) -> list[str]:
     """The line with those above it, numbered, the line itself marked."""
     if not file or line < 1:
         return []
@@ -86,7 +86,7 @@ def _source(run: RunView, file: str, line: int) -> list[str]:
     return [f"{'>' if number == line else ' '} {number:4} | {text.rstrip()}" for number, text in shown]
 
 
-def _values(run: RunView) -> Iterator[str]:
+def _values(run: Readable) -> Iterator[str]:
     """A row for each of the most telling values: what it was first and last, its range, how often it was not finite."""
     rows = []
     for choice, name in headline(run.store.sites()):
@@ -105,7 +105,7 @@ def _values(run: RunView) -> Iterator[str]:
         yield from rows
 
 
-def _numbers(run: RunView, choice: Choice) -> np.ndarray | None:
+def _numbers(run: Readable, choice: Choice) -> np.ndarray | None:
     """The numbers of a value, in order; None where it is no real number, or not always."""
     if run.store.latest_taps()[choice.site.id].shapes[choice.value] != ():
         return None
@@ -116,7 +116,7 @@ def _numbers(run: RunView, choice: Choice) -> np.ndarray | None:
     return values.astype(np.float64) if len(values) and values.dtype.kind in "biuf" else None
 
 
-def _last_lines(run: RunView) -> list[str]:
+def _last_lines(run: Readable) -> list[str]:
     sites = {site.id for site in run.store.sites() if site.kind != "watch"}
     stop = len(run.store)
     start = max(run.store.oldest, stop - 50 * _LINES)
@@ -125,7 +125,7 @@ def _last_lines(run: RunView) -> list[str]:
     return [cut(texts[one], _CHARACTERS, _LINES_OF_ONE) for one in positions if texts.get(one)]
 
 
-def _versions(run: RunView) -> Iterator[str]:
+def _versions(run: Readable) -> Iterator[str]:
     if run.is_loaded:
         yield "read from a file with"
     for name in _PACKAGES:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
 
     from jax_debug_widgets._jax.running.backlog import Backlog
-    from jax_debug_widgets.events import Call, CallSite, ThreadSpans
+    from jax_debug_widgets.events import Call, CallSite, Finding, Status, ThreadSpans
     from jax_debug_widgets.session.options import Options
+    from jax_debug_widgets.session.run.texts import Texts
     from jax_debug_widgets.session.run.waiter import Waiter
     from jax_debug_widgets.store import Store
     from jax_debug_widgets.taps.outcomes import OutcomeBook
@@ -68,6 +71,22 @@ class Counted(Values, Protocol):
 
     @property
     def call_log(self) -> CallsOfRun: ...
+
+
+class Readable(Counted, Protocol):
+    """A run, as a report reads it."""
+
+    is_loaded: bool
+    texts: Texts
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def status(self) -> Status: ...
+    def source_of(self, file: str) -> Mapping[str, Any]: ...
 
 
 class Noting(Protocol):
