@@ -133,3 +133,13 @@ def test_the_magic_compares_two_functions(ours):
     shown = ours.run("%jaxdebug compare f g -- jnp.ones(3)").value
     assert "f and g: DIFFERENT" in shown and "= mul" in shown
     assert "f and g: close" in ours.run("%jaxdebug compare f g -- jnp.ones(3) --rtol 0.5").value
+
+
+def test_programs_with_a_ref_are_compared():
+    def doubled(x):
+        ref = jax.new_ref(jnp.zeros_like(x))
+        ref[...] = x * 2
+        return ref[...].sum()
+
+    found = jdw.compare(doubled, lambda x: (x * 2).sum(), jnp.ones(3))
+    assert str(found).splitlines()[0].endswith("equal to the bit")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -58,6 +59,11 @@ def _run(
             results = _run(inner, inner_consts, inputs, within, values)
         else:
             results = bind(equation, inputs)
-            values[path, number] = tuple(on_host(one) for one in results if hasattr(one, "dtype"))
+            values[path, number] = tuple(on_host(one) for one in results if _is_array(one))
         known.update(zip(equation.outvars, results, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value has numbers; a `Ref` has others later."""
+    return isinstance(value, jax.Array | np.ndarray | np.generic)
