@@ -12,6 +12,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.running.checking import Checking
 
 X = jnp.arange(10.0)
 
@@ -203,3 +204,27 @@ def test_an_unknown_check_is_refused_with_the_names_that_there_are():
         jdw.capture(check="obb")
     with pytest.raises(TypeError, match="check must be True, a name or a list of names"):
         jdw.capture(check=3)  # pyright: ignore[reportArgumentType]
+
+
+def test_later_calls_are_dispatched_without_python_and_are_checked(monkeypatch):
+    by_python = []
+    theirs = Checking.__call__
+    monkeypatch.setattr(Checking, "__call__", lambda call, *args: (by_python.append(call), theirs(call, *args))[1])
+
+    @jax.jit
+    def pick(table, i):
+        return {"picked": table[i], "next": i + 1}
+
+    table = jnp.arange(4.0)
+    for calls in (6, 3):  # In the second capture it is compiled and known.
+        with jdw.capture(check="oob") as run:
+            i = jnp.int32(0)
+            for _ in range(calls):
+                i = pick(table, i)["next"]
+        if calls == 3:
+            assert not run.findings
+        else:
+            (finding,) = run.findings
+            assert "index 4" in finding.headline and finding.seen == 2, finding
+    assert len(by_python) <= 2
+    np.testing.assert_array_equal(pick(table, jnp.int32(9))["picked"], jnp.float32(3))

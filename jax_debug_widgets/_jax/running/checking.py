@@ -1,14 +1,15 @@
 """Programs that give what their checks find among their results: compiled so in a capture that checks, and read later.
 
 Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
-makes it. JAX knows nothing of the further results: they are taken off where it would count them. Such a program is
-dispatched by Python each time.
+makes it. JAX knows nothing of the further results: they are taken off where it would count them. From its second call on
+JAX's C++ dispatches such a program, and asks us when it puts the results together.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,7 +17,8 @@ import jax
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.guard import quiet
-from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls
+from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls, tree_util
+from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
@@ -73,10 +75,19 @@ class CheckHooks(Replacing):
         with capturing(settings.taking_checks):
             return theirs(*args, jaxpr=jaxpr, **params)
 
-    def _fast_path(self, theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(getattr(executable, "unsafe_call", None), Checking):
+    def _fast_path(
+        self, theirs: Any, executable: Any, out_tree: Any, arguments: Any, outputs: Any, effects: Any, *others: Any
+    ) -> Any:
+        call = getattr(executable, "unsafe_call", None)
+        if not isinstance(call, Checking):
+            return theirs(executable, out_tree, arguments, outputs, effects, *others)
+        records = call.take_latest()
+        if records is None:
             return None
-        return theirs(executable, *args, **options)
+        plain = copy(executable)
+        plain._unsafe_call = call.program
+        whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), records)
+        return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), effects, *others)
 
     def _lower(
         self,
@@ -157,6 +168,7 @@ class Checking:
     ) -> None:
         self.program, self._checked, self._found = program, checked, found
         self._count = checked.packing.count
+        self._latest: Sequence[Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.program, name)
@@ -164,5 +176,42 @@ class Checking:
     def __call__(self, *args: Any) -> Any:
         """Its results, without the last ones."""
         outputs = self.program(*args)
-        self._found(self._checked, outputs[-self._count :])
+        records = outputs[-self._count :]
+        self._latest = records
+        self.add(records)
         return outputs[: -self._count]
+
+    def add(self, records: Sequence[Any]) -> None:
+        """A call will have given this."""
+        self._found(self._checked, records)
+
+    def take_latest(self) -> Sequence[Any] | None:
+        """What the latest call gives, if nobody has asked since."""
+        latest, self._latest = self._latest, None
+        return latest
+
+
+class _Outputs:
+    """All that a checked program gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
+
+    def __init__(self, call: Checking, results: Any, records: Sequence[Any]) -> None:
+        self.call, self.results, self.records = call, results, records
+
+    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], Checking]:
+        return (self.results, self.records), self.call
+
+    @classmethod
+    def put_together(cls, call: Checking, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
+        return cls(call, *parts)
+
+    @staticmethod
+    def dispatched(call: Checking, parts: tuple[Any, Sequence[Any]]) -> Any:
+        results, records = parts
+        call.add(records)
+        return results
+
+
+@registers(features.HANDOVER)
+def _register() -> None:
+    tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
+    tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
