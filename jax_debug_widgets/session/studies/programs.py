@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -22,7 +23,10 @@ from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch import is_library, names_of_variables
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.taps import Capture
 
 MOST_LOWERED = 1000
 """Of a program of more equations XLA's own count is taken only where it is asked for: to lower it takes longer."""
@@ -41,8 +45,13 @@ def traced(
     capture = session.capture
     reading = Reading(names_of_variables, phase_of, is_library, capture.sites.name_file)
     with capture.explaining():
-        found = trace(function, args, kwargs, capture.lines_of, whole_numbers=False)
+        found = trace(function, args, kwargs, partial(_lines_of, capture), whole_numbers=False)
         return found, program_of(found, reading)
+
+
+def _lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:
+    """What is noted of a function of the user's; the names in libraries would take most of the time."""
+    return None if is_library(code.co_filename) else capture.lines_of(code, watch)
 
 
 def table_of(
