@@ -133,7 +133,7 @@ def test_a_gradient_adds_and_removes_nothing():
     assert found.counts["same"] == 3 and not found.counts["removed"] and not found.counts["changed"]
     line = squared.__code__.co_firstlineno + 1
     assert {one.after.source.line for one in found.of_kind("added")} == {line}
-    assert "5 backward" in found.headline
+    assert "5 added" in found.headline and "backward" in found.headline
 
 
 @pytest.mark.behaviour("G6")

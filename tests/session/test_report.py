@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.events.amounts import plural
 
 
 @jax.jit
@@ -37,7 +38,7 @@ def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_
     found = section(text, "Findings")
     assert found.startswith(f"**{finding.where}: the gradient of `n2` becomes infinite**")
     assert f">   {finding.span[0]} |         return jnp.sqrt(n2)" in found
-    assert f"{len(finding.followed_by)} others later: `slope`" in found
+    assert f"{plural(len(finding.followed_by), 'other')} later: `" in found
     rows = {line.split("|")[1].strip(): line for line in section(text, "Values").splitlines()[2:]}
     first, last = run["n2"]["value"][[0, -1]]
     assert f"| 3 | {first:.4g} | {last:.4g} |" in rows["`n2`"]

@@ -177,7 +177,10 @@ def _names_in(file: str, function: Any) -> Mapping[str, Any]:
 
 
 def _flops_by_xla(found: Traced) -> float | None:
-    """XLA's count of the lowered program; None where it has none."""
+    """XLA's count of the lowered program; None where it has none, and of symbolic sizes, which jaxlib 0.12 aborts at."""
+    sizes = [size for one in found.jaxpr.invars for size in getattr(one.aval, "shape", ())]
+    if not all(isinstance(size, int) for size in sizes):
+        return None
     try:
         program = jaxpr_as_fun(ClosedJaxpr(found.jaxpr, found.consts))
         told = jax.jit(program).lower(*found.operands).cost_analysis()
