@@ -12,7 +12,8 @@ Q = jnp.linspace(-1.0, 1.0, 12).reshape(4, 3)
 
 
 def found_in(run):
-    return {finding.site.label for finding in run.findings if finding.kind == "nonfinite"}
+    found = [one for root in run.findings for one in (root, *root.followed_by)]
+    return {finding.site.label for finding in found if finding.kind == "nonfinite"}
 
 
 def masked_in_place(s, mask):

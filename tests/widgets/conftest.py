@@ -73,7 +73,8 @@ def snapshot() -> Callable[..., Snapshot]:
             barrier=barrier,
             notes=(),
         )
-        names = {field.name for field in dataclasses.fields(Status)} & set(changes)
+        own = {field.name for field in dataclasses.fields(Snapshot)}
+        names = {field.name for field in dataclasses.fields(Status)} & set(changes) - own
         status = dataclasses.replace(status, **{name: changes.pop(name) for name in names})
         whole = Snapshot(
             status=status,
