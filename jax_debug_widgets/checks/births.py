@@ -88,6 +88,8 @@ def _is_derived(primitive: str, facts: Birth, written: Written) -> bool | None:
     node = written.node
     kind = type(node.op) if isinstance(node, ast.BinOp) else written.called
     own = _PRIMITIVES.get(kind, {str(kind)})
+    if kind in (ast.Pow, "power") and primitive in own:  # The derivative of a power is one, too.
+        return None
     return primitive not in own if own & facts.beside else None
 
 

@@ -6,6 +6,7 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
+import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets.checks.kinds import Kind
@@ -44,7 +45,7 @@ def unsafe_cast(seen: Seen, name_file: NameFile) -> Finding | None:
 
 
 def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:
-    info = np.iinfo(cast.new)
+    info = jnp.iinfo(cast.new)  # NumPy knows no int4.
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "astype":
         return ()
     if info.bits > 16:  # noqa: PLR2004 - the bounds of larger ones are no float32.

@@ -136,3 +136,27 @@ def test_half_and_double_precision_are_told_with_their_values():
         jax.jit(lambda x: x * jnp.float16(4.0))(jnp.float16(30000.0))
     (finding,) = run.findings
     assert "mul(30000, 4) = inf" in finding.message
+
+
+@pytest.mark.parametrize("watch", [{"watch": True}, {"ops": True}], ids=["names", "operations"])
+def test_what_a_check_computes_is_no_value_of_the_user_s(watch):
+    def summed(x):
+        y = jnp.exp(x)
+        z = jnp.sum(y)
+        return z * 2
+
+    x = jnp.array([1.0, 100.0])
+    with jdw.capture(**watch) as plain:
+        jax.jit(summed)(x)
+    with jdw.capture(check="all", **watch) as checked:
+        jax.jit(summed)(x)
+    assert list(checked) == list(plain)
+    assert {one.file for one in checked.findings} == {__file__}
+
+
+def test_of_a_power_nobody_says_that_it_is_infinite_where_its_derivative_is():
+    slope = jax.jit(jax.grad(lambda x: (x**0.5).sum()))
+    with jdw.capture(check="nonfinite") as run:
+        assert np.isinf(slope(jnp.zeros(2))).all()
+    (finding,) = run.findings
+    assert finding.headline.startswith("`x**0.5`, or its derivative, has inf")

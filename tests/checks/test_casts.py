@@ -48,6 +48,14 @@ def test_what_is_cut_off_behind_the_point_fits(value):
     assert run.findings == []
 
 
+def test_small_integer_types_are_told():
+    with jdw.capture(check="all") as run:
+        jax.jit(lambda x: x.astype(jnp.int4))(jnp.array([1.0, 500.0]))
+    (finding,) = run.findings
+    assert "1 value does not fit int4, the first is 500" in finding.headline
+    assert finding.fix == ("jnp.clip(x, -8, 7).astype(jnp.int4)",)
+
+
 def test_the_least_integer_fits():
     with jdw.capture(check="casts") as run:
         jax.jit(lambda x: x.astype(jnp.int32))(jnp.float32(-(2.0**31)))

@@ -101,6 +101,11 @@ def is_transposed(equation: core.JaxprEqn) -> bool:
     return "transpose(" in str(equation.source_info.name_stack)
 
 
+def _without_lines(info: Any) -> Any:
+    """The source info of what a check computes: not of the user's line, where it would be taken for what that computes."""
+    return type(info)(None, info.name_stack)
+
+
 @dataclass
 class _Pass:
     checkers: dict[str, Checker]
@@ -130,7 +135,7 @@ class _Pass:
                 check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
                 if check is not None:
                     also, numbers = _computed(check.compute, check.operands)
-                    equations += [one.replace(source_info=equation.source_info) for one in also]
+                    equations += [one.replace(source_info=_without_lines(equation.source_info)) for one in also]
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     checked = Checked(option, name, frames, check.facts, order)
                     records.append((checked, numbers))
