@@ -173,7 +173,8 @@ _WORDS: dict[Kind, str] = {
 
 def diff(before: Program, after: Program) -> Diff:
     """What differs between two programs; seen from the other one it is the same mirrored."""
-    return _diff_of(before.body, after.body, (before.name, after.name))
+    found = _diff_of(before.body, after.body, (before.name, after.name))
+    return found if before.structure == after.structure else Diff(found.names, tuple(found), results=False)
 
 
 def text_of(equation: Equation) -> str:

@@ -171,10 +171,15 @@ class Equation:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A function's program, as JAX has traced it."""
+    """A function's program, as JAX has traced it.
+
+    Attributes:
+      structure: the tree of what the function returns, as text.
+    """
 
     name: str
     body: Body
+    structure: str = ""
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:

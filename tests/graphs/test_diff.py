@@ -6,6 +6,7 @@ import re
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -179,3 +180,30 @@ def test_the_magic_compares_two_functions_or_one_before_and_after_a_transformati
     for wrong in ("f g", "f -- x"):
         outcome = ours.run(f"%jaxdebug diff {wrong}")
         assert "%jaxdebug diff f g -- x" in outcome.stdout + outcome.stderr
+
+
+def kept(scale):
+    return lambda x: np.asarray(x) * scale
+
+
+def called(function):
+    return lambda x: jax.pure_callback(function, jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="sequential")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (called(np.sin), called(np.cos)),
+        (called(kept(2)), called(kept(3))),
+        (called(lambda x: np.sin(x) + 1), called(lambda x: np.cos(x) + 1)),
+        (lambda x: (x + 1, x), lambda x: {"a": x + 1, "b": x}),
+    ],
+    ids=["functions", "closures", "lambdas", "structure"],
+)
+def test_other_callbacks_and_another_structure_are_no_same_program(one, other):
+    x = jnp.ones(3)
+    assert jdw.diff(one, one, x).is_same
+    assert not jdw.diff(one, other, x).is_same
+    with pytest.raises(AssertionError):
+        jdw.assert_same_program(one, other, x)
+    assert jdw.diff(called(kept(2)), called(kept(2)), x).is_same

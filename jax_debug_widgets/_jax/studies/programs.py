@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
-from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array
+from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 
@@ -62,7 +62,8 @@ def program_of(traced: Traced, reading: Reading) -> Program:
     if call is not None and jaxpr is not whole:
         known |= zip(call.outvars, (_read(one, inner) for one in jaxpr.outvars), strict=True)
     results = tuple(_read(one, known) for one in whole.outvars)
-    return Program(traced.name, Body("", inputs, (None,) * len(inputs), equations, results))
+    body = Body("", inputs, (None,) * len(inputs), equations, results)
+    return Program(traced.name, body, without_addresses(str(traced.result)))
 
 
 class _Body:

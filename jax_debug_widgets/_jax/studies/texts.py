@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from typing import Any
@@ -38,6 +39,13 @@ _SAYS_NOTHING = frozenset({"debug_info", "linear", "num_consts", "num_carry", "f
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
+_PLAIN = (bool, int, float, complex, str, type(None))
+
+_HOLDS = ("callback_func", "func", "__wrapped__")
+"""Attributes in which an object that is called holds the function that it calls."""
+
+_DEEPEST = 6
+
 
 def params_of(equation: core.JaxprEqn) -> dict[str, str]:
     """What the parameters of an equation say of what it computes, without the programs that it runs."""
@@ -45,7 +53,7 @@ def params_of(equation: core.JaxprEqn) -> dict[str, str]:
         name = equation.params.get("name")
         return {"name": str(name)} if name else {}
     params = {
-        key: _text(value)
+        key: _text_of_callback(value) if key == "callback" else _text(value)
         for key, value in sorted(equation.params.items())
         if key not in _SAYS_NOTHING and value is not None and not _is_program(value)
     }
@@ -67,4 +75,35 @@ def _text(value: Any) -> str:
         return digest(value)
     if callable(value) and not isinstance(value, type):
         return getattr(value, "__qualname__", type(value).__name__)
-    return _ADDRESS.sub("", str(value))
+    return without_addresses(str(value))
+
+
+def without_addresses(text: str) -> str:
+    """Text of objects that is equal for equal ones."""
+    return _ADDRESS.sub("", text)
+
+
+def _text_of_callback(value: Any, depth: int = 0) -> str:
+    """A function that the host calls: its name, what it does as bytecode, and the functions and numbers that it holds."""
+    if depth > _DEEPEST or not callable(value):
+        return repr(value) if isinstance(value, _PLAIN) else ""
+    inner = depth + 1
+    if isinstance(value, functools.partial):
+        return f"partial({', '.join(_text_of_callback(one, inner) for one in (value.func, *value.args))})"
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__
+    code = getattr(value, "__code__", None)
+    if code is None:
+        held = [getattr(value, field, None) for field in dir(value) if field in _HOLDS]
+    else:
+        consts = [one for one in code.co_consts if isinstance(one, _PLAIN)]
+        name += " " + hashlib.blake2b(repr((code.co_code, code.co_names, consts)).encode(), digest_size=4).hexdigest()
+        held = [_content(cell) for cell in value.__closure__ or ()]
+    own = [text for one in held if (text := _text_of_callback(one, inner))]
+    return f"{name}({', '.join(own)})" if own else name
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
