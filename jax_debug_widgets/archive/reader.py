@@ -79,7 +79,7 @@ def read_state(path: Path) -> dict[str, Any]:
       RunFileError: see `about_run`.
     """
     files = files_at(path)
-    return _json(files, f"{_process(files, path)}/{STATE}") or {}
+    return _json(files, f"{_processes(files, path)[0]}/{STATE}") or {}
 
 
 def read_run(path: Path, budget: Budget) -> SavedRun:
@@ -119,7 +119,9 @@ class RunReader:
         files, problems = files_at(self._path), []
         self._stamp = files.stamp()
         about = _about(files, self._path)
-        own = _process(files, self._path)
+        own, *others = _processes(files, self._path)
+        if others:
+            problems.append(f"This is process {own}; the file has {', '.join(others)} as well, which are not shown.")
         state = _json(files, f"{own}/{STATE}") or {}
         try:
             self._read_events(files, own, state, problems)
@@ -181,11 +183,12 @@ def _about(files: Files, path: Path) -> dict[str, Any]:
     return about
 
 
-def _process(files: Files, path: Path) -> str:
-    found = [name for name in files.names("") if PROCESS.fullmatch(name)]
+def _processes(files: Files, path: Path) -> list[str]:
+    """The folders of the processes of a run."""
+    found = sorted(name for name in files.names("") if PROCESS.fullmatch(name))
     if not found:
         raise RunFileError(f"{path} holds nothing of any process")
-    return found[0]
+    return found
 
 
 def _json(files: Files, name: str) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import runpy
@@ -137,7 +138,8 @@ def record(words: Sequence[str]) -> int:
         return 1
     finally:
         told = recorded.end(None if isinstance(error, SystemExit) else error)
-        print(f"jaxdebug: {told}", file=sys.stderr)
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # The script may have closed it.
+            print(f"jaxdebug: {told}", file=sys.stderr)
     return 0
 
 

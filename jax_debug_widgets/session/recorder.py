@@ -187,8 +187,9 @@ def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
     if not wanted or not run.is_captured:
         return None
     try:
-        writer = _writer(run, Path(wanted).expanduser())
-        if writer.folder != Path(wanted).expanduser():
+        folder = Path(wanted).expanduser().absolute()  # The program may change the working directory.
+        writer = _writer(run, folder)
+        if writer.folder != folder:
             run.note(f"{wanted} is there already: this run is recorded into {writer.folder}.")
         return Recorder(run, writer, collect)
     except (OSError, RunFileError) as error:

@@ -248,3 +248,15 @@ def test_a_cell_is_recorded(ours, tmp_path, monkeypatch):
     run = jdw.load("run.jdw")
     assert [event.text for event in run.events] == ["x [0 1 2]"] and run.name == "lr3"
     assert Path("run.jdw/p00000/sources.jsonl").exists()
+
+
+def test_a_program_that_changes_its_directory_is_recorded_where_it_began(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with jdw.capture(record="run.jdw") as run:
+        os.chdir("elsewhere")
+        for i in range(3):
+            stepped(jnp.ones(2), i)
+    assert not any("Recording stopped" in note for note in run.notes)
+    assert len(run.events) == 3
+    assert_same_events(run.events, jdw.load(tmp_path / "run.jdw").events)

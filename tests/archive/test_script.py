@@ -73,7 +73,11 @@ def test_a_script_does_what_it_does_without_us(script, tmp_path, end):
     ours = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "--watch", "y", "--name", "lr3", *arguments)
     assert ours.stdout == plain.stdout and ours.returncode == plain.returncode, ours.stderr
     assert "y 6.0 8" in plain.stdout and "at exit True" in plain.stdout
-    told = [line for line in ours.stderr.splitlines() if not line.startswith("jaxdebug: recorded into run.jdw")]
+    told = [
+        line
+        for line in ours.stderr.splitlines()
+        if not line.startswith(f"jaxdebug: recorded into {tmp_path / 'run.jdw'}")
+    ]
     assert told == plain.stderr.splitlines(), "the traceback is that of the script alone"
     run = jdw.load(tmp_path / "run.jdw")
     printed = [event.text for event in run.events if event.kind == "print"]

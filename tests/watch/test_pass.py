@@ -114,6 +114,7 @@ def test_a_pass_that_fails_leaves_the_program_unwatched_and_says_so(monkeypatch)
     assert any("no pass today" in note for note in run.status().notes)
 
 
+@pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="jax 0.8 keeps programs whose functions are gone")
 def test_of_a_program_that_is_gone_no_later_capture_tells_a_failure(monkeypatch):
     def broken(*_args):
         raise RuntimeError("no pass today")

@@ -37,7 +37,7 @@ def report(run: Readable) -> str:
         "Values": "\n".join(_values(run)),
         "Last lines": _fenced(_last_lines(run), ""),
         "Notes": "\n".join(f"- {note}" for note in notes),
-        "Versions": ", ".join(_versions(run)),
+        "Versions": ("Read from a file with " if run.is_loaded else "") + ", ".join(_versions(run)),
     }
     told = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
     return "\n\n".join([f"# {_one_line(run.title)}", _facts(run), *told]) + "\n"
@@ -126,8 +126,6 @@ def _last_lines(run: Readable) -> list[str]:
 
 
 def _versions(run: Readable) -> Iterator[str]:
-    if run.is_loaded:
-        yield "read from a file with"
     for name in _PACKAGES:
         try:
             yield f"{name} {version(name)}"
