@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.session.run.sources import lines_up_to, place_of
 from jax_debug_widgets.transport import reply
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def findings_message(run: RunView, request: int, _asked: Mapping[str, Any]) -> M
 
 
 def _message(run: RunView, finding: Finding) -> FindingMessage:
-    file, line = finding.file, finding.span[0]
-    if not file and finding.site is not None:
-        file, line = finding.site.file, finding.site.line
+    file, line = place_of(finding)
     where, headline = finding.where or (finding.site.where if finding.site else ""), finding.headline
     return {
         "kind": finding.kind,
@@ -40,7 +38,7 @@ def _message(run: RunView, finding: Finding) -> FindingMessage:
         "file": file,
         "line": line,
         "first_line": max(1, line - _LINES_BEFORE),
-        "lines": _lines(run, file, line),
+        "lines": lines_up_to(run, file, line, before=_LINES_BEFORE),
         "site": finding.site.id if finding.site else -1,
         "event": finding.event,
         "followers": [
@@ -50,14 +48,3 @@ def _message(run: RunView, finding: Finding) -> FindingMessage:
         ],
         "following": len(finding.followed_by),
     }
-
-
-def _lines(run: RunView, file: str, line: int) -> list[str]:
-    """The line and those above it; none where its source is not to be had."""
-    if not file or line < 1:
-        return []
-    try:
-        lines = run.source_of(file)["lines"] if run.is_loaded else linecache.getlines(file)
-    except LookupError:
-        return []
-    return [text.rstrip() for text in lines[max(0, line - 1 - _LINES_BEFORE) : line]]

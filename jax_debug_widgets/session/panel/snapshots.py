@@ -10,7 +10,7 @@ import numpy as np
 
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
-from jax_debug_widgets.session.run.headline import counts, headline
+from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
 from jax_debug_widgets.session.run.nonfinite import counted, first_nonfinite, nonfinite_findings
 from jax_debug_widgets.widgets import Course, Line, Series, Snapshot
 
@@ -84,7 +84,7 @@ def _series(run: RunView, told: Sequence[tuple[Choice, str]]) -> Iterator[Series
     """The curves of the first values of the headline; a value that is printed and watched under one name has one curve."""
     drawn, printed = [], {choice.name for choice, _ in told if choice.site.watch is None}
     for choice, name in told:
-        values = None if choice.site.watch and choice.name in printed else _numbers(run, choice)
+        values = None if choice.site.watch and choice.name in printed else numbers_of(run.store, choice)
         if values is not None and not counts(values):
             drawn.append((choice.site, name, values))
         if len(drawn) == _SERIES:
@@ -103,22 +103,11 @@ def _courses(run: RunView, told: Sequence[tuple[Choice, str]]) -> dict[int, Cour
     found = {}
     for choice, name in told:
         if choice.site.watch is not None and len(found) < _COURSES:
-            values = _numbers(run, choice)
+            values = numbers_of(run.store, choice)
             if values is not None:
                 statistic = choice.site.values[choice.value].removeprefix("value")
                 found[choice.site.id] = Course(choice.site, name, statistic, float(values[0]), float(values[-1]))
     return found
-
-
-def _numbers(run: RunView, choice: Choice) -> np.ndarray | None:
-    """The numbers of a value, in order; None where it is none, or not always."""
-    if run.store.latest_taps()[choice.site.id].shapes[choice.value] != ():
-        return None
-    try:
-        _, _, values = run.store.series(choice.site.id, choice.value)
-    except ValueError:  # Of several shapes: no line can be drawn.
-        return None
-    return values if len(values) and values.dtype.kind != "c" else None
 
 
 def _thinned(values: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from jax_debug_widgets.session.run.naming import Choice, full_names
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.store import Store
 
 _LOSS = re.compile(r"loss|nll|elbo|objective|cost|energy", re.IGNORECASE)
 _QUALITY = re.compile(r"acc|score|reward|return|error|auc|f1", re.IGNORECASE)
@@ -33,6 +34,17 @@ def headline(sites: Iterable[CallSite]) -> list[tuple[Choice, str]]:
 def counts(values: np.ndarray) -> bool:
     """Whether a series counts steps: integers, each one more than the last."""
     return len(values) > 1 and values.dtype.kind in "iu" and bool((np.diff(values.astype(np.int64)) == 1).all())
+
+
+def numbers_of(store: Store, choice: Choice) -> np.ndarray | None:
+    """The numbers of a value, in order; None where it is none, or not always."""
+    if store.latest_taps()[choice.site.id].shapes[choice.value] != ():
+        return None
+    try:
+        _, _, values = store.series(choice.site.id, choice.value)
+    except ValueError:  # Of several shapes: no line can be drawn.
+        return None
+    return values if len(values) and values.dtype.kind != "c" else None
 
 
 def _values(site: CallSite) -> Iterable[int]:

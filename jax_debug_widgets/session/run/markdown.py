@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import platform
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -13,13 +12,13 @@ import numpy as np
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
-from jax_debug_widgets.session.run.headline import counts, headline
+from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
 from jax_debug_widgets.session.run.outline import outline
 from jax_debug_widgets.session.run.ports import Readable
+from jax_debug_widgets.session.run.sources import lines_up_to, place_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Finding
-    from jax_debug_widgets.session.run.naming import Choice
 
 _VALUES, _LINES, _CHARACTERS, _LINES_OF_ONE = 12, 20, 300, 6
 _PACKAGES = "jax", "jaxlib", "numpy", "jax-debug-widgets", "flax", "equinox", "optax"
@@ -58,9 +57,7 @@ def _facts(run: Readable) -> str:
 def _finding(run: Readable, finding: Finding) -> str:
     where = finding.where or (finding.site.where if finding.site else "")
     headline_ = finding.headline or finding.message.removeprefix(f"{where}: ")
-    file, line = finding.file, finding.span[0]
-    if not file and finding.site is not None:
-        file, line = finding.site.file, finding.site.line
+    file, line = place_of(finding)
     parts = [f"**{where}: {headline_}**" if where else f"**{headline_}**"]
     parts.append(_fenced(_source(run, file, line), "python"))
     parts.append(finding.why)
@@ -75,23 +72,18 @@ def _finding(run: Readable, finding: Finding) -> str:
 
 def _source(run: Readable, file: str, line: int) -> list[str]:
     """The line with those above it, numbered, the line itself marked."""
-    if not file or line < 1:
-        return []
-    try:
-        lines = run.source_of(file)["lines"] if run.is_loaded else linecache.getlines(file)
-    except LookupError:
-        return []
-    first = max(1, line - _LINES_BEFORE)
-    shown = enumerate(lines[first - 1 : line], first)
-    return [f"{'>' if number == line else ' '} {number:4} | {text.rstrip()}" for number, text in shown]
+    lines = lines_up_to(run, file, line, before=_LINES_BEFORE)
+    shown = enumerate(lines, line - len(lines) + 1)
+    return [f"{'>' if number == line else ' '} {number:4} | {text}" for number, text in shown]
 
 
 def _values(run: Readable) -> Iterator[str]:
     """A row for each of the most telling values: what it was first and last, its range, how often it was not finite."""
     rows = []
     for choice, name in headline(run.store.sites()):
-        values = _numbers(run, choice)
+        values = numbers_of(run.store, choice)
         if values is not None and not counts(values):
+            values = values.astype(np.float64)
             finite = values[np.isfinite(values)]
             least, greatest = (f"{finite.min():.4g}", f"{finite.max():.4g}") if len(finite) else ("", "")
             odd = len(values) - len(finite)
@@ -103,17 +95,6 @@ def _values(run: Readable) -> Iterator[str]:
         yield "| value | steps | first | last | least | greatest | not finite |"
         yield "|---|--:|--:|--:|--:|--:|--:|"
         yield from rows
-
-
-def _numbers(run: Readable, choice: Choice) -> np.ndarray | None:
-    """The numbers of a value, in order; None where it is no real number, or not always."""
-    if run.store.latest_taps()[choice.site.id].shapes[choice.value] != ():
-        return None
-    try:
-        _, _, values = run.store.series(choice.site.id, choice.value)
-    except ValueError:
-        return None
-    return values.astype(np.float64) if len(values) and values.dtype.kind in "biuf" else None
 
 
 def _last_lines(run: Readable) -> list[str]:

@@ -73,10 +73,17 @@ class Counted(Values, Protocol):
     def call_log(self) -> CallsOfRun: ...
 
 
-class Readable(Counted, Protocol):
-    """A run, as a report reads it."""
+class WithSources(Protocol):
+    """A run, as far as the text of its files is read."""
 
     is_loaded: bool
+
+    def source_of(self, file: str) -> Mapping[str, Any]: ...
+
+
+class Readable(Counted, WithSources, Protocol):
+    """A run, as a report reads it."""
+
     texts: Texts
 
     @property
@@ -86,7 +93,6 @@ class Readable(Counted, Protocol):
     @property
     def notes(self) -> list[str]: ...
     def status(self) -> Status: ...
-    def source_of(self, file: str) -> Mapping[str, Any]: ...
 
 
 class Noting(Protocol):

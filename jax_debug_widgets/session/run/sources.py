@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.watch import named_places
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.ports import Values
+    from jax_debug_widgets.events import Finding
+    from jax_debug_widgets.session.run.ports import Values, WithSources
 
 
 def source_fields(run: Values, file: str) -> Mapping[str, Any]:
@@ -33,3 +35,21 @@ def source_fields(run: Values, file: str) -> Mapping[str, Any]:
             for one in places
         ],
     }
+
+
+def place_of(finding: Finding) -> tuple[str, int]:
+    """The file and line that a finding is about; "" and 0 where it is about none."""
+    if finding.file or finding.site is None:
+        return finding.file, finding.span[0]
+    return finding.site.file, finding.site.line
+
+
+def lines_up_to(run: WithSources, file: str, line: int, *, before: int) -> list[str]:
+    """A line of a file and so many above it; none where its text is not to be had."""
+    if not file or line < 1:
+        return []
+    try:
+        lines = run.source_of(file)["lines"] if run.is_loaded else linecache.getlines(file)
+    except LookupError:
+        return []
+    return [text.rstrip() for text in lines[max(0, line - 1 - before) : line]]
