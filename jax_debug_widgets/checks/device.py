@@ -10,9 +10,9 @@ from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.oob import out_of_bounds
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
+from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Finding
     from jax_debug_widgets.taps.check_log import Seen
     from jax_debug_widgets.taps.sites import NameFile
 
@@ -28,7 +28,7 @@ _TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
 
 def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Finding]:
     """The findings, in the order of time."""
-    told = [_TELLERS[one.checked.option](one, name_file) for one in seen]
+    told = [_told(one, name_file) for one in seen]
     findings = {(one.file, one.span, one.kind): one for one in reversed(told) if one is not None}
     # What is read outside of the bounds may be NaN: that is one finding, the index.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
@@ -37,3 +37,17 @@ def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Findi
         for one in reversed(findings.values())
         if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside
     ]
+
+
+def _told(seen: Seen, name_file: NameFile) -> Finding | None:
+    """The finding of one line; where its words cannot be found, that something was seen there."""
+    try:
+        return _TELLERS[seen.checked.option](seen, name_file)
+    except Exception as error:  # noqa: BLE001 - a fault of ours: the user's cell and the other findings go on.
+        frame = seen.checked.frames[0]
+        kind = next(kind for kind in Kind if kind.option == seen.checked.option)
+        why = f"What it is cannot be told: {type(error).__name__}: {error}."
+        where = f"{name_file(frame.file)}:{frame.line}"
+        span = frame.line, frame.column, frame.end_line, frame.end_column
+        headline = f"the check {seen.checked.option} has found something in {seen.checked.primitive}"
+        return Finding.at(kind.word, where, headline, why, file=frame.file, span=span, seen=seen.count)

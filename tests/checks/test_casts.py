@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.checks import device
 
 
 def to_bytes(x):
@@ -69,3 +70,15 @@ def test_nanargmin_of_nans_alone_is_found():
         jax.jit(lambda x: jnp.nanargmax(x))(jnp.array([jnp.nan, jnp.nan]))  # noqa: PLW0108 - a line of the user's.
     (finding,) = run.findings
     assert "nanargmax of NaNs alone gives -1" in finding.message
+
+
+def test_a_check_that_cannot_say_what_it_found_says_where(monkeypatch):
+    def broken(_seen, _name_file):
+        raise ValueError("no words today")
+
+    monkeypatch.setitem(device._TELLERS, "casts", broken)
+    with jdw.capture(check="casts") as run:
+        jax.jit(lambda x: x.astype(jnp.int8))(jnp.array([1.0, 500.0]))
+    (finding,) = run.findings
+    assert finding.kind == "cast" and finding.where.startswith("test_casts.py:")
+    assert "ValueError: no words today" in finding.why and "casts" in finding.headline
