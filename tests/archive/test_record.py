@@ -57,13 +57,17 @@ def test_a_recorded_run_is_the_run_and_is_sealed_when_it_is_over(tmp_path, monke
 
 def test_nothing_is_dropped_that_the_disk_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "_PART_ROWS", 300)
+    parts = lambda: list(tmp_path.rglob("watched/part-*"))  # noqa: E731
     with jdw.capture(watch="y", values=True) as control:
-        steps(600)
+        steps(300)
+        steps(300)
     with jdw.capture(watch="y", values=True, max_events=100, record=tmp_path / "run.jdw") as run:
-        steps(600)
+        steps(300)
+        until(parts)
+        steps(300)
     assert run.dropped > 0 and len(run.events) <= 100
     loaded = jdw.load(tmp_path / "run.jdw")
-    assert (loaded.dropped, len(loaded.events)) == (0, 1200) and len(list(tmp_path.rglob("watched/part-*"))) > 1
+    assert (loaded.dropped, len(loaded.events)) == (0, 1200) and len(parts()) > 1
     for ours, theirs in zip(control.series("y.sum()"), loaded.series("y.sum()"), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(control["y"]["value"], loaded["y"]["value"])
