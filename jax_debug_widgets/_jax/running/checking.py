@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,8 +16,7 @@ import jax
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.guard import quiet
-from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls, tree_util
-from jax_debug_widgets._jax.compat.registrations import registers
+from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
@@ -27,6 +25,7 @@ from jax_debug_widgets._jax.passes.casts import Casts, NanArguments
 from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
+from jax_debug_widgets._jax.running.further_results import fast_path_data
 
 CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births(), "casts": Casts(), "numpy": NanArguments()}
 """The checks of programs that run, as `--check` calls them."""
@@ -84,10 +83,7 @@ class CheckHooks(Replacing):
         records = call.take_latest()
         if records is None:
             return None
-        plain = copy(executable)
-        plain._unsafe_call = call.program
-        whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), records)
-        return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), effects, *others)
+        return fast_path_data(theirs, executable, call, records, out_tree, arguments, outputs, effects, *others)
 
     def _lower(
         self,
@@ -178,10 +174,10 @@ class Checking:
         outputs = self.program(*args)
         records = outputs[-self._count :]
         self._latest = records
-        self.add(records)
+        self.dispatched(records)
         return outputs[: -self._count]
 
-    def add(self, records: Sequence[Any]) -> None:
+    def dispatched(self, records: Sequence[Any]) -> None:
         """A call will have given this."""
         self._found(self._checked, records)
 
@@ -189,29 +185,3 @@ class Checking:
         """What the latest call gives, if nobody has asked since."""
         latest, self._latest = self._latest, None
         return latest
-
-
-class _Outputs:
-    """All that a checked program gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
-
-    def __init__(self, call: Checking, results: Any, records: Sequence[Any]) -> None:
-        self.call, self.results, self.records = call, results, records
-
-    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], Checking]:
-        return (self.results, self.records), self.call
-
-    @classmethod
-    def put_together(cls, call: Checking, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
-        return cls(call, *parts)
-
-    @staticmethod
-    def dispatched(call: Checking, parts: tuple[Any, Sequence[Any]]) -> Any:
-        results, records = parts
-        call.add(records)
-        return results
-
-
-@registers(features.HANDOVER)
-def _register() -> None:
-    tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
-    tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -17,8 +16,7 @@ from typing import Any, Protocol
 import jax
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.private import config, dispatch, pjit, pxla, sharding_impls, tree_util
-from jax_debug_widgets._jax.compat.registrations import registers
+from jax_debug_widgets._jax.compat.private import config, dispatch, pjit, pxla, sharding_impls
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
@@ -33,6 +31,7 @@ from jax_debug_widgets._jax.passes.result_passing import (
 )
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.backlog import Backlog, Handed
+from jax_debug_widgets._jax.running.further_results import fast_path_data
 
 
 class HandingSettings(Protocol):
@@ -136,10 +135,7 @@ class HandoverHooks(Replacing):
             return None
         self._is_fast = True
         self._is_fast_with_effects |= bool(effects)
-        plain = copy(executable)
-        plain._unsafe_call = call.program
-        whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), said)
-        return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), (), *others)
+        return fast_path_data(theirs, executable, call, said, out_tree, arguments, outputs, (), *others)
 
     def gives_away(self) -> None:
         """A program is there to which arguments are given away."""
@@ -256,6 +252,10 @@ class HandingOver:
         self._latest = outputs[-self._count :]
         return outputs[: -self._count]
 
+    def dispatched(self, said: Sequence[Any]) -> None:
+        """JAX's C++ has dispatched a call, which will have said this."""
+        self.hooks.dispatched(self, said)
+
     def take_latest(self) -> Sequence[Any] | None:
         """What the latest call says, if nobody has asked since."""
         latest, self._latest = self._latest, None
@@ -276,32 +276,6 @@ class HandingOver:
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
         return handed
-
-
-class _Outputs:
-    """All that a program of ours gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
-
-    def __init__(self, call: HandingOver, results: Any, said: Sequence[Any]) -> None:
-        self.call, self.results, self.said = call, results, said
-
-    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], HandingOver]:
-        return (self.results, self.said), self.call
-
-    @classmethod
-    def put_together(cls, call: HandingOver, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
-        return cls(call, *parts)
-
-    @staticmethod
-    def dispatched(call: HandingOver, parts: tuple[Any, Sequence[Any]]) -> Any:
-        results, said = parts
-        call.hooks.dispatched(call, said)
-        return results
-
-
-@registers(features.HANDOVER)
-def _register() -> None:
-    tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
-    tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
 
 
 def _are_given_away_already(lowered: Any) -> bool:

@@ -1,0 +1,75 @@
+"""Let JAX's C++ dispatch programs that give more results than their user has asked for, and take these off.
+
+JAX's C++ puts the results of a program together as a pytree. Here that is a node of ours, whose unflattening hands the
+further results over and gives the user the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any, Protocol
+
+import jax
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import tree_util
+from jax_debug_widgets._jax.compat.registrations import registers
+
+
+class GivesMore(Protocol):
+    """A program with further results, as Python calls it.
+
+    Attributes:
+      program: the `ExecuteReplicated` that gives all of them.
+    """
+
+    program: Any
+
+    def dispatched(self, further: Sequence[Any], /) -> None:
+        """C++ has dispatched a call, which will give these."""
+        ...
+
+
+def fast_path_data(
+    theirs: Callable[..., Any],
+    executable: Any,
+    call: GivesMore,
+    further: Sequence[Any],
+    out_tree: Any,
+    arguments: Any,
+    outputs: Any,
+    effects: Any,
+    *others: Any,
+) -> Any:
+    """What C++ needs to dispatch the program of `call`, by JAX's `_get_fastpath_data`; `further`: what a call of it gave."""
+    plain = copy(executable)
+    plain._unsafe_call = call.program
+    whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), further)
+    return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), effects, *others)
+
+
+class _Outputs:
+    """All that a program gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
+
+    def __init__(self, call: GivesMore, results: Any, further: Sequence[Any]) -> None:
+        self.call, self.results, self.further = call, results, further
+
+    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], GivesMore]:
+        return (self.results, self.further), self.call
+
+    @classmethod
+    def put_together(cls, call: GivesMore, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
+        return cls(call, *parts)
+
+    @staticmethod
+    def dispatched(call: GivesMore, parts: tuple[Any, Sequence[Any]]) -> Any:
+        results, further = parts
+        call.dispatched(further)
+        return results
+
+
+@registers(features.HANDOVER)
+def _register() -> None:
+    tree_util.default_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.put_together)
+    tree_util.dispatch_registry.register_node(_Outputs, _Outputs.taken_apart, _Outputs.dispatched)
