@@ -127,6 +127,11 @@ class RunWriter:
         """What the run says of itself now, in place of what it said before."""
         _write_whole(self._own / STATE, {**state, "first": self.first, "next": self.next})
 
+    def rename(self, name: str) -> None:
+        """The run is called so, also where its folder is sealed; all else that it has said of itself stays."""
+        state = json.loads((self._own / STATE).read_text(encoding="utf-8"))
+        _write_whole(self._own / STATE, {**state, "name": name})
+
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""

@@ -50,7 +50,7 @@ class CellCapture:
 
     def enter(self, line: str, title: str) -> None:
         """The first line of a `%%jaxdebug` cell."""
-        options, rest = parse(line, echo_by_default=not self.has_panels())
+        options, rest = parse(line, echo_by_default=not self.has_panels(), expand=self._shell.var_expand)
         if rest:
             from IPython.core.error import UsageError
 

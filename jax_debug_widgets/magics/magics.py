@@ -96,7 +96,7 @@ class JaxDebugMagics(Magics):
             word = "help"
         if word in COMMANDS:
             return getattr(self, f"_{word}")(rest)
-        options, code = parse(line, echo_by_default=not self._cells.has_panels())
+        options, code = parse(line, echo_by_default=not self._cells.has_panels(), expand=self.shell.var_expand)
         self._refuse_misspelled(code)
         return self._evaluate(code, options, local_ns or {})
 

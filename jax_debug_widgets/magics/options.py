@@ -11,6 +11,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from jax_debug_widgets.checks import checks_of, options
+from jax_debug_widgets.magics.config import EXAMPLE, config_of
 from jax_debug_widgets.session import Options
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.watch.choosing.select import separated
@@ -59,6 +60,7 @@ _EXAMPLES = {
     "CHECKS": "oob",
     "CONDITION": "'loss > 10'",
     "NAME": "lr3",
+    "CONFIG": EXAMPLE,
     "FILE": "run.jdw",
 }
 """What may be written for the value of an option, by the word that stands for it in the help."""
@@ -112,6 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--record-max-mb", type=float, metavar="MB", default=defaults.record_max_mb, help=record_max)
     name = "what the run is called among others"
     parser.add_argument("--name", metavar="NAME", default=defaults.name, help=name)
+    config = "what to compare runs by: lr=3e-4,seed=1, or lr={lr} for a variable; may be given again"
+    parser.add_argument("--config", action="append", metavar="CONFIG", default=[], help=config)
     check = f"check programs while they run: all, or names of {', '.join(options())}; run.findings has what is found"
     parser.add_argument("--check", action="append", metavar="CHECKS", default=[], help=check)
     return _add_watch_options(parser)
@@ -158,14 +162,14 @@ def option_parser() -> argparse.ArgumentParser:
     return add_options(_Parser())
 
 
-def parse(line: str, *, echo_by_default: bool) -> tuple[Options, str]:
-    """The options at the start of a line, and what follows them.
+def parse(line: str, *, echo_by_default: bool, expand: Callable[[str], str] = lambda text: text) -> tuple[Options, str]:
+    """The options at the start of a line, and what follows them; `expand` puts in variables, as `{lr}`.
 
     Raises:
       UsageError: an unknown option or a value that cannot be; the message names the nearest valid one.
     """
     parsed, rest = parse_with(add_options, line)
-    return _options_of(parsed, echo_by_default=echo_by_default), rest
+    return _options_of(parsed, echo_by_default=echo_by_default, expand=expand), rest
 
 
 def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
@@ -177,13 +181,16 @@ def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
     return _options_of(_parsed(option_parser(), words), echo_by_default=echo_by_default)
 
 
-def _options_of(parsed: argparse.Namespace, *, echo_by_default: bool) -> Options:
+def _options_of(
+    parsed: argparse.Namespace, *, echo_by_default: bool, expand: Callable[[str], str] = lambda text: text
+) -> Options:
     values = vars(parsed)
     values["break_on"] = tuple(values["break_on"])
     values["echo"] = echo_by_default if values["echo"] is None else values["echo"]
     try:
         watch = _watch_of(values)
         values["check"] = checks_of(values["check"])
+        values["config"] = config_of(values["config"], expand)
         return Options(**values, watch=watch)
     except ValueError as error:
         raise UsageError(f"jaxdebug: {error}") from None

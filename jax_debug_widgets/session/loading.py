@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -13,6 +15,7 @@ from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.save import require_pyarrow
+from jax_debug_widgets.session.run.view import new_key
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.transport import Pump
 
@@ -50,11 +53,11 @@ def load(
     return _follow(session, run) if follow else run
 
 
-def _load_one(session: Loading, max_mb: float, at: Path) -> LoadedRun:
+def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = None) -> LoadedRun:
     from jax_debug_widgets.archive.reader import RunReader
 
     reader = RunReader(at, Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1)))
-    run = LoadedRun(at, reader, session.panels.of)
+    run = LoadedRun(at, reader, session.panels.of, key)
     session.take_loaded(run)
     return run
 
@@ -76,14 +79,22 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
 
 
 def _load_all(session: Loading, paths: list[Path], max_mb: float) -> LoadedRuns:
-    load_one = partial(_load_one, session, max_mb)
+    keys: dict[Path, str] = {path: new_key() for path in paths}
+    loaded: dict[Path, LoadedRun] = {}
+
+    def load_one(path: Path) -> LoadedRun:
+        if path not in loaded:
+            loaded[path] = _load_one(session, max_mb, path, key=keys[path])
+        return loaded[path]
+
     rows: list[RunRow] = []
     problems: dict[str, str] = {}
     for path in sorted(paths, key=_in_order):
         try:
-            rows.append(_row(path, load_one))
+            rows.append(_row(path, keys[path], load_one))
         except (OSError, RunFileError) as error:
             problems[str(path)] = str(error)
+    session.shelve([row for row in rows if row.path not in loaded], load_one)
     return LoadedRuns(rows, problems, load_one)
 
 
@@ -92,7 +103,7 @@ def _in_order(path: Path) -> tuple[tuple[str, float], ...]:
     return tuple((word, float(number or 0)) for word, number in _NUMBERS.findall(str(path)))
 
 
-def _row(path: Path, load_one: partial[LoadedRun]) -> RunRow:
+def _row(path: Path, key: str, load_one: Callable[[Path], LoadedRun]) -> RunRow:
     from jax_debug_widgets.archive.reader import about_run, read_state
 
-    return row_of(path, about_run(path), read_state(path), partial(load_one, path))
+    return replace(row_of(path, about_run(path), read_state(path), partial(load_one, path)), key=key)

@@ -8,7 +8,7 @@ import inspect
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -21,6 +21,8 @@ from jax_debug_widgets.taps import Settings
 from jax_debug_widgets.watch import Stops, Watch
 
 _MEBIBYTE = 1 << 20
+
+_WITH_VALUES = ("every", "timeout", "stuck_after", "max_events", "max_mb", "max_ended_mb", "break_timeout", "record")
 
 _MAY_BE_NONE = ("timeout", "break_timeout", "record_max_mb")
 
@@ -115,6 +117,14 @@ class Options:
             if not value > 0 or math.isnan(value):
                 msg = f"{name} must be greater than 0, got {value!r}"
                 raise ValueError(msg)
+        for name, kind, words in (("name", str, "a string"), ("config", Mapping, "a dict")):
+            if not isinstance(value := getattr(self, name), kind):
+                msg = f"{name} must be {words}, got {value!r}"
+                raise TypeError(msg)
+
+    def __str__(self) -> str:
+        """Those that were asked for, as they are written after `%%jaxdebug`; without name and config."""
+        return " ".join(_words_of(self))
 
     def settings(self, box: int, processes: int = 1) -> Settings:
         """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
@@ -138,6 +148,34 @@ class Options:
     def ended_budget(self) -> int:
         """How many bytes the ended runs may hold, all together."""
         return _in_bytes(self.max_ended_mb)
+
+
+def _words_of(options: Options) -> Iterator[str]:
+    watch = options.watch
+    if watch is not None:
+        names = _quoted(",".join(watch.names))
+        wishes = {
+            "watch-all": watch.everything,
+            f"watch {names}": bool(watch.names),
+            "watch-ops": watch.ops,
+            "values": watch.values,
+            "histogram": watch.histograms,
+            "lanes": watch.lanes,
+            f"when {_quoted(watch.when)}": bool(watch.when),
+        }
+        yield from (f"--{word}" for word, is_wanted in wishes.items() if is_wanted)
+    if options.check:
+        yield "--check all" if set(options.check) == set(checks_of(True)) else f"--check {','.join(options.check)}"
+    yield from (f"--break-on {_quoted(one)}" for one in options.break_on)
+    flags = {"no-debug": not options.debug, "no-barrier": not options.barrier, "prompt": options.prompt}
+    yield from (f"--{word}" for word, is_set in flags.items() if is_set)
+    for name in _WITH_VALUES:
+        if (value := getattr(options, name)) != getattr(Options, name):
+            yield f"--{name.replace('_', '-')} {_quoted(str(value))}"
+
+
+def _quoted(text: str) -> str:
+    return text if text and not any(sign in text for sign in " '\"") else f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def _path_of(path: Any) -> str | None:

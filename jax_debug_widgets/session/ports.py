@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
     from jax_debug_widgets.breakpoints import Debugger
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
     from jax_debug_widgets.session.panel.panels import Panels
+    from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.taps import Capture
@@ -63,3 +67,4 @@ class Loading(Protocol):
     @property
     def listing(self) -> Listing: ...
     def take_loaded(self, run: LoadedRun) -> None: ...
+    def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None: ...

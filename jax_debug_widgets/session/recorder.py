@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.archive.writer import RunWriter
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.store import Piece
 
 VARIABLE = "JDW_RECORD"
@@ -69,6 +70,7 @@ class Recorder:
         self._most_waiting = max(_WAITING_BYTES, run.options.budget.nbytes)
         self._process = os.getpid()
         atexit.register(self.finish)
+        run.when_renamed(self._renamed)
         run.store.tell(self._came)
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
         self._thread.start()
@@ -84,6 +86,12 @@ class Recorder:
             self._run.store.tell(None)
             with contextlib.suppress(OSError, ValueError):
                 self._writer.close()
+
+    def _renamed(self, run: RunView) -> None:
+        """A run that goes on says so with all else."""
+        if self._ended.is_set() and os.getpid() == self._process:
+            with contextlib.suppress(OSError, ValueError):
+                self._writer.rename(run.name)
 
     def _came(self, piece: Piece) -> None:
         """Events have been taken in; the store holds its lock."""

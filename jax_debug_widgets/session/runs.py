@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.run.view import RunView
 
-_MAX_RUNS = 50
+_MAX_RUNS = 100
 """Ended runs that stay available to their panels; the oldest is let go of."""
+
+
+_MAX_SHELVED = 1000
+"""Runs in files that a table lists."""
 
 
 class Heir:
@@ -49,6 +56,8 @@ class Runs:
         """Inbox -> the run that ended last of those that read it: what is late goes to it."""
         self._known: dict[str, Run] = {}
         self._loaded: dict[str, LoadedRun] = {}
+        self._shelved: dict[str, tuple[RunRow, Callable[[Path], LoadedRun]]] = {}
+        """Runs in files, with what reads them whole: only their rows were read."""
         self._joined: list[Run] = []
         """Once for each thread that is in a run which another thread has begun."""
         self._heirs: WeakSet[Heir] = WeakSet()
@@ -147,12 +156,31 @@ class Runs:
     def take_loaded(self, run: LoadedRun) -> None:
         """It was read from a file, and can be asked like those that have ended."""
         with self.lock:
+            self._shelved.pop(run.key, None)
             self._loaded[run.key] = run
             self._forget_oldest(self._loaded)
 
     def find(self, key: str) -> RunView | None:
-        """The run of that key, if it is still known."""
-        return self._known.get(key) or self._loaded.get(key)
+        """The run of that key, if it is still known; one in a file is read for it.
+
+        Raises:
+          RunFileError, OSError: its file cannot be read.
+        """
+        found = self._known.get(key) or self._loaded.get(key)
+        shelved = self._shelved.get(key) if found is None else None
+        return found if shelved is None else shelved[1](shelved[0].path)
+
+    def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
+        """These runs can be asked like those that are loaded: `load` reads one when it is."""
+        with self.lock:
+            self._shelved |= {row.key: (row, load) for row in rows if row.key not in self._loaded}
+            for key in list(self._shelved)[:-_MAX_SHELVED]:
+                del self._shelved[key]
+
+    def shelved(self) -> list[RunRow]:
+        """Those that were not read whole."""
+        with self.lock:
+            return [row for row, _ in self._shelved.values()]
 
     def known(self) -> list[RunView]:
         """All runs that are still known: those from files, then those of this process, the newest last."""

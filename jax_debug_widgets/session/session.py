@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.agreement import Agreements
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.interrupts import interrupts_of
+from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.memory import keep_within, told_of
 from jax_debug_widgets.session.observer import Observer
 from jax_debug_widgets.session.options import Options
@@ -36,13 +37,17 @@ from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.taps import Capture
 from jax_debug_widgets.watch import Watching
-from jax_debug_widgets.widgets import may_ask
+from jax_debug_widgets.widgets import may_ask, running_cell
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from jax_debug_widgets._jax.origins.equation import Equation
     from jax_debug_widgets.events import Lot
+    from jax_debug_widgets.session.panel.rows import Row
+    from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.taps.sites import NameFile
@@ -56,7 +61,7 @@ class Session:
 
     def __init__(self) -> None:
         self.panels = Panels(self)
-        self._runs = Runs(self.panels.forget)
+        self._runs = Runs(self._forget)
         self.capture = Capture()
         self.observer = Observer(self)
         self.capture.prints.subscriber = self.observer.printed
@@ -140,6 +145,8 @@ class Session:
             if not (self._runs.going_on or goes_on):
                 self.capture.sites.restart()
             run = Run(self._ports(), title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
+            run.cell = running_cell()
+            run.when_renamed(self.listing.begin)
             run.noted += features.missing().values()
             if agreement.options.watch is not None:
                 self.watching.begin(agreement.options.watch)
@@ -342,11 +349,37 @@ class Session:
     def take_loaded(self, run: LoadedRun) -> None:
         """A run was read from a file: from now on its panel can be shown, and the front ends list it."""
         self._runs.take_loaded(run)
+        run.when_renamed(self.listing.begin)
         self.listing.begin(run)
+
+    def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
+        """Front ends list these runs; each is read by `load` when one of them asks for it."""
+        self._runs.shelve(rows, load)
+        self.listing.tell_all()
+
+    def shelved(self) -> list[RunRow]:
+        """The runs in files that nobody has read whole."""
+        return self._runs.shelved()
+
+    def rows(self) -> list[Row]:
+        """All runs that are known, as rows of a table."""
+        return self.listing.rows()
+
+    def load(self, path: str) -> None:
+        """Read the run or the runs in this file, for the table of runs.
+
+        Raises:
+          RunFileError, OSError: it cannot be read. ImportError: pyarrow is not installed.
+        """
+        load(self, path)
 
     def told_of_memory(self) -> str:
         """What the ended runs hold, in a sentence; empty where there are none."""
         return told_of(self._runs.ended())
+
+    def _forget(self, key: str) -> None:
+        self.panels.forget(key)
+        self.listing.forget(key)
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
         """What `run.status()` says of breakpoints, pause and stop."""

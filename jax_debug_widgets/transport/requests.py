@@ -30,6 +30,9 @@ Those that name a `stop` (its `id`) are refused when another one is there, or no
 `local`    an `array` message of the value called `name` in frame `frame`; `index` and `image` as of `array`. Its `event`
            and `value` are -1.
 `findings` send the findings of the run, see `run_messages.FindingMessage`.
+`runs`     send a row for each run that the kernel knows, see `session/panel/rows.py`: `rows`.
+`rename`   call run `of` `name`; `load`: read the runs in `path`. Both are answered by `runs`.
+`compare`  lay the runs `runs` over each other: `compared`, see `session/panel/compared.py`.
 `source`   send the source of file `file`, as `SiteMessage.file` names it.
 `watch`    go on recording, or stop (`on`: true or false), what is watched under `names`. Answered by `done` with `sites`, the
            sites concerned. What the compiled program has no tap for is watched from the next run on: the status tells, `added`.
@@ -72,3 +75,6 @@ class Request(TypedDict):
     names: NotRequired[list[str]]
     on: NotRequired[bool]
     keep: NotRequired[bool]
+    of: NotRequired[str]
+    path: NotRequired[str]
+    runs: NotRequired[list[str]]

@@ -13,6 +13,11 @@ def running_kernel() -> Any:
     return getattr(get_ipython(), "kernel", None)
 
 
+def running_cell() -> int | None:
+    """The number of the cell that runs, `In [n]`; None where there are no cells."""
+    return getattr(get_ipython(), "execution_count", None)
+
+
 def may_ask() -> bool:
     """Whether somebody can be asked for input: in a kernel, whoever runs the cell says so (nbclient says no)."""
     kernel = running_kernel()

@@ -28,3 +28,4 @@ def _nothing_stays_loaded():
     for key in list(loaded):
         current_session().panels.forget(key)
         del loaded[key]
+    current_session()._runs._shelved.clear()

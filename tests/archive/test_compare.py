@@ -13,6 +13,9 @@ from matplotlib import pyplot as plt
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import reader
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.panel.all_runs import comparison
+from tests.waiting import until
 
 
 @jax.jit
@@ -92,3 +95,36 @@ def test_of_a_run_that_has_no_end_the_row_is_what_can_be_read(sweep, tmp_path):
     assert [row.path.stem for row in jdw.load(tmp_path).rows] == ["cut", "lr0.05", "lr0.2"]
     (row,) = jdw.load(f"{tmp_path}/c*.jdw").rows
     assert (row.state, row.events, row.outline.steps, row.name) == ("interrupted", 40, 20, "lr1")
+
+
+def test_runs_of_a_sweep_are_rows_of_the_table_and_are_read_when_one_is_asked_for(sweep):
+    session = current_session()
+    runs = jdw.load(f"{sweep}/run*.jdw")
+    rows = {row["key"]: row for row in session.rows() if row["file"].startswith(str(sweep / "run"))}
+    mine = [key for key in rows if key in {row.key for row in runs.rows}]
+    assert [(rows[key]["name"], rows[key]["last"] is not None) for key in mine] == [
+        (f"lr{n}", True) for n in (1, 2, 10)
+    ]
+    assert not {run.key for run in session.runs()} & set(mine)
+    told = comparison(session, mine[:2])
+    assert (told["by"], [group["label"] for group in told["groups"]]) == ("lr", ["0.1", "0.3"])
+    assert {run.key for run in session.runs()} >= set(mine[:2]) and runs[0] is session.find_run(mine[0])
+    assert [row["key"] for row in session.rows()].count(mine[0]) == 1
+
+
+def test_a_sweep_whose_files_are_gone_says_so(sweep, tmp_path):
+    shutil.copytree(sweep / "run1.jdw", tmp_path / "a.jdw")
+    runs = jdw.load(f"{tmp_path}/*.jdw")
+    shutil.rmtree(tmp_path / "a.jdw")
+    assert "cannot be compared" in comparison(current_session(), [runs.rows[0].key])["problem"]
+
+
+def test_a_name_survives_when_it_is_given_after_the_end(tmp_path):
+    with jdw.capture(name="first", record=tmp_path / "run.jdw") as run:
+        stepped(jnp.ones(4), 0.1, 0)
+    until(lambda: jdw.load(tmp_path / "run.jdw").is_complete)
+    run.name = "best"
+    run.save(tmp_path / "saved.jdw.zip")
+    assert [jdw.load(tmp_path / name).name for name in ("run.jdw", "saved.jdw.zip")] == ["best", "best"]
+    (row,) = jdw.load(f"{tmp_path}/run*.jdw").rows
+    assert (row.name, row.asked) == ("best", f"--record {tmp_path / 'run.jdw'}")

@@ -437,3 +437,12 @@ def test_values_are_drawn_by_name(ours):
     assert ours.run("%jaxdebug show x --step 0 --lane 0").stderr == ""
     assert "no step 7 with lane 0" in ours.run("%jaxdebug show --step=7 x").stderr
     assert "cannot read '--stp'" in ours.run("%jaxdebug show x --stp 7").stderr
+
+
+def test_a_cell_says_what_its_run_is_called_and_what_it_is_compared_by(ours):
+    ours.ip.push({"lr": 0.25})
+    ours.run("%%jaxdebug --name lr3 --config lr={lr},seed=1 --config opt=adam --no-barrier\nf(1.)")
+    run = last_run()
+    assert (run.name, run.config) == ("lr3", {"lr": 0.25, "seed": 1, "opt": "adam"})
+    assert (run.cell, run.asked) == (ours.ip.execution_count, "--no-barrier")
+    assert "write `--config lr=3e-4,seed=1`" in ours.run("%%jaxdebug --config lr\nf(1.)").stderr

@@ -40,7 +40,8 @@ def comms(monkeypatch):
     monkeypatch.setattr(listing, "get_ipython", lambda: types.SimpleNamespace(kernel=Kernel()))
     session = current_session()
     monkeypatch.setattr(session, "listing", Listing(session, session.panels))
-    monkeypatch.setattr(session._runs, "_known", {})
+    for held in ("_known", "_loaded", "_shelved"):
+        monkeypatch.setattr(session._runs, held, {})
     return opened
 
 
@@ -193,3 +194,27 @@ def test_where_no_cell_is_running_the_next_run_in_one_opens_it(comms, monkeypatc
     with jdw.capture():
         pass
     assert len(comms) == 1
+
+
+def test_a_front_end_renames_a_run_and_has_runs_laid_over_each_other(comms):
+    runs = []
+    for lr in (1.0, 2.0):
+        with jdw.capture(title="train", config={"lr": lr}) as run:
+            program(lr)
+        runs.append(run)
+    comms[0].ask({"type": "rename", "run": runs[0].key, "name": "slow"})
+    assert (runs[0].name, rows(comms[0], runs[0])[-1]["name"], runs[1].name) == ("slow", "slow", "")
+    comms[0].ask({"type": "compare", "id": 7, "runs": [run.key for run in runs]})
+    for thread in threading.enumerate():
+        if thread.name == "jaxdebug-compare":
+            thread.join(20)
+    told = comms[0].messages[-1][0]
+    assert (told["type"], told["version"], told["id"], told["by"]) == ("compared", 1, 7, "lr")
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_that_is_told(comms, tmp_path):
+    with jdw.capture():
+        program(1.0)
+    comms[0].ask({"type": "load", "path": str(tmp_path / "nothing.jdw")})
+    assert comms[0].messages[-1][0]["type"] == "problem"

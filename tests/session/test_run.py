@@ -428,11 +428,11 @@ def test_ended_runs_are_let_go_of_after_a_while():
     session = current_session()
     with jdw.capture() as first:
         pass
-    for _ in range(60):
+    for _ in range(110):
         with jdw.capture():
             pass
     assert session.find_run(first.key) is None
-    assert sum(not run.is_loaded for run in session.runs()) <= 51
+    assert sum(not run.is_loaded for run in session.runs()) <= 101
 
 
 def test_values_of_several_shapes_are_shown_one_by_one_and_told_about():

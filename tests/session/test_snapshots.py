@@ -12,8 +12,8 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session, snapshot_of
 from jax_debug_widgets.session.panel.saving import Saving
-from jax_debug_widgets.session.panel.snapshots import _thinned
 from jax_debug_widgets.session.run.headline import counts
+from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.taps.text import Renderer
 
 
@@ -138,7 +138,7 @@ def test_a_thinned_curve_keeps_ends_extremes_and_the_first_nan(size):
     values = np.sin(np.arange(size * 1.0))
     values[size // 2] = 50.0
     values[size * 2 // 3 :: 7] = np.nan
-    chosen = _thinned(values)
+    chosen = thinned(values, 100)
     assert len(chosen) <= 3 * 100 + 3
     assert (chosen[0], chosen[-1]) == (0, size - 1) and (np.diff(chosen) > 0).all()
     if size > 1:

@@ -11,6 +11,9 @@ to kernel:
            loaded while a cell runs on ipykernel 6 has no other way to it before the cell ends.
 `saved`    send run `run` as a notebook keeps it, `{"type": "saved", "version": 1, "run", "data"}` with a MIME bundle: what the
            kernel writes into its output does not reach a page that was loaded, or was away, while the cell ran.
+`rename`   call run `run` `name`; its row says so.
+`compare`  lay the runs `runs` over each other: `{"type": "compared", "version": 1, "id", ...}`, see `compared.py`.
+`load`     read the runs in `path`; their rows come, or `{"type": "problem", "version": 1, "text"}` says why not.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.session.panel.all_runs import comparison
+from jax_debug_widgets.session.panel.rows import Row, Rows, row_of_file
 from jax_debug_widgets.widgets import ListingComm
 
 if TYPE_CHECKING:
@@ -36,48 +41,13 @@ SECONDS_APART_AT_A_STOP = 1.0
 """The same while the program stands and only the clock goes on: what is sent is in the way of the console's answers."""
 
 
-class Row(TypedDict):
-    """One run; `state` is the run's, or `paused` where it is at a stop.
-
-    `events` counts those fired; `started` is in seconds since the epoch, `elapsed` and `waited` are in seconds. `saved` counts
-    how often it was written down: `data-jaxdebug-saved` of an output says which of these it has.
-    """
-
-    key: str
-    title: str
-    state: str
-    started: float
-    elapsed: float
-    events: int
-    barrier: str
-    pending: list[str]
-    waited: float
-    saved: int
-
-
-def row_of(run: RunView, saved: int) -> Row:
-    """The run now."""
-    status = run.status()
-    return Row(
-        key=run.key,
-        title=status.title,
-        state="paused" if status.paused else status.state,
-        started=status.started,
-        elapsed=status.elapsed,
-        events=status.events,
-        barrier=status.barrier.state,
-        pending=list(status.barrier.pending),
-        waited=status.barrier.waited,
-        saved=saved,
-    )
-
-
 class Listing:
     """Tells the front ends of runs that begin, go on and end."""
 
     def __init__(self, session: PanelPorts, panels: Panels) -> None:
         self._session, self._panels = session, panels
         self._comm = ListingComm(self.answer)
+        self._rows = Rows(panels.written)
         self._told: dict[str, tuple[float, bool]] = {}
         """By run, when it was last told of, and whether it stood at a stop."""
 
@@ -100,12 +70,38 @@ class Listing:
             self._told[run.key] = now, stands
         self._send([run])
 
+    def rows(self) -> list[Row]:
+        """All runs that are known, those of files first, and the newest last."""
+        return [*map(row_of_file, self._session.shelved()), *map(self._rows.of, self._session.runs())]
+
+    def forget(self, key: str) -> None:
+        """The run of that key is let go of."""
+        self._rows.forget(key)
+
+    def tell_all(self) -> None:
+        """Runs were read from files."""
+        if self._comm.open():
+            self._send_rows(self.rows())
+
     def answer(self, request: dict[str, Any]) -> None:
         """Do what a front end asks for; what cannot be done is left: the rows say how things stand."""
+        try:
+            self._answer(request)
+        except (ImportError, OSError, ValueError) as error:  # Of a file that cannot be read.
+            self._comm.send({"type": "problem", "version": VERSION, "text": str(error)})
+
+    def _answer(self, request: dict[str, Any]) -> None:
         run = self._session.find_run(str(request.get("run", "")))
         match request.get("type"):
             case "list":
-                self._send(self._session.runs())
+                self._send_rows(self.rows())
+            case "rename" if run is not None:
+                run.name = str(request.get("name", ""))
+            case "compare":
+                arguments = ([str(key) for key in request.get("runs", ())], request.get("id"))
+                threading.Thread(target=self._compare, args=arguments, name="jaxdebug-compare", daemon=True).start()
+            case "load":
+                self._session.load(str(request.get("path", "")))
             case "panel" if (program := self._panels.program()) is not None:
                 self._comm.send({"type": "panel", "version": VERSION, **program})
             case "open" if run is not None:
@@ -120,7 +116,13 @@ class Listing:
         run.barrier(run.options.timeout)
         self._send([run])
 
+    def _compare(self, keys: list[str], number: object) -> None:
+        told = comparison(self._session, keys)
+        self._comm.send({"type": "compared", "version": VERSION, "id": number, **told})
+
     def _send(self, runs: Iterable[RunView]) -> None:
-        keys = [run.key for run in self._session.runs()]
-        rows = [row_of(run, self._panels.written(run)) for run in runs]
+        self._send_rows(list(map(self._rows.of, runs)))
+
+    def _send_rows(self, rows: list[Row]) -> None:
+        keys = [one.key for one in (*self._session.shelved(), *self._session.runs())]
         self._comm.send({"type": "runs", "version": VERSION, "keys": keys, "runs": rows, "way": self._comm.way})

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.breakpoints.answers import KINDS as DEBUGGING
 from jax_debug_widgets.breakpoints.answers import answer as debugging_answer
+from jax_debug_widgets.session.panel.all_runs import KINDS as OF_ALL_RUNS
+from jax_debug_widgets.session.panel.all_runs import answer_of_all
 from jax_debug_widgets.session.panel.arrays import array_message, values_message
 from jax_debug_widgets.session.panel.files import file_message
 from jax_debug_widgets.session.panel.findings import findings_message
@@ -53,8 +55,10 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
         why = "This run was loaded from a file: its program is not here to be told."
         return [(reply("error", key, number, message=why), b"")]
     try:
+        if request["type"] in OF_ALL_RUNS:
+            return answer_of_all(session, run.key, number, request, _sender(session.panels, run))
         return _answer(session, run, request, number)
-    except (ArithmeticError, ImportError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, ImportError, LookupError, OSError, TypeError, ValueError) as error:
         # A sentence that says what to install or do needs no name of a type before it.
         told = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
         return [(reply("error", key, number, message=told), b"")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
 from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
 from jax_debug_widgets.session.run.nonfinite import counted, first_nonfinite, nonfinite_findings
+from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import Course, Line, Series, Snapshot
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _series(run: RunView, told: Sequence[tuple[Choice, str]]) -> Iterator[Series
         steps = all_steps[site.id]
         both = min(len(steps), len(values))  # Events may have come, or gone, between the two.
         steps, numbers = steps[len(steps) - both :], values[len(values) - both :].astype(np.float64)
-        chosen = _thinned(numbers)
+        chosen = thinned(numbers, _POINTS)
         yield Series(site, name, steps[chosen], numbers[chosen])
 
 
@@ -108,20 +108,3 @@ def _courses(run: RunView, told: Sequence[tuple[Choice, str]]) -> dict[int, Cour
                 statistic = choice.site.values[choice.value].removeprefix("value")
                 found[choice.site.id] = Course(choice.site, name, statistic, float(values[0]), float(values[-1]))
     return found
-
-
-def _thinned(values: np.ndarray) -> np.ndarray:
-    """Which of very many numbers are drawn: of each stretch the least and the greatest, and the first that is not finite."""
-    if len(values) <= 2 * _POINTS:
-        return np.arange(len(values))
-    edges = np.linspace(0, len(values), _POINTS + 1).astype(int)
-    found = [0, len(values) - 1, *np.flatnonzero(~np.isfinite(values))[:1].tolist()]
-    for start, stop in itertools.pairwise(edges.tolist()):
-        part = values[start:stop]
-        finite = np.isfinite(part)
-        if not finite.all():
-            found.append(start + int(np.argmin(finite)))
-        if finite.any():
-            inner = np.flatnonzero(finite)
-            found += [start + int(inner[pick(part[inner])]) for pick in (np.argmin, np.argmax)]
-    return np.unique(found)

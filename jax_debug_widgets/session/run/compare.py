@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.plots import draw_series
 from jax_debug_widgets.session.run.figures import series_of
+from jax_debug_widgets.session.run.loaded import cell_of, config_of, name_of
 from jax_debug_widgets.session.run.outline import Outline, outline
 from jax_debug_widgets.widgets.table import Table
 
@@ -38,6 +38,9 @@ class RunRow:
       outline: its most telling value, its steps and how fast they were.
       options: the options of its capture that were asked for.
       config: what its user has said of it.
+      cell: the number of the cell that it ran in; None where there was none, or it is not known.
+      asked: the options, as they are written after `%%jaxdebug`.
+      key: names the run to the browser.
     """
 
     path: Path
@@ -51,6 +54,9 @@ class RunRow:
     outline: Outline
     options: Mapping[str, Any]
     config: Mapping[str, Any]
+    cell: int | None = None
+    asked: str = ""
+    key: str = ""
 
 
 def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load: Callable[[], LoadedRun]) -> RunRow:
@@ -63,10 +69,10 @@ def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load:
         run = load()
         found, findings, now = outline(run.store), len(run.findings), run.status()
         title, how, elapsed, events = now.title, now.state, now.elapsed, now.events
-    started, config = about.get("started"), about.get("config")
+    started = about.get("started")
     return RunRow(
         path=path,
-        name=str(about.get("name") or stem_of(path)),
+        name=name_of(path, about, state),
         title=str(title),
         state=str(how),
         started=float(started) if isinstance(started, int | float) else 0.0,
@@ -75,7 +81,9 @@ def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load:
         findings=findings if isinstance(findings, int) else 0,
         outline=found,
         options=_asked_for(about.get("options")),
-        config=config if isinstance(config, dict) else {},
+        config=config_of(about, state),
+        cell=cell_of(about),
+        asked=str(about.get("asked", "")),
     )
 
 

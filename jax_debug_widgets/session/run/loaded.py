@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, T
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.findings import Findings
-from jax_debug_widgets.session.run.view import RunView
+from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.watch import Watch
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ class LoadedRun(RunView):
 
     Attributes:
       path: the folder or file that it was read from.
-      name: what its user has called it; the name of the file where there is no such.
-      config: what its user has said of it.
       started: seconds since the epoch.
       is_followed: whether it is read again and again, because another process still writes it.
       trace_prints: see `Run`.
@@ -48,14 +45,17 @@ class LoadedRun(RunView):
 
     is_loaded = True
 
-    def __init__(self, path: Path, reader: RunReader, panel_of: Callable[[LoadedRun], Panel]) -> None:
+    def __init__(
+        self, path: Path, reader: RunReader, panel_of: Callable[[LoadedRun], Panel], key: str | None = None
+    ) -> None:
         self.path, self._reader, self._panel_of = path, reader, panel_of
         self._saved = reader.read()
         super().__init__(self._saved.store)
         about = self._saved.about
-        self.key = uuid.uuid4().hex[:12]
-        self.name = str(about.get("name") or stem_of(path))
-        self.config: dict[str, Any] = about["config"] if isinstance(about.get("config"), dict) else {}
+        self.key = key or new_key()
+        self._name = name_of(path, about, self._saved.state)
+        self.config = config_of(about, self._saved.state)
+        self.cell, self.asked = cell_of(about), str(about.get("asked", ""))
         self.options = options_of(about)
         self.policy = self.options.policy()
         self.is_followed = False
@@ -252,6 +252,22 @@ class LoadedCalls:
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
         """Those that have changed since this version, and the present one."""
         return [call for call, version in list(self._calls.values()) if version > since], self._version
+
+
+def name_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """What its user has called it last; the name of the file where there is no such."""
+    return str(state.get("name") or about.get("name") or stem_of(path))
+
+
+def config_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """What its user has said of it last."""
+    return next((one for one in (state.get("config"), about.get("config")) if isinstance(one, dict)), {})
+
+
+def cell_of(about: Mapping[str, Any]) -> int | None:
+    """The number of its cell."""
+    cell = about.get("cell")
+    return cell if type(cell) is int else None
 
 
 def options_of(about: Mapping[str, Any]) -> Options:

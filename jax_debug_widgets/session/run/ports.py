@@ -95,6 +95,21 @@ class Readable(Counted, WithSources, Protocol):
     def status(self) -> Status: ...
 
 
+class Told(Protocol):
+    """A run, as far as people tell it from others."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def cell(self) -> int | None: ...
+    @property
+    def asked(self) -> str: ...
+
+
 class Noting(Protocol):
     """A run, as far as a print asks of it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -25,7 +24,7 @@ from jax_debug_widgets.session.run.life import Life
 from jax_debug_widgets.session.run.save import save
 from jax_debug_widgets.session.run.sources import source_fields
 from jax_debug_widgets.session.run.trace_prints import TracePrints
-from jax_debug_widgets.session.run.view import RunView
+from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.store import Store
 from jax_debug_widgets.taps.check_log import CheckLog
 
@@ -67,10 +66,11 @@ class Run(RunView):
     """
 
     def __init__(self, ports: RunPorts, title: str, options: Options, box: int = 0, processes: int = 1) -> None:
-        self.key = uuid.uuid4().hex[:12]
+        self.key = new_key()
         self._title = title
         self.is_called_by_its_call = False
         self.options = options
+        self._name, self.config, self.asked = options.name.strip(), dict(options.config), str(options)
         self.settings = options.settings(box, processes)
         self.policy = options.policy()
         self.policy.known = partial(known_at, self)

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 class Written(report.Reported, Protocol):
     """A run, as it is written to a file."""
 
+    config: dict[str, Any]
+    cell: int | None
+    asked: str
+
+    @property
+    def name(self) -> str:
+        """See `RunView`."""
+        ...
+
     @property
     def findings(self) -> list[Finding]:
         """See `Run`."""
@@ -58,9 +67,11 @@ def about(run: Written, package: str) -> dict[str, Any]:
         "writer": package,
         "jax": jax.__version__,
         "key": run.key,
-        "name": run.options.name,
+        "name": run.name,
         "title": run.title,
-        "config": plain_config(run.options.config),
+        "cell": run.cell,
+        "asked": run.asked,
+        "config": plain_config(run.config),
         "options": _plain_options(run.options),
         "started": run.life.started,
         "host": socket.gethostname(),
@@ -76,6 +87,8 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
         "written": time.time(),
         "is_over": run.is_over(),
         "title": run.title,
+        "name": run.name,
+        "config": plain_config(run.config),
         "status": as_plain(replace(status, notes=tuple(note for note in status.notes if note not in left_out))),
         "findings": as_plain(report.findings(run)),
         "outline": {**as_plain(outline(run.store)), "findings": len(run.findings)},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events import CallSite, Event, Finding, Status
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.widgets import Panel
 
 
+def new_key() -> str:
+    """A key that no other run has."""
+    return uuid.uuid4().hex[:12]
+
+
 class RunView(ABC):
     """A run, as it is read.
 
@@ -41,9 +47,18 @@ class RunView(ABC):
       events: the events that are kept, a sequence in arrival order.
       watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       is_loaded: whether it was read from a file, so that its program is not here.
+      config: what its user says of it, to compare runs by; may be changed at any time.
+      cell: the number of the cell that it ran in, `In [n]`; None where there was none.
+      asked: the options that were asked for, as they are written after `%%jaxdebug`.
     """
 
     is_loaded = False
+    cell: int | None = None
+    asked = ""
+    _name = ""
+    _on_rename: tuple[Callable[[RunView], object], ...] = ()
+
+    config: dict[str, Any]
 
     key: str
     options: Options
@@ -59,6 +74,24 @@ class RunView(ABC):
     @abstractmethod
     def call_log(self) -> CallsOfRun:
         """Its calls."""
+
+    @property
+    def name(self) -> str:
+        """What its user calls it, in a table of runs; empty for nothing. Set it at any time."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        if not isinstance(name, str):
+            msg = f"name must be a string, got {name!r}"
+            raise TypeError(msg)
+        self._name = name.strip()
+        for tell in self._on_rename:
+            tell(self)
+
+    def when_renamed(self, tell: Callable[[RunView], object]) -> None:
+        """Call `tell` with the run after each change of its name."""
+        self._on_rename = (*self._on_rename, tell)
 
     @property
     @abstractmethod

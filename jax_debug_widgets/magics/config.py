@@ -1,0 +1,29 @@
+"""Read `--config`: what runs are compared by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax_debug_widgets.watch.choosing.select import separated
+
+EXAMPLE = "lr=3e-4,seed=1"
+
+
+def config_of(told: Sequence[str], expand: Callable[[str], str]) -> dict[str, Any]:
+    """`lr=3e-4,seed=1` -> the names with their values; what is no literal is text. `expand` puts in variables.
+
+    Raises:
+      ValueError: a name has no value.
+    """
+    config = {}
+    for one in [one for text in told for one in separated(expand(text))]:
+        name, sign, value = one.partition("=")
+        if not (name.strip() and sign):
+            raise ValueError(f"--config wants names with values, not {one!r}; write `--config {EXAMPLE}`")
+        try:
+            config[name.strip()] = ast.literal_eval(value.strip())
+        except (SyntaxError, ValueError):
+            config[name.strip()] = value.strip()
+    return config

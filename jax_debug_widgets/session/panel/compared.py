@@ -1,0 +1,100 @@
+"""Runs laid over each other, for the browser: what differs, their common curves, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.session.panel.rows import sendable
+from jax_debug_widgets.session.run.curves import Curve, Key, RunCurves, common, together
+from jax_debug_widgets.session.run.parting import Difference, parting_of
+from jax_debug_widgets.session.run.saved import plain_config
+from jax_debug_widgets.session.run.side_by_side import differing, legend_of, short
+from jax_debug_widgets.session.run.thinning import thinned
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.side_by_side import Group
+    from jax_debug_widgets.session.run.view import RunView
+
+MOST = 8
+"""Runs that are compared at once."""
+
+_CHARTS, _STRETCHES, _VALUES = 12, 150, 200
+
+
+def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of a message `compared`; `missing` are the keys of runs that are no longer in memory.
+
+    `runs` are the keys in the order in which they were chosen, `by` and `groups` the legend: each group a colour. `config` has
+    a row for each name that differs, `parted` the first step at which they do, `values` what they share, the worst first. In
+    `charts` a line is of a group: `x` are steps, `seconds` since the run began, `y` the values, as text where not finite.
+    """
+    chosen = list(runs)[:MOST]
+    curves = [RunCurves(run) for run in chosen]
+    legend = legend_of(chosen)
+    configs = [plain_config(run.config) for run in chosen]
+    parting = parting_of(curves)
+    first = parting.first
+    return {
+        "runs": [run.key for run in chosen],
+        "missing": list(missing),
+        "by": legend.by,
+        "groups": [{"runs": list(group.runs), "label": group.label} for group in legend.groups],
+        "config": [
+            {"name": name, "values": [short(config.get(name)) for config in configs]} for name in differing(configs)
+        ],
+        "parted": None if first is None else _row(first),
+        "values": [_row(one) for one in parting.differences[:_VALUES]],
+        "compared": len(parting.differences),
+        "of": parting.of,
+        "charts": _charts(curves, legend.groups),
+    }
+
+
+def _row(one: Difference) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "where": one.site.where,
+        "source": one.site.source,
+        "first": one.first,
+        "at": one.at,
+        "worst": sendable(one.worst),
+        "values": [sendable(value) for value in one.values],
+    }
+
+
+def _charts(curves: Sequence[RunCurves], groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """The most telling values that at least two runs have, a line for each group."""
+    found = []
+    for key in common(curves):
+        lines = [line for number, group in enumerate(groups) if (line := _line(curves, number, group, key))]
+        if lines:
+            found.append({"name": key[0], "lines": lines})
+        if len(found) == _CHARTS:
+            break
+    return found
+
+
+def _line(curves: Sequence[RunCurves], number: int, group: Group, key: Key) -> dict[str, Any] | None:
+    own = [curve for place in group.runs if key in curves[place].choices and (curve := curves[place].of(key))]
+    if not own:
+        return None
+    curve = together(own)
+    chosen = _chosen(curve)
+    columns = {"x": curve.x, "seconds": curve.seconds, "y": curve.y, "low": curve.low, "high": curve.high}
+    told = {name: _short(column[chosen]) for name, column in columns.items() if column is not None}
+    return {"group": number, "of": len(own), **told}
+
+
+def _chosen(curve: Curve) -> np.ndarray:
+    """The points that are sent: of a band those in which its edges are the farthest out."""
+    edges = [edge for edge in (curve.y, curve.low, curve.high) if edge is not None]
+    found = np.concatenate([thinned(edge, _STRETCHES // len(edges)) for edge in edges])
+    return np.unique(found.astype(np.int64))
+
+
+def _short(column: np.ndarray) -> list[Any]:
+    """As few digits as a picture needs."""
+    return [sendable(float(f"{value:.7g}")) for value in column.tolist()]

@@ -1,0 +1,141 @@
+"""A run as a row of a table of runs. The twin of `js/src/store/rows.ts`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session.run.outline import Outline, outline
+from jax_debug_widgets.session.run.saved import plain_config
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.compare import RunRow
+    from jax_debug_widgets.session.run.view import RunView
+
+_OUTLINED_S = 1.0
+"""Between two looks through the newest events of a run that goes on."""
+
+
+class Row(TypedDict):
+    """One run; `state` is the run's, or `paused` where it is at a stop.
+
+    `name` is empty for a run without one, `cell` is null for one of no cell. `events` counts those that have come; `started` is
+    in seconds since the epoch, `elapsed` and `waited` are in seconds. `last` is the newest number of `value`, the most telling
+    one (as text where it is not finite, null where there is none), `step_ms` the milliseconds that a step took of late, null
+    where that cannot be told. `gone` says what is no longer in memory, in words. `file` is where it was read from. `saved`
+    counts how often it was written down: `data-jaxdebug-saved` of an output says which of these it has.
+    """
+
+    key: str
+    title: str
+    name: str
+    cell: int | None
+    asked: str
+    config: dict[str, Any]
+    state: str
+    started: float
+    elapsed: float
+    events: int
+    steps: int
+    value: str
+    last: float | str | None
+    step_ms: float | None
+    findings: int
+    gone: str
+    file: str
+    barrier: str
+    pending: list[str]
+    waited: float
+    saved: int
+
+
+class Rows:
+    """Makes rows, and keeps what takes long to find out of runs that have not changed."""
+
+    def __init__(self, written: Callable[[RunView], int]) -> None:
+        """`written` says how often a run was written down."""
+        self._written = written
+        self._outlines: dict[str, tuple[tuple[int, int], float, Outline]] = {}
+
+    def of(self, run: RunView) -> Row:
+        """The run now."""
+        status = run.status()
+        goes_on = status.state in ("running", "waiting")
+        told, released = self._outline(run, goes_on=goes_on), run.store.released
+        return Row(
+            key=run.key,
+            title=status.title,
+            name=run.name,
+            cell=run.cell,
+            asked=run.asked,
+            config=sendable(plain_config(run.config)),
+            state="paused" if status.paused else status.state,
+            started=status.started,
+            elapsed=status.elapsed,
+            events=status.events,
+            steps=told.steps,
+            value=told.value,
+            last=sendable(told.last),
+            step_ms=sendable(told.ms_a_step),
+            findings=status.findings,
+            gone=f"the oldest {plural(released, 'event')} of it are no longer in memory" if released else "",
+            file=str(getattr(run, "path", "")),
+            barrier=status.barrier.state,
+            pending=list(status.barrier.pending),
+            waited=status.barrier.waited,
+            saved=self._written(run),
+        )
+
+    def forget(self, key: str) -> None:
+        """The run of that key is let go of."""
+        self._outlines.pop(key, None)
+
+    def _outline(self, run: RunView, *, goes_on: bool) -> Outline:
+        now, come = time.monotonic(), (len(run.store), run.store.released)
+        before, at, told = self._outlines.get(run.key, ((-1, -1), 0.0, Outline()))
+        if before == come or (goes_on and now - at < _OUTLINED_S):
+            return told
+        told = outline(run.store)
+        self._outlines[run.key] = come, now, told
+        return told
+
+
+def row_of_file(row: RunRow) -> Row:
+    """The row of a run whose file has not been read whole."""
+    return Row(
+        key=row.key,
+        title=row.title,
+        name=row.name,
+        cell=row.cell,
+        asked=row.asked,
+        config=sendable(plain_config(row.config)),
+        state=row.state,
+        started=row.started,
+        elapsed=row.elapsed,
+        events=row.events,
+        steps=row.outline.steps,
+        value=row.outline.value,
+        last=sendable(row.outline.last),
+        step_ms=sendable(row.outline.ms_a_step),
+        findings=row.findings,
+        gone="",
+        file=str(row.path),
+        barrier="off",
+        pending=[],
+        waited=0.0,
+        saved=0,
+    )
+
+
+def sendable(value: Any) -> Any:
+    """The same with numbers that JSON does not know as text, `NaN` and `Infinity`, which JavaScript's `Number` reads."""
+    if isinstance(value, dict):
+        return {name: sendable(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [sendable(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -1,0 +1,135 @@
+"""The values of several runs by name, so that those of one name can be laid over each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.naming import Choice
+    from jax_debug_widgets.session.run.view import RunView
+
+Key = tuple[str, str, int]
+"""What a value is called, in which pass, and the how-maniest of that name it is."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One value of a run or a group along its steps; of several lanes or runs the mean, with a band.
+
+    Attributes:
+      x: float64[n], strictly ascending; `seconds`: since the run began.
+      y: float64[n]; `low` and `high` are the least and the greatest there, None where there was one value only.
+    """
+
+    x: np.ndarray
+    seconds: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+class RunCurves:
+    """The values of one run, as they were when it was asked for.
+
+    Attributes:
+      choices: those that are numbers and do not count steps, the most telling first.
+    """
+
+    def __init__(self, run: RunView) -> None:
+        run.collect()
+        self._store = run.store
+        self.choices = _keyed(headline(run.store.sites()))
+        self._curves: dict[Key, Curve | None] = {}
+        pieces = run.store.columns(0, len(run.store))
+        self._first = pieces[0].first if pieces else 0
+        self._times_ns = np.concatenate([np.zeros(0, np.int64), *(piece.time_ns for piece in pieces)])
+
+    def of(self, key: Key) -> Curve | None:
+        """The curve of a value; None where it is no number, or counts steps."""
+        if key not in self._curves:
+            self._curves[key] = self._read(self.choices[key])
+        return self._curves[key]
+
+    def epsilon(self, key: Key) -> float:
+        """The precision of the numbers of a value."""
+        choice = self.choices[key]
+        dtype = self._store.latest_taps()[choice.site.id].dtypes[choice.value]
+        return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(np.float32).eps)
+
+    def _read(self, choice: Choice) -> Curve | None:
+        values = numbers_of(self._store, choice)
+        if values is None or counts(values):
+            return None
+        positions, _, _ = self._store.series(choice.site.id, choice.value)
+        steps = self._store.steps(choice.site.id)
+        count = min(len(values), len(positions), len(steps))  # Events may have come, or gone, in between.
+        positions, steps, values = (column[len(column) - count :] for column in (positions, steps, values))
+        known = (positions >= self._first) & (positions < self._first + len(self._times_ns))
+        positions, steps, values = positions[known], steps[known], values[known]
+        seconds = self._times_ns[positions - self._first] * 1e-9
+        return by_step(steps.astype(np.float64), seconds, values.astype(np.float64))
+
+
+def by_step(x: np.ndarray, seconds: np.ndarray, y: np.ndarray) -> Curve:
+    """One point a step: the mean of all that share it, such as lanes, and from where to where they go."""
+    if bool((np.diff(x) > 0).all()):
+        return Curve(x, seconds, y)
+    steps, where = np.unique(x, return_inverse=True)
+    number = np.bincount(where)
+    order = np.argsort(where, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(number)[:-1]])
+    with np.errstate(invalid="ignore"):
+        mean = np.add.reduceat(y[order], starts) / number
+    low, high = np.fmin.reduceat(y[order], starts), np.fmax.reduceat(y[order], starts)
+    is_band = bool((number > 1).any())
+    return Curve(
+        steps,
+        np.maximum.reduceat(seconds[order], starts),
+        mean,
+        low if is_band else None,
+        high if is_band else None,
+    )
+
+
+def together(curves: Sequence[Curve]) -> Curve:
+    """The mean of several runs at the steps that all of them have, with a band from the least to the greatest of them."""
+    if len(curves) == 1:
+        return curves[0]
+    steps, seen = np.unique(np.concatenate([curve.x for curve in curves]), return_counts=True)
+    shared = steps[seen == len(curves)]
+    rows = [np.searchsorted(curve.x, shared) for curve in curves]
+    table = np.stack([curve.y[own] for curve, own in zip(curves, rows, strict=True)])
+    seconds = np.stack([curve.seconds[own] for curve, own in zip(curves, rows, strict=True)])
+    with np.errstate(invalid="ignore"):
+        mean = table.mean(axis=0) if len(shared) else np.zeros(0)
+    low, high = (pick.reduce(table, axis=0) if len(shared) else np.zeros(0) for pick in (np.fmin, np.fmax))
+    return Curve(shared, seconds.mean(axis=0) if len(shared) else np.zeros(0), mean, low, high)
+
+
+def common(runs: Sequence[RunCurves], least: int = 2) -> list[Key]:
+    """The values that at least so many of the runs have, the most telling first; one that is printed and watched once."""
+    seen = Counter(key for run in runs for key in run.choices)
+    keys = dict.fromkeys(key for run in runs for key in run.choices)
+    return [key for key in keys if seen[key] >= min(least, len(runs))]
+
+
+def _keyed(told: Iterable[tuple[Choice, str]]) -> dict[Key, Choice]:
+    """The choices by what they are called in any run of the program: line numbers change from cell to cell."""
+    ranked = list(told)
+    printed = {choice.name for choice, _ in ranked if choice.site.watch is None}
+    kept = [choice for choice, _ in ranked if choice.site.watch is None or choice.name not in printed]
+    in_order = sorted(kept, key=lambda one: (one.site.file, one.site.line, one.site.column, one.site.order))
+    numbers: Counter[tuple[str, str]] = Counter()
+    keys: dict[tuple[int, int], Key] = {}
+    for choice in in_order:
+        name = choice.name, choice.site.phase
+        keys[choice.site.id, choice.value] = (*name, numbers[name])
+        numbers[name] += 1
+    return {keys[choice.site.id, choice.value]: choice for choice in kept}

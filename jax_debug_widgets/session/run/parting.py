@@ -1,0 +1,112 @@
+"""Where runs part: the values that they share, step by step, and the first step at which these are not the same."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.session.run.curves import Key, RunCurves, common
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite
+
+_TOLERANCE = 16
+"""How many times the precision of a number it may differ and be the same, as in `jdw.compare`."""
+
+_SECONDS = 1.5
+"""How long values are read; what is not compared by then is counted."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One value that several runs have.
+
+    Attributes:
+      name: what it is called; `site` is its place in the first run that has it.
+      first: the first step at which they differ; None where they never do.
+      worst: the greatest difference relative to the values; infinite where one is not finite and another is.
+      at: the step at which that is.
+      values: each run's value there; None for a run without it.
+    """
+
+    name: str
+    site: CallSite
+    first: float | None
+    worst: float
+    at: float
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """What the runs have in common, the worst difference first.
+
+    Attributes:
+      of: how many values they share; not all may have been compared, for want of time.
+    """
+
+    differences: tuple[Difference, ...]
+    of: int
+
+    @property
+    def first(self) -> Difference | None:
+        """The value in which they part first, the earliest in the source of those; None where they do not part."""
+        parted = [one for one in self.differences if one.first is not None]
+        return min(parted, key=lambda one: (one.first, one.site.file, one.site.line), default=None)
+
+
+def parting_of(runs: Sequence[RunCurves]) -> Parting:
+    """Compare the values that at least two runs have."""
+    keys = common(runs)
+    until = time.monotonic() + _SECONDS
+    found = []
+    for key in keys:
+        if time.monotonic() > until:
+            break
+        difference = _difference(runs, key)
+        if difference is not None:
+            found.append(difference)
+    found.sort(key=lambda one: -one.worst)
+    return Parting(tuple(found), len(keys))
+
+
+def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:
+    """How one value differs; None where fewer than two runs have it at one step."""
+    curves = [run.of(key) if key in run.choices else None for run in runs]
+    there = [curve for curve in curves if curve is not None]
+    if not there:
+        return None
+    steps, seen = np.unique(np.concatenate([curve.x for curve in there]), return_counts=True)
+    shared = steps[seen == len(there)]
+    if len(there) == 1 or not len(shared):
+        return None
+    table = np.stack([curve.y[np.searchsorted(curve.x, shared)] for curve in there])
+    apart = _apart(table)
+    tolerance = _TOLERANCE * max(run.epsilon(key) for run in runs if key in run.choices)
+    parted = np.flatnonzero(apart > tolerance)
+    at = int(np.argmax(apart)) if len(parted) else len(shared) - 1
+    values = iter(table[:, at].tolist())
+    site = next(run.choices[key].site for run in runs if key in run.choices)
+    return Difference(
+        name=key[0],
+        site=site,
+        first=float(shared[parted[0]]) if len(parted) else None,
+        worst=float(apart[at]) if len(parted) else 0.0,
+        at=float(shared[at]),
+        values=tuple(None if curve is None else next(values) for curve in curves),
+    )
+
+
+def _apart(table: np.ndarray) -> np.ndarray:
+    """By step the greatest difference between rows, relative to the values; infinite where not all are finite alike."""
+    finite = np.isfinite(table)
+    values = np.where(finite, table, 0.0)
+    spread, size = values.max(axis=0) - values.min(axis=0), np.abs(values).max(axis=0)
+    apart = np.divide(spread, size, out=np.zeros_like(spread), where=size > 0)
+    kinds = np.where(np.isnan(table), 2.0, np.where(finite, 0.0, np.sign(table)))
+    return np.where(kinds.max(axis=0) != kinds.min(axis=0), math.inf, apart)

@@ -1,0 +1,157 @@
+"""Runs as rows of a table, called something, and laid over each other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.panel.all_runs import comparison
+from jax_debug_widgets.session.panel.compared import compared
+from jax_debug_widgets.session.panel.rows import Rows
+
+STEPS = 12
+
+
+@jax.jit
+def stepped(w, lr):
+    loss = (w**2).sum()
+    grad = 2 * w
+    jax.debug.print("loss {loss}", loss=loss)
+    return w - lr * grad
+
+
+def trained(lr, *, seed=None, steps=STEPS, watch=None, **options: Any):
+    config = {"lr": lr} if seed is None else {"lr": lr, "seed": seed}
+    with jdw.capture(config=config, watch=watch, **options) as run:
+        w = jnp.full(3, 1.0 + (seed or 0))
+        for _ in range(steps):
+            w = stepped(w, lr)
+    return run
+
+
+def row_of(run):
+    return Rows(lambda _run: 0).of(run)
+
+
+def test_a_row_says_what_a_run_is_called_how_it_was_asked_for_and_how_far_it_came():
+    run = trained(0.1, name=" lr1 ", watch=["grad", "w*"], every=1, max_events=5000)
+    row = row_of(run)
+    assert (row["name"], row["config"], row["state"], row["file"]) == ("lr1", {"lr": 0.1}, "done", "")
+    assert row["asked"] == "--watch grad,w* --max-events 5000"
+    assert (row["value"], row["steps"], row["gone"]) == ("loss", STEPS, "")
+    assert row["last"] == pytest.approx(3 * 0.8 ** (2 * STEPS - 2), rel=1e-4) and (row["step_ms"] or 0) > 0
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_what_is_not_finite_and_what_was_let_go_of_is_said_in_the_row():
+    run = trained(1e30, steps=4)
+    assert row_of(run)["last"] in ("Infinity", "NaN") and row_of(run)["findings"] == len(run.findings)
+    run.release(1 << 30, arrays=False)
+    assert "no longer in memory" in row_of(run)["gone"]
+
+
+@pytest.mark.parametrize("wrong", [{"name": 3}, {"config": [("lr", 1)]}])
+def test_a_name_is_a_string_and_a_config_a_dict(wrong):
+    with pytest.raises(TypeError, match="must be a"), jdw.capture(**wrong):
+        pass
+
+
+def test_a_run_is_renamed_and_its_config_may_be_completed():
+    with jdw.capture(config={"lr": 1}) as run:
+        run.config["width"] = jnp.float32(2)
+    run.name = "wide"
+    assert (row_of(run)["name"], row_of(run)["config"]) == ("wide", {"lr": 1, "width": 2.0})
+    with pytest.raises(TypeError, match="must be a string"):
+        run.name = 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_the_legend_says_what_differs_and_seeds_are_one_line_with_a_band():
+    runs = [trained(0.1, seed=0), trained(0.1, seed=1), trained(0.2, seed=0)]
+    told = compared(runs)
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    assert (told["by"], [group["label"] for group in told["groups"]]) == ("lr", ["0.1", "0.2"])
+    assert [group["runs"] for group in told["groups"]] == [[0, 1], [2]]
+    assert told["config"] == [
+        {"name": "lr", "values": ["0.1", "0.1", "0.2"]},
+        {"name": "seed", "values": ["0", "1", "0"]},
+    ]
+    (chart,) = told["charts"]
+    band, line = chart["lines"]
+    assert (chart["name"], band["of"], line["of"], "low" in line) == ("loss", 2, 1, False)
+    losses = np.stack([run.series("loss")[1] for run in runs[:2]])
+    for name, expected in (("y", losses.mean(0)), ("low", losses.min(0)), ("high", losses.max(0))):
+        np.testing.assert_allclose(band[name], expected, rtol=1e-5)
+    assert band["x"] == line["x"] == list(range(STEPS)) and line["seconds"] == sorted(line["seconds"])
+
+
+def test_two_runs_part_at_the_step_and_the_line_where_a_value_differs_first():
+    @jax.jit
+    def step(x, i, at):
+        h = jnp.where(i >= at, 2 * x, x)
+        jax.debug.print("{h} {same}", h=h, same=x)
+        return x
+
+    runs = []
+    for at in (4, 9):
+        with jdw.capture(config={"at": at}, watch="h") as run:
+            for i in range(9):
+                step(1.0, i, at)
+        runs.append(run)
+    told = compared(runs)
+    assert (told["parted"]["name"], told["parted"]["first"], told["parted"]["values"]) == ("h", 4.0, [2.0, 1.0])
+    assert [(row["name"], row["worst"], row["first"]) for row in told["values"]] == [("h", 0.5, 4.0), ("x", 0.0, None)]
+    assert (told["compared"], told["of"]) == (2, 2)
+    assert compared([runs[0], runs[0]])["parted"] is None
+
+
+def test_where_one_is_nan_and_the_other_is_not_is_the_worst_difference():
+    told = compared([trained(0.1), trained(1e30)])
+    assert told["values"][0]["worst"] == "Infinity" and told["parted"]["first"] == 1.0
+    assert {"NaN", "Infinity"} & set(told["charts"][0]["lines"][1]["y"])
+
+
+def test_a_spike_of_a_long_run_is_among_the_few_points_that_are_sent():
+    with jdw.capture(config={"spike": 1}) as run:
+        jax.jit(
+            lambda n: jax.lax.fori_loop(
+                0, n, lambda i, _: jax.debug.print("{y}", y=jnp.where(i == 3210, 99.0, jnp.sin(i * 0.01))), None
+            )
+        )(5000)
+        jax.effects_barrier()
+    told = compared([run, run])
+    line = told["charts"][0]["lines"][0]
+    assert len(line["x"]) < 500 and line["y"][line["x"].index(3210)] == 99.0
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"),
+    [
+        ([{"name": "a"}, {"name": "b"}], ["a", "b"]),
+        ([{"title": "f(1)"}, {"title": "f(2)"}], ["f(1)", "f(2)"]),
+        ([{"watch": "h"}, {}], ["--watch h", "capture"]),
+        ([{}, {}], ["capture #1", "capture #2"]),
+        ([{"config": {"a": 1, "b": 2}}, {"config": {"a": 2}}], ["a 1, b 2", "a 2, b -"]),
+        ([{"config": {"seed": 1}, "name": "x"}, {"config": {"seed": 2}, "name": "x"}], ["x"]),
+    ],
+)
+def test_runs_without_a_config_are_told_apart_by_what_else_differs(options, labels):
+    runs = []
+    for one in options:
+        with jdw.capture(**one) as run:
+            pass
+        runs.append(run)
+    told = compared(runs)
+    assert [group["label"] for group in told["groups"]] == labels
+
+
+def test_a_run_that_is_gone_is_named_and_the_others_are_compared():
+    run = trained(0.1)
+    told = comparison(current_session(), [run.key, "nobody"])
+    assert (told["runs"], told["missing"]) == ([run.key], ["nobody"])
