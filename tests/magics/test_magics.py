@@ -401,7 +401,7 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
     ours.run("""%jaxdebug --watch "h,layer['w']" --histogram f(x, layer)""")
     head, *lines = ours.run("%jaxdebug sites").stdout.splitlines()
     assert head.split() == ["number", "state", "kind", "place", "name"]
-    own = [line for line in lines if ":2" in line and line.endswith("  h")]
+    own = [line for line in lines if "]:2 " in line and line.endswith("  h")]
     assert len(own) == 1, "the statistics and the histogram are two sites of one line"
     numbers = own[0].split()[0]
     assert len(numbers.split(",")) == 2
