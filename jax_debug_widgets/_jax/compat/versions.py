@@ -42,7 +42,9 @@ PMAP_FILES = ("pmap.py", "linear_util.py")
 
 def values_in(args: tuple[Any, ...]) -> list[Any]:
     """The values that a function of JAX's is given: before 0.10 each by itself, later all in one `FlatTree`."""
-    return [*args[0]] if args and type(args[0]).__name__ == "FlatTree" else [*args]
+    # Since jax 0.12 it is of a class derived from that.
+    is_tree = bool(args) and any(one.__name__ == "FlatTree" for one in type(args[0]).__mro__)
+    return [*args[0]] if is_tree else [*args]
 
 
 def set_sharding(module: Any, operation: Any, sharding: Any) -> None:
