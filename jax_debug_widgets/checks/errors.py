@@ -269,6 +269,12 @@ def _traced_argument(raised: _Raised) -> str:
     return ""
 
 
+_ITERATOR = (
+    r"(?:iterator|generator|count|zip|map|enumerate)( object)?\b.*"
+    r"(?:is not a valid JAX type|no leading axis to scan|passed to the function at path)"
+)
+"""What JAX says of an iterator that it is given."""
+
 _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _Said]], ...] = (
     ((TypeError,), r"do not support in-place item|object does not support item (?:assignment|deletion)", _in_place),
     ((jax.errors.NonConcreteBooleanIndexError,), "", _mask),
@@ -278,6 +284,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((jax.errors.UnexpectedTracerError,), "", _leak),
     ((TypeError,), r"Shapes must be 1D sequences of concrete values", _shape),
     ((TypeError,), r"requires ndarray or scalar arguments", _list),
+    ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
     ((ValueError,), r"Non-hashable static arguments", _static),
     ((RuntimeError, ValueError), r"Array has been deleted|buffer has been deleted or donated", _deleted),

@@ -18,9 +18,11 @@ class Kind(enum.Enum):
       severity: 0 an error, 1 a wrong result, 2 lost precision, 3 lost time.
       option: how `--check` calls what finds it; empty for the explanation of an exception.
       default: whether it is looked for without being asked for.
+      further: whether it is looked for in more places where it is asked for.
     """
 
     IN_PLACE = ("in-place", "S5", 0)
+    ITERATOR_OPERAND = ("iterator-operand", "S4", 0)
     CONTROL_FLOW = ("control-flow", "S9", 0)
     SHAPE = ("shape", "S10", 0)
     LIST = ("list", "S7", 0)
@@ -29,27 +31,33 @@ class Kind(enum.Enum):
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
-    STALE = ("stale", "S2", 1, "stale")
+    SIDE_EFFECT = ("side-effect", "S1", 1, "purity", False)
+    ITERATOR = ("iterator", "S4", 1, "purity", False)
+    STALE = ("stale", "S2", 1, "stale", True, True)
     KEY = ("key", "S8", 1, "keys")
     OUT_OF_BOUNDS = ("oob", "S6", 1, "oob", False)
     NONFINITE = ("nonfinite", "S11", 1, "nonfinite", False)
     CAST = ("cast", "S13", 1, "casts", False)
     NUMPY = ("numpy", "S15", 1, "numpy", False)
     X64 = ("x64", "S12", 2, "x64", False)
+    NUMBERS = ("numbers", "S7", 3, "lists", False)
     RETRACE = ("retrace", "S14", 3, "retraces")
     STATIC = ("static", "S14", 0)
 
-    def __init__(self, word: str, row: str, severity: int, option: str = "", default: bool = True) -> None:
+    def __init__(
+        self, word: str, row: str, severity: int, option: str = "", default: bool = True, further: bool = False
+    ) -> None:
         self.word, self.row, self.severity, self.option, self.default = word, row, severity, option, default
+        self.further = further
 
 
 def options() -> tuple[str, ...]:
     """What `--check` understands besides `all`."""
-    return tuple(kind.option for kind in Kind if kind.option)
+    return tuple(dict.fromkeys(kind.option for kind in Kind if kind.option))
 
 
 def checks_of(asked: str | Sequence[str] | bool | None) -> tuple[str, ...]:
-    """The checks that are not on anyway, of `"oob,keys"`, a list of names, or True (`"all"`).
+    """The checks that are not on anyway, or look further, of `"oob,keys"`, a list of names, or True (`"all"`).
 
     Raises:
       TypeError: it is none of these.
@@ -71,4 +79,5 @@ def checks_of(asked: str | Sequence[str] | bool | None) -> tuple[str, ...]:
             hint = f" did you mean {near[0]}?" if near else ""
             msg = f"there is no check {name};{hint} there are all, {', '.join(options())}"
             raise ValueError(msg)
-    return tuple(kind.option for kind in Kind if not kind.default and ("all" in names or kind.option in names))
+    chosen = (kind for kind in Kind if kind.further or not kind.default)
+    return tuple(dict.fromkeys(kind.option for kind in chosen if "all" in names or kind.option in names))

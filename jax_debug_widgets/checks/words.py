@@ -37,6 +37,11 @@ WORDS = {
         "`{code}` is given a list where an array belongs",
         "JAX does not convert lists: a list of n numbers would be n operands of the program.",
     ),
+    Kind.ITERATOR_OPERAND: Words(
+        "`{code}` is given an iterator where an array belongs",
+        "JAX traces the function once: `next` would run once, and an iterator has no shape and no dtype.",
+        "Make an array of it, xs = jnp.array(list(it)), and index it, or scan over it.",
+    ),
     Kind.NUMPY_CALL: Words(
         "NumPy needs the value of `{code}` while JAX traces",
         "NumPy computes at once, and a traced array has no value yet. jax.numpy puts the operation into the program.",

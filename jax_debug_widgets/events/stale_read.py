@@ -15,6 +15,7 @@ class StaleRead:
       function: the function that is traced.
       names: what is read there and has changed, `("lr",)`; several where it may be each of these, none where it is not known.
       before, after: the value that the program has, and the value now, as text; empty where it is no single number.
+      call: how to call the function with it, `f(x, lr)`; empty where it is not known.
       why: why what JAX had ran, where it is not known what has changed.
     """
 
@@ -26,6 +27,7 @@ class StaleRead:
     before: str
     after: str
     why: str = ""
+    call: str = ""
 
     @property
     def message(self) -> str:
@@ -40,4 +42,5 @@ class StaleRead:
             text = f"{at}cached value {self.before} was used although {what} is now {self.after}. {keeps}"
         else:
             text = f"{at}{what} has changed, and the program that was compiled before ran. {keeps}"
-        return f"{text}: pass {names or 'it'} as an argument."
+        call = f": `{self.call}`" if self.call else ""
+        return f"{text}: pass {names or 'it'} as an argument{call}."

@@ -23,6 +23,7 @@ from jax_debug_widgets._jax.origins.lanes import LaneHooks
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.watching import MakeWatcher, Watcher, WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
+from jax_debug_widgets._jax.running.around_traces import AroundTraces
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
@@ -143,7 +144,8 @@ class Capture:
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self._trace_counts = TraceCounts()
-        self._precision = PrecisionHooks(lambda: self._checks("x64"), self._is_truncated)
+        self._precision = PrecisionHooks(lambda: self.checks("x64"), self._is_truncated)
+        self.around_traces = AroundTraces()
         self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
         self._replacing = (
             self._hooks,
@@ -155,7 +157,7 @@ class Capture:
             self.lanes,
             self.handover,
             AheadHooks(),
-            RetracedHooks(self._is_stale),
+            RetracedHooks(self.is_stale),
             UntouchedHooks(self.handover.gives_away),
             CheckHooks(
                 self._checked,
@@ -165,7 +167,9 @@ class Capture:
             self._trace_counts,
         )
         self.failures = Failures(watch_hooks, self._note_here)
-        self.failures.told_by((*self._replacing, self._precision), watching=(watch_hooks, self.lanes, self._bindings))
+        self.failures.told_by(
+            (*self._replacing, self._precision, self.around_traces), watching=(watch_hooks, self.lanes, self._bindings)
+        )
 
     def box(self, number: int) -> Box:
         """The box of that number."""
@@ -203,6 +207,8 @@ class Capture:
                 stack.enter_context(self._bindings.in_place())
             if "x64" in settings.check:
                 stack.enter_context(self._precision.in_place())
+            if not self.around_traces.checks.isdisjoint(settings.check):
+                stack.enter_context(self.around_traces.in_place())
             stack.enter_context(capturing(settings))
             yield
 
@@ -228,7 +234,8 @@ class Capture:
             "processes run the same ones, and all hang where the collectives differ."
         )
 
-    def _is_stale(self, retraced: Retraced) -> None:
+    def is_stale(self, retraced: Retraced) -> None:
+        """A program runs that would be another one, traced now."""
         told = self._outcomes_here().stale
         if retraced not in told:
             told[retraced] = self._stale_reads.of(retraced)
@@ -237,12 +244,17 @@ class Capture:
         """Those of the current thread's capture."""
         return self._box_here().outcomes
 
-    def _checks(self, option: str) -> bool:
+    def checks(self, option: str) -> bool:
+        """Whether the current thread's capture has asked for a check."""
         settings: Settings | None = captured_settings()
         return settings is not None and option in settings.check
 
     def _is_truncated(self, frame: Frame, truncated: Truncated) -> None:
-        self._outcomes_here().checked.note(Checked("x64", truncated.dtype, (frame,), truncated))
+        self.found(Checked("x64", truncated.dtype, (frame,), truncated))
+
+    def found(self, checked: Checked) -> None:
+        """A check has found something while a program was traced or called."""
+        self._outcomes_here().checked.note(checked)
 
     def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:
         self._outcomes_here().checked.add(program, results)

@@ -38,18 +38,18 @@ def reads_at(code: CodeType, line: int | None, function: Any) -> list[Read]:
     """
     scopes = list(_scopes(code, function))
     found: dict[str, Read] = {}
-    for names in _chains(code, line):
+    for names, _ in chains(code, line):
         for scope in scopes:
             value = scope.get(names[0], UNKNOWN)
             for step in names[1:]:
-                value = _inside(value, step)
-            one = Read(_written(names), value)
+                value = inside(value, step)
+            one = Read(written(names), value)
             if value is not UNKNOWN or names[0] in scope:
                 found[one.expression] = one
                 break
         else:
             if len(names) > 1 and names[0] in code.co_varnames:
-                found[_written(names)] = Read(_written(names), UNKNOWN)
+                found[written(names)] = Read(written(names), UNKNOWN)
     return [one for one in found.values() if one.is_data or one.value is UNKNOWN]
 
 
@@ -77,15 +77,23 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
     return (call, function) if isinstance(call, FunctionType) else (None, None)
 
 
-def _chains(code: CodeType, line: int | None) -> Iterator[tuple[Any, ...]]:
-    """`("cfg", ".lr")` of `cfg.lr`, `("cfg", "lr")` of `cfg["lr"]`."""
+def chains(code: CodeType, line: int | None = None, *, stores: bool = False) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """`("cfg", ".lr")` of `cfg.lr`, `("cfg", "lr")` of `cfg["lr"]`, and the line of each.
+
+    Args:
+      line: the only line that counts; None for all.
+      stores: whether what is assigned to counts as well.
+    """
+    loads = (*_LOADS, *_STORES) if stores else _LOADS
+    attributes = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR") if stores else ("LOAD_ATTR", "LOAD_METHOD")
     names: list[Any] = []
     constant: Any = UNKNOWN
+    begun = 0
     for one in dis.get_instructions(code):
         if one.opname in _NOTHING:
             continue
-        is_here = line is None or (one.positions is not None and one.positions.lineno == line)
-        if names and one.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        here = (one.positions.lineno if one.positions is not None else None) or 0
+        if names and one.opname in attributes:
             names.append(f".{one.argval}")
         elif names and constant is UNKNOWN and one.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
             constant = one.argval
@@ -94,15 +102,17 @@ def _chains(code: CodeType, line: int | None) -> Iterator[tuple[Any, ...]]:
             names.append(constant)
         else:
             if names:
-                yield tuple(names)
-            names = [_last(one.argval)] if is_here and one.opname.startswith(_LOADS) else []
+                yield tuple(names), begun
+            is_here = line is None or here == line
+            names, begun = ([_last(one.argval)] if is_here and one.opname.startswith(loads) else []), here
         constant = UNKNOWN
     if names:
-        yield tuple(names)
+        yield tuple(names), begun
 
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR", "LOAD_FAST")
-_NOTHING = ("PUSH_NULL", "PRECALL", "CACHE", "RESUME", "EXTENDED_ARG", "COPY_FREE_VARS", "NOT_TAKEN", "NOP")
+_STORES = ("STORE_GLOBAL", "STORE_DEREF")
+_NOTHING = ("PUSH_NULL", "PRECALL", "CACHE", "RESUME", "EXTENDED_ARG", "COPY_FREE_VARS", "NOT_TAKEN", "NOP", "COPY")
 
 
 def _last(loaded: Any) -> Any:
@@ -110,12 +120,14 @@ def _last(loaded: Any) -> Any:
     return loaded[-1] if isinstance(loaded, tuple) else loaded
 
 
-def _written(names: tuple[Any, ...]) -> str:
+def written(names: tuple[Any, ...]) -> str:
+    """A chain as Python writes it: `cfg.lr`."""
     steps = [one if isinstance(one, str) and one.startswith(".") else f"[{one!r}]" for one in names[1:]]
     return "".join([str(names[0]), *steps])
 
 
-def _inside(value: Any, step: Any) -> Any:
+def inside(value: Any, step: Any) -> Any:
+    """What a value has at a step of a chain, looked up without running code of the user's; UNKNOWN for nothing."""
     if value is UNKNOWN:
         return UNKNOWN
     if not (isinstance(step, str) and step.startswith(".")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -49,6 +50,7 @@ class StaleReads:
             before=_text(retraced.before),
             after=_text(retraced.after),
             why=retraced.why,
+            call=_called_with(function, reads),
         )
 
     def _looked_up(self, retraced: Retraced, known: StaleRead) -> StaleRead | None:
@@ -62,6 +64,14 @@ class StaleReads:
         if not reads or retraced.before is UNKNOWN:
             return known
         return None if _is(reads[0].value, retraced.before) else replace(known, after=_text(reads[0].value))
+
+
+def _called_with(function: Any, reads: Sequence[Read]) -> str:
+    """The call of a function with one more argument: `f(x, lr)`."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if len(reads) != 1 or code is None or not reads[0].expression.isidentifier() or not code.co_name.isidentifier():
+        return ""
+    return f"{code.co_name}({', '.join((*code.co_varnames[: code.co_argcount], reads[0].expression))})"
 
 
 def _changed(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:

@@ -290,10 +290,10 @@ out = lax.fori_loop(0, 10, lambda i, x: x + next(it), 0)  #!
         "S4",
         """\
 it = iter(range(10))
-try: lax.cond(True, lambda x: next(x) + 1, lambda x: next(x) - 1, it)  #!
-except TypeError: pass
+lax.cond(True, lambda x: next(x) + 1, lambda x: next(x) - 1, it)  #!
 """,
         says=("iterator", "cond"),
+        raises="TypeError",
     ),
     Case(
         "S4n1",

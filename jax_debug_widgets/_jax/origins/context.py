@@ -36,6 +36,11 @@ def uncached() -> AbstractContextManager[Any]:
     return _surveying(object())
 
 
+def is_uncached() -> bool:
+    """Whether the current thread is inside `uncached`: what it traces then is traced for us."""
+    return _surveying.value is not None
+
+
 def cache_key() -> tuple[Any, Any] | None:
     """What tells the current thread's programs from those that JAX has cached outside captures; None for nothing."""
     key = (_settings.value, _surveying.value)

@@ -42,12 +42,10 @@ from jax_debug_widgets._jax.passes.program_difference import (
 )
 
 
-def _tracing() -> Sequence[tuple[Any, str]]:
-    """The functions with which JAX traces loops, branches and checkpointed functions, and remembers them.
-
-    Each version has some of them.
-    """
-    return (pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr")
+def traces_apart() -> Sequence[tuple[Any, str]]:
+    """The functions with which this JAX traces loops, branches and checkpointed functions, and remembers them."""
+    known = (pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr")
+    return [(module, name) for module, name in known if hasattr(module, name)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,8 @@ class Retraced:
     why: str = ""
 
 
-def _differing(function: Any, found: Difference) -> Retraced:
+def differing(function: Any, found: Difference) -> Retraced:
+    """What is to be told of a function whose programs differ there."""
     traceback = None if found.equation is None else traceback_of(found.equation.source_info)
     return Retraced(weakref.ref(function), _inside(function, users_lines(traceback)), found.before, found.after)
 
@@ -108,9 +107,8 @@ class RetracedHooks(Replacing):
         replace.attribute(pjit, "_resolve_and_lower", self._lower)
         replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
         replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace)
-        for module, name in _tracing():
-            if hasattr(module, name):
-                replace.attribute(module, name, self._traced, wrap=CachedFunction)
+        for module, name in traces_apart():
+            replace.attribute(module, name, self._traced, wrap=CachedFunction)
 
     @cached_property
     def _first(self) -> Callable[..., list[Any]]:
@@ -291,14 +289,14 @@ def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], 
         why = f"it could not be compared with one traced now ({format_exception_only(error)[0].strip()})"
         return Retraced(weakref.ref(function), (), why=why)
     if found is None or not is_of_hooks:
-        return found and _differing(function, found)
+        return found and differing(function, found)
     # Our hooks may have done it: without them is the proof.
     with capturing(None), uncached():
         try:
             found = difference(known, trace_plainly())
         except Exception as error:  # noqa: BLE001 - what plain JAX does not trace is not raised there.
             return _failing(function, error)
-    return found and _differing(function, found)
+    return found and differing(function, found)
 
 
 def _closed(traced: tuple[Any, ...]) -> Any:

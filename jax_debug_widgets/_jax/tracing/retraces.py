@@ -20,7 +20,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import pe, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.origins.context import is_capturing
+from jax_debug_widgets._jax.origins.context import is_capturing, is_uncached
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 
@@ -59,7 +59,8 @@ class TraceWatch(Replacing):
         self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         code = getattr(inspect.unwrap(fun), "__code__", None) if callable(fun) else None
-        if self.subscriber is None or code is None or not is_capturing() or not is_users(code.co_filename):
+        is_own = code is not None and is_users(code.co_filename)
+        if self.subscriber is None or code is None or not is_own or not is_capturing() or is_uncached():
             return theirs(fun, ji, args, kwargs)
         here, began = self._here, time.perf_counter()
         begun_around, here.begun = here.begun, set()

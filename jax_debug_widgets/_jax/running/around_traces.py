@@ -1,0 +1,148 @@
+"""Tell somebody of each look for a program of a function of the user's, before and after: there it may be traced.
+
+`pjit._infer_params` finds the program of a call of a jitted function. Loops and branches ask other functions of JAX's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.guard import quiet
+from jax_debug_widgets._jax.compat.private import core, pe, pjit
+from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import is_uncached, uncached
+from jax_debug_widgets._jax.origins.frames import is_users
+from jax_debug_widgets._jax.passes.program_difference import difference
+from jax_debug_widgets._jax.running.retraced import Retraced, differing, traces_apart
+
+
+class Look(Protocol):
+    """One look for a program."""
+
+    def around(self) -> Any:
+        """A context in which it is looked for."""
+
+    def found(self, program: Any, *, is_traced: bool, differs: Callable[[], Retraced | None]) -> bool:
+        """It was found.
+
+        Args:
+          program: it.
+          is_traced: whether the function was traced for it.
+          differs: trace the function apart from JAX's caches, and say where that program is another.
+
+        Returns:
+          Whether Python must see each call of the program.
+        """
+        ...
+
+
+class TraceObserver(Protocol):
+    """Who listens."""
+
+    def look(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> Look | None:
+        """A program of a function is looked for; `jit`, JAX's options, is None where it is the body of a loop or a branch."""
+        ...
+
+
+class AroundTraces(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap.
+
+    Attributes:
+      checks: the checks that need this.
+      observer: who listens; called in the thread that looks.
+    """
+
+    checks = frozenset({"lists", "purity", "stale"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observer: TraceObserver | None = None
+        self._here = _Here()
+        self._in_python: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Programs that Python must see each call of."""
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.RETRACED):
+            replace.attribute(pjit, "_infer_params", self._infer)
+            replace.attribute(pjit, "_resolve_and_lower", self._lower)
+            replace.attribute(pjit, "_get_fastpath_data", self._fast_path)
+            replace.attribute(pe.DynamicJaxprTrace, "__init__", self._begin_trace)
+            for module, name in traces_apart():
+                replace.attribute(module, name, self._body, wrap=CachedFunction)
+
+    def _begin_trace(self, theirs: Callable[..., None], trace: Any, *args: Any, **options: Any) -> None:
+        self._here.traces += 1
+        theirs(trace, *args, **options)
+
+    def _infer(
+        self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        here = self._here
+        look = None if is_uncached() else self._look(fun, args, kwargs, ji)
+        if look is None:
+            return theirs(fun, ji, args, kwargs)
+        before = here.traces
+        with look.around():
+            inferred = theirs(fun, ji, args, kwargs)
+        program, is_traced = inferred[0].params["jaxpr"], here.traces > before
+        again = partial(self._differs, fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"])
+        tell = quiet(look.found, self._report_failure)
+        if tell(program, is_traced=is_traced, differs=again):
+            self._in_python.add(program)
+        return inferred
+
+    def _look(self, fun: Any, args: Any, kwargs: Any, ji: Any) -> Look | None:
+        code = getattr(inspect.unwrap(fun), "__code__", None) if callable(fun) else None
+        if self.observer is None or code is None or not is_users(code.co_filename):
+            return None
+        return quiet(self.observer.look, self._report_failure)(fun, args, kwargs, ji)
+
+    def _differs(self, fun: Any, program: Any, trace: Callable[[], Any]) -> Retraced | None:
+        try:
+            with uncached():
+                found = difference(program, trace())
+        except Exception:  # noqa: BLE001 - what cannot be traced any more is not known to differ.
+            return None
+        return found and differing(fun, found)
+
+    def _body(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
+        here = self._here
+        is_jitted = any(isinstance(one, core.DebugInfo) and one.traced_for in ("jit", "pjit") for one in signature)
+        look = None
+        if not (is_jitted or is_uncached()) and self.observer is not None and callable(function):
+            look = quiet(self.observer.look, self._report_failure)(function, (), {}, None)
+        if look is None:
+            return theirs(function, *signature, **options)
+        before = here.traces
+        with look.around():
+            traced = theirs(function, *signature, **options)
+        tell = quiet(look.found, self._report_failure)
+        tell(traced[0], is_traced=here.traces > before, differs=lambda: None)
+        return traced
+
+    def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        lowered = theirs(*args, jaxpr=jaxpr, **params)
+        self._here.needs_python = jaxpr in self._in_python
+        return lowered
+
+    def _fast_path(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        data = theirs(*args, **options)
+        return None if self._here.needs_python else data
+
+
+class _Here(threading.local):
+    """What the current thread does.
+
+    Attributes:
+      traces: how many traces it has begun.
+      needs_python: whether Python must see each call of the program that was dispatched last.
+    """
+
+    traces = 0
+    needs_python = False

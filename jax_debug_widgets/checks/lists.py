@@ -1,0 +1,122 @@
+"""Lists of numbers that a jitted function is called with: each number is an operand of its own (S7)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.origins.frames import Frame, calling_frame, frame_at, is_users
+from jax_debug_widgets._jax.passes.checked import Checked
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.events import Finding
+from jax_debug_widgets.watch import is_library
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.sites import NameFile
+
+_MANY = 8
+"""Numbers of a list that make a finding."""
+
+_MANY_IN_A_TREE = 64
+"""Python numbers in one argument that make a finding where they are in no list."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers in an argument.
+
+    Attributes:
+      name: where: `params['w']`.
+      kind: what they are in: `list`; empty for several containers.
+      count: how many.
+    """
+
+    name: str
+    kind: str
+    count: int
+
+
+def numbers_in(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> Iterator[Checked]:
+    """The lists of numbers in the arguments of a call, at the user's line that calls."""
+    frame = _calling_line()
+    statics, static_names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
+    names = _parameters(function)
+    for number, value in enumerate(args):
+        name = names[number] if number < len(names) else f"args[{number}]"
+        if frame is not None and not {number, number - len(args)} & statics and name not in static_names:
+            yield from _checked(value, name, frame)
+    for name, value in kwargs.items():
+        if frame is not None and name not in static_names:
+            yield from _checked(value, name, frame)
+
+
+def numbers_as_arguments(seen: Seen, name_file: NameFile) -> Finding:
+    """The finding."""
+    frame = seen.checked.frames[0]
+    numbers: Numbers = seen.checked.facts
+    where = f"{name_file(frame.file)}:{frame.line}"
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    what = f"is a {numbers.kind} of" if numbers.kind else "has"
+    headline = f"`{numbers.name}` {what} {numbers.count} numbers: {numbers.count} operands of the program"
+    why = "JAX traces, compiles and copies each of them by itself, and compiles again for each other length."
+    fix = (f"jnp.array({numbers.name})",) if numbers.kind else ()
+    advice = "Pass one array." if fix else "Pass arrays: jax.tree.map(jnp.asarray, ...), or one array for all of them."
+    return Finding.at(Kind.NUMBERS.word, where, headline, why, fix, advice, file=frame.file, span=span, seen=seen.count)
+
+
+def _checked(value: Any, name: str, frame: Frame) -> Iterator[Checked]:
+    found = list(_lists(value, name))
+    if not found:
+        count = sum(map(_is_number, jax.tree.leaves(value)))
+        found = [Numbers(name, "", count)] if count >= _MANY_IN_A_TREE else []
+    for one in found:
+        yield Checked("lists", one.name, (frame,), one)
+
+
+def _lists(value: Any, name: str) -> Iterator[Numbers]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _lists(one, f"{name}[{key!r}]")
+    elif isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        leaves = jax.tree.leaves(value)
+        if len(leaves) >= _MANY and all(map(_is_number, leaves)) and _is_rectangular(value):
+            yield Numbers(name, type(value).__name__, len(leaves))
+        else:
+            for number, one in enumerate(value):
+                yield from _lists(one, f"{name}[{number}]")
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, bool | int | float | complex | np.generic)
+
+
+def _is_rectangular(value: Any) -> bool:
+    if not isinstance(value, list | tuple):
+        return True
+    sizes = {len(one) if isinstance(one, list | tuple) else -1 for one in value}
+    return len(sizes) <= 1 and all(map(_is_rectangular, value))
+
+
+def _parameters(function: Any) -> list[str]:
+    try:
+        return [
+            name
+            for name, one in inspect.signature(function).parameters.items()
+            if one.kind <= one.POSITIONAL_OR_KEYWORD
+        ]
+    except (TypeError, ValueError):
+        return []
+
+
+def _calling_line() -> Frame | None:
+    frame: FrameType | None = calling_frame()
+    while frame is not None and (not is_users(frame.f_code.co_filename) or is_library(frame.f_code.co_filename)):
+        frame = frame.f_back
+    return None if frame is None else frame_at(frame.f_code, frame.f_lasti)

@@ -1,0 +1,65 @@
+"""What a function does while it is traced, as findings (S1, S4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.events import Finding
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.checks.purity.watcher import Effect
+    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.sites import NameFile
+
+_WHY = "Python runs once for each trace. The compiled program, which the later calls run, does not do this."
+_WHY_LOOP = "JAX traces the body once, and the compiled loop or branch runs what was traced: Python does not run again."
+
+
+def side_effect(seen: Seen, name_file: NameFile) -> Finding:
+    """The finding."""
+    frame = seen.checked.frames[0]
+    effect: Effect = seen.checked.facts
+    headline, why, fix, advice = _WORDS[effect.kind](effect)
+    where = f"{name_file(frame.file)}:{frame.line}"
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    kind = Kind.ITERATOR if effect.kind == "advanced" else Kind.SIDE_EFFECT
+    return Finding.at(kind.word, where, headline, why, fix, advice, file=frame.file, span=span, seen=seen.count)
+
+
+_Said = tuple[str, str, tuple[str, ...], str]
+
+
+def _changed(effect: Effect) -> _Said:
+    headline = f"`{effect.name}` changed while `{effect.traced}` was traced: {effect.before} → {effect.after}"
+    advice = "Return the value and change it outside; or let the program do it: jax.debug.callback."
+    return headline, _WHY_LOOP if effect.is_loop else _WHY, (), advice
+
+
+def _advanced(effect: Effect) -> _Said:
+    headline = f"`next({effect.name})` ran once, while `{effect.traced}` was traced"
+    fix = (f"xs = jnp.array(list({effect.name}))",)
+    advice = "Then index it, xs[i], or scan over it: jax.lax.scan(body, carry, xs)."
+    return headline, _WHY_LOOP if effect.is_loop else _WHY, fix, advice
+
+
+def _called(effect: Effect) -> _Said:
+    headline = f"`{effect.name}` ran while `{effect.traced}` was traced, and not in later calls"
+    if effect.name.startswith(("random.", "uuid.", "secrets.", "os.urandom")):
+        return headline, f"{_WHY} All calls use the value of the trace.", (), _RANDOM
+    if effect.name.endswith(("write", "writelines")):
+        return headline, _WHY, (), "Write it outside, or with jax.debug.callback."
+    advice = (
+        "Call it outside and pass the value as an argument; to measure, wait for the result: jax.block_until_ready."
+    )
+    return headline, f"{_WHY} All calls use the value of the trace.", (), advice
+
+
+def _random(effect: Effect) -> _Said:
+    headline = f"np.random drew while `{effect.traced}` was traced: all later calls use these numbers"
+    return headline, _WHY, (), _RANDOM
+
+
+_RANDOM = "Draw in the program: jax.random with a key that is an argument; or draw outside and pass the numbers."
+
+_WORDS = {"changed": _changed, "advanced": _advanced, "called": _called, "random": _random}

@@ -1,0 +1,82 @@
+"""See calls of clocks, random numbers and files that the user's own lines make while JAX traces.
+
+Python tells a profile function of each call of a function of C. The user's function runs once, as ever.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import os
+import random
+import secrets
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, ModuleType
+from typing import Any
+
+from jax_debug_widgets.watch import is_library
+
+Called = Callable[[FrameType, str], None]
+"""Takes the user's frame, and the function that it calls: `time.time`."""
+
+_MODULES = {
+    "time": {name for name in vars(time) if name.startswith(("time", "perf_counter", "monotonic", "process_time"))},
+    "posix": {"urandom", "system", "putenv", "remove", "rename", "mkdir"},
+    "nt": {"urandom", "system", "putenv", "remove", "rename", "mkdir"},
+    "builtins": {"input"},
+}
+_SHOWN = {"posix": "os", "nt": "os", "builtins": ""}
+_FILES = {one.__file__: one.__name__ for one in (random, uuid, secrets)}
+_WRITING = ("write", "writelines")
+
+
+@contextmanager
+def calls_seen(called: Called) -> Iterator[None]:
+    """Tell of such calls inside, in this thread; not where somebody profiles already."""
+    if sys.getprofile() is not None:
+        yield
+        return
+    sys.setprofile(_profile(called))
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def _profile(called: Called) -> Callable[[FrameType, str, Any], None]:
+    own: dict[str, bool] = {}
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_call":
+            file = frame.f_code.co_filename
+            is_own = own.get(file)
+            if is_own is None:
+                is_own = own[file] = not is_library(file)
+            if is_own and (name := _name_of(argument)):
+                called(frame, name)
+        elif event == "call" and frame.f_code.co_filename in _FILES:
+            caller = frame.f_back
+            if caller is not None and not is_library(caller.f_code.co_filename):
+                called(caller, f"{_FILES[frame.f_code.co_filename]}.{frame.f_code.co_name}")
+
+    return profile
+
+
+def _name_of(function: Any) -> str:
+    """What a function of C is called, if it gives something else at each call, or writes; else empty."""
+    of, name = getattr(function, "__self__", None), function.__name__
+    if isinstance(of, ModuleType):
+        module = of.__name__
+        shown = _SHOWN.get(module, module)
+        return f"{shown}.{name}".lstrip(".") if name in _MODULES.get(module, ()) else ""
+    if isinstance(of, random.Random):
+        return f"random.{name}"
+    if isinstance(of, type) and issubclass(of, dt.date):
+        return f"{of.__name__}.{name}" if name in ("now", "today", "utcnow") else ""
+    if isinstance(of, io.IOBase) and name in _WRITING:
+        return f"{os.path.basename(str(getattr(of, 'name', 'file')))}.{name}" if isinstance(of, io.TextIOBase) else name
+    return ""

@@ -1,0 +1,177 @@
+"""A print of a value: equal for equal contents, small, and made without running any of the user's code.
+
+Values are not kept, only their prints, so nothing lives longer than without us. Of an iterator it is the
+position; no iterator is advanced.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import operator
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import GeneratorType
+from typing import Any
+
+import jax
+import jax.core
+import numpy as np
+
+from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets.watch import is_library
+
+_DEEPEST = 4
+_MOST_ITEMS = 1000
+_MOST_BYTES = 1 << 20
+_LONGEST = 40
+
+_SIMPLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+
+@dataclass(frozen=True)
+class Print:
+    """A value as it was.
+
+    Attributes:
+      kind: `number`, `iterator`, `tracer`, or the name of its class.
+      key: what is equal for equal contents, but for the parts.
+      text: for people.
+      parts: step to a part, such as `['lr']` or `.scale` -> its print.
+    """
+
+    kind: str
+    key: Any
+    text: str
+    parts: tuple[tuple[str, Print], ...] = ()
+
+    def has_tracer(self) -> bool:
+        """Whether it, or a part of it, is a value that JAX was tracing."""
+        return self.kind == "tracer" or any(part.has_tracer() for _, part in self.parts)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is different in a value: the steps to the part, and its prints before and after."""
+
+    path: str
+    before: Print
+    after: Print
+
+
+ABSENT = Print("absent", None, "absent")
+
+
+def print_of(value: Any, depth: int = 0) -> Print:
+    """The print of a value as it is now."""
+    kind = type(value).__name__
+    if value is UNKNOWN:
+        return ABSENT
+    if isinstance(value, jax.core.Tracer):
+        return Print("tracer", id(value), f"a tracer of {value.aval.str_short()}")
+    if isinstance(value, _SIMPLE):
+        return Print("number", (kind, repr(value)), _short(repr(value)))
+    if hasattr(type(value), "__next__") and not isinstance(value, io.IOBase):
+        return Print("iterator", _position(value), f"an iterator ({kind})")
+    return _array(value) or _container(value, kind, depth)
+
+
+def _array(value: Any) -> Print | None:
+    if isinstance(value, np.ndarray):
+        is_small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
+        numbers = value.tobytes() if is_small else id(value)
+        return Print("ndarray", (value.shape, str(value.dtype), hash(numbers)), _array_text(value))
+    if isinstance(value, jax.Array):
+        return Print("array", id(value), f"{value.dtype}{list(value.shape)}")
+    if isinstance(value, np.random.Generator):
+        return Print("random", repr(value.bit_generator.state), "a random generator")
+    return None
+
+
+def change_of(before: Print, after: Print) -> Change | None:
+    """Where two prints differ first; None where they are equal."""
+    if before == after:
+        return None
+    if before.kind == after.kind and before.parts and after.parts:
+        old, new = dict(before.parts), dict(after.parts)
+        for step in (*old, *(one for one in new if one not in old)):
+            found = change_of(old.get(step, ABSENT), new.get(step, ABSENT))
+            if found is not None and ((step in old and step in new) or _is_object(after)):
+                return Change(f"{step}{found.path}", found.before, found.after)
+    return Change("", before, after)
+
+
+def _is_object(one: Print) -> bool:
+    return isinstance(one.key, tuple) and one.key[-1:] == ("object",)
+
+
+def _container(value: Any, kind: str, depth: int) -> Print:
+    if isinstance(value, dict):
+        items = itertools.islice(value.items(), _MOST_ITEMS) if depth < _DEEPEST else ()
+        parts = tuple((f"[{key!r}]", print_of(one, depth + 1)) for key, one in items if isinstance(key, _SIMPLE))
+        return Print(kind, len(value), _of(kind, len(value)), parts)
+    if isinstance(value, list | tuple | deque):
+        items = itertools.islice(value, _MOST_ITEMS) if depth < _DEEPEST else ()
+        parts = tuple((f"[{number}]", print_of(one, depth + 1)) for number, one in enumerate(items))
+        return Print(kind, len(value), _of(kind, len(value)), parts)
+    if isinstance(value, set | frozenset):
+        simple = hash(frozenset(one for one in value if isinstance(one, _SIMPLE)))
+        return Print(kind, (len(value), simple), _of(kind, len(value)))
+    own = _attributes(value)
+    if own is not None and depth < _DEEPEST - 1:
+        items = itertools.islice(own.items(), _MOST_ITEMS)
+        return Print(
+            kind, (id(value), "object"), f"a {kind}", tuple((f".{n}", print_of(v, depth + 1)) for n, v in items)
+        )
+    return Print(kind, id(value), f"a {kind}")
+
+
+def _attributes(value: Any) -> Mapping[str, Any] | None:
+    """Those of an object of a class of the user's; None for others."""
+    kind = type(value)
+    own = next((one for one in vars(kind).values() if hasattr(one, "__code__")), None)
+    if own is None or is_library(own.__code__.co_filename) or isinstance(value, type):
+        return None
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
+def _position(iterator: Any) -> Any:
+    if isinstance(iterator, GeneratorType):
+        frame = iterator.gi_frame
+        if frame is None:
+            return "exhausted"
+        return frame.f_lasti, tuple(
+            (name, repr(one)) for name, one in frame.f_locals.items() if isinstance(one, _SIMPLE)
+        )
+    if type(iterator).__module__ == "itertools" or type(iterator) in (enumerate, reversed, zip, map, filter):
+        return _reduced(iterator)
+    hint = operator.length_hint(iterator, -1) if type(iterator).__module__ == "builtins" else -1
+    return (hint,) if hint >= 0 else id(iterator)
+
+
+def _reduced(iterator: Any) -> Any:
+    """The position of an iterator around others."""
+    if isinstance(iterator, itertools.count):
+        return repr(iterator)
+    try:
+        parts: Sequence[Any] = iterator.__reduce__()[1]
+    except (TypeError, AttributeError):
+        return id(iterator)
+    numbers = tuple(one for one in parts if isinstance(one, int))
+    return numbers, tuple(_position(one) for one in parts if hasattr(type(one), "__next__"))
+
+
+def _of(kind: str, size: int) -> str:
+    return f"a {kind} of {size}"
+
+
+def _array_text(value: np.ndarray) -> str:
+    return _short(repr(value.item())) if value.size == 1 else f"{value.dtype}{list(value.shape)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

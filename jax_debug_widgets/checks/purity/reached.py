@@ -1,0 +1,146 @@
+"""The user's functions that a call may run, and the values that they name besides their arguments.
+
+Found by the names in the bytecode, and looked up without running any of the user's code.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets.taps.reads import chains, inside, written
+from jax_debug_widgets.watch import is_library
+
+_DEEPEST = 4
+"""How many wrappers of libraries are looked into for a function of the user's, one in another."""
+
+_MOST_FUNCTIONS = 500
+
+Reached = dict[FunctionType, Any]
+"""A function -> the object that it is a method of, if it is one."""
+
+
+def reached(function: Any) -> Reached:
+    """The user's functions that calling this one may run."""
+    found: Reached = {}
+    todo: list[tuple[Any, int]] = [(function, 0)]
+    while todo and len(found) < _MOST_FUNCTIONS:
+        one, depth = todo.pop()
+        plain, owner = _plain(one)
+        if plain is None or plain in found or depth > _DEEPEST:
+            continue
+        if is_library(plain.__code__.co_filename):
+            todo += [(held, depth + 1) for held in _held(plain, one)]
+            continue
+        found[plain] = owner
+        todo += [(value, 0) for _, value, _ in named(plain, owner) if _is_code(value)]
+        todo += [(value, 0) for value in (plain.__defaults__ or ()) if _is_code(value)]
+    return found
+
+
+def named(function: FunctionType, owner: Any) -> Iterator[tuple[str, Any, int]]:
+    """Each expression that a function reads or assigns to besides its arguments, its value now, and the line."""
+    code = function.__code__
+    cells = {name: _content(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False)}
+    for body in _bodies(code):
+        local = {
+            *body.co_varnames,
+            *body.co_cellvars,
+            *(set(body.co_freevars) - set(cells) if body is not code else ()),
+        }
+        for names, line in _chains(body):
+            root, *steps = names
+            if root in cells and root not in body.co_varnames:
+                value = cells[root]
+            elif owner is not None and code.co_varnames[:1] == (root,):
+                value = owner
+            elif root in local:
+                continue
+            else:
+                value = function.__globals__.get(root, UNKNOWN)
+            for number, step in enumerate(steps, 1):
+                part = _step(value, step)
+                if part is UNKNOWN and value is not UNKNOWN:  # A method of a list, or an index that is no constant.
+                    yield written(names[:number]), value, line
+                value = part
+            yield written(names), value, line
+
+
+@functools.lru_cache(maxsize=4096)
+def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], int], ...]:
+    return tuple(dict.fromkeys(chains(code, stores=True)))
+
+
+def is_state(value: Any) -> bool:
+    """Whether it is something that may change, and no function, class or module."""
+    return not (isinstance(value, ModuleType | type | BuiltinFunctionType) or _is_code(value))
+
+
+def _step(value: Any, step: Any) -> Any:
+    if isinstance(value, ModuleType) and is_library(getattr(value, "__file__", None) or "<frozen "):
+        return UNKNOWN
+    found = inside(value, step)
+    return MethodType(found, value) if isinstance(found, FunctionType) and not isinstance(value, ModuleType) else found
+
+
+def _is_code(value: Any) -> bool:
+    """Whether it is a function of Python's, in whatever wrapper, or an object that is called as one."""
+    if isinstance(value, FunctionType | MethodType | partial):
+        return True
+    if isinstance(value, type) or value is UNKNOWN:
+        return False
+    if isinstance(inspect.getattr_static(value, "__wrapped__", None), FunctionType | MethodType | partial):
+        return True
+    called = inspect.getattr_static(type(value), "__call__", None)
+    return isinstance(called, FunctionType) and not is_library(called.__code__.co_filename)
+
+
+def _plain(function: Any) -> tuple[FunctionType | None, Any]:
+    """The function inside wrappers, and the object that it is a method of."""
+    for _ in range(_DEEPEST):
+        if isinstance(function, MethodType):
+            return (
+                (function.__func__, function.__self__) if isinstance(function.__func__, FunctionType) else (None, None)
+            )
+        if isinstance(function, partial):
+            function = function.func
+        elif (wrapped := inspect.getattr_static(function, "__wrapped__", None)) is not None:
+            function = wrapped
+        else:
+            break
+    if isinstance(function, FunctionType):
+        return function, None
+    called = inspect.getattr_static(type(function), "__call__", None)
+    return (called, function) if isinstance(called, FunctionType) else (None, None)
+
+
+def _held(function: FunctionType, given: Any) -> Iterator[Any]:
+    """The functions that one of a library's holds: what it wraps."""
+    values = [_content(cell) for cell in function.__closure__ or ()]
+    if isinstance(given, partial):
+        values += [*given.args, *given.keywords.values()]
+    for value in values:
+        one = value() if isinstance(value, weakref.ref) else value
+        if _is_code(one):
+            yield one
+
+
+def _bodies(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of the functions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _bodies(constant)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNKNOWN

@@ -1,0 +1,245 @@
+"""Compare what the user's functions name before and after each trace, and at each call of a program."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from types import FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at
+from jax_debug_widgets._jax.passes.checked import Checked
+from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets._jax.running.retraced import Retraced
+from jax_debug_widgets.checks.lists import numbers_in
+from jax_debug_widgets.checks.purity import source
+from jax_debug_widgets.checks.purity.harmless import may_run_again
+from jax_debug_widgets.checks.purity.impure import calls_seen
+from jax_debug_widgets.checks.purity.prints import ABSENT, Change, Print, change_of, print_of
+from jax_debug_widgets.checks.purity.reached import Reached, is_state, named, reached
+
+Snapshot = Mapping[tuple[FunctionType, str], tuple[Print, int]]
+"""A function and an expression in it -> its value as it was, and the line."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something that happens while a function is traced, and not when its program runs.
+
+    Attributes:
+      kind: `changed`, `advanced` (an iterator), `called` (a clock, a file), `random` (NumPy's global random numbers).
+      name: what: `log`, `self.calls`, `time.time`.
+      traced: the function that was traced.
+      before, after: what it was and became, as text.
+      is_loop: whether the body of a loop or branch was traced.
+    """
+
+    kind: str
+    name: str
+    traced: str
+    before: str = ""
+    after: str = ""
+    is_loop: bool = False
+
+
+@dataclass
+class _Known:
+    """What is known of a program.
+
+    Attributes:
+      snapshot: the values that it was traced with.
+      has_effects: whether tracing its function changes something, so that it must not be traced once more.
+      is_told: whether it was said that a value has changed.
+    """
+
+    snapshot: Snapshot
+    has_effects: bool
+    is_told: bool = False
+
+
+class PurityWatch:
+    """See `_jax.running.around_traces.TraceObserver`."""
+
+    def __init__(
+        self, wants: Callable[[str], bool], note: Callable[[Checked], object], stale: Callable[[Retraced], object]
+    ) -> None:
+        """Make it.
+
+        Args:
+          wants: whether the current thread's capture has asked for a check.
+          note: takes what was found at a line.
+          stale: takes a function whose program was made with a value that has changed.
+        """
+        self._wants, self._note, self._stale = wants, note, stale
+        self._known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+        self._here = _Here()
+
+    def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
+        """See `TraceObserver`."""
+        functions = reached(function)
+        if not functions:
+            return None
+        look = _Look(self, function, functions, is_body=jit is None)
+        if jit is not None and not self._here.depth and self._wants("lists"):
+            look.arguments = partial(numbers_in, function, args, kwargs, jit)
+        return look
+
+    @contextmanager
+    def tracing(self, look: _Look) -> Iterator[None]:
+        """Inside, a program is looked for."""
+        here = self._here
+        here.depth += 1
+        try:
+            if here.depth == 1 and self._wants("purity"):
+                with calls_seen(look.calls):
+                    yield
+            else:
+                yield
+        finally:
+            here.depth -= 1
+
+    def found(self, look: _Look, program: Any, differs: Callable[[], Retraced | None], *, is_traced: bool) -> bool:
+        """See `Look`."""
+        known = None if is_traced else self._known.get(program)
+        for checked in look.arguments() if is_traced else ():
+            self._note(checked)
+        effects = list(self._effects(look)) if is_traced else []
+        if self._wants("purity"):
+            for checked in effects:
+                self._note(checked)
+        if look.is_body or not self._wants("stale"):
+            return False
+        if known is None:
+            # What was traced unseen may have had effects.
+            has_effects = look.has_effects or not is_traced or not may_run_again(look.functions)
+            self._known[program] = _Known(look.snapshot() if is_traced else look.before, has_effects)
+        elif not known.is_told and list(_changes(known.snapshot, look.before)):
+            retraced = None if known.has_effects else differs()
+            if retraced is None:  # Nobody knows, or the program does not depend on it.
+                known.snapshot = look.before
+            else:
+                known.is_told = True
+                self._stale(retraced)
+        return bool(look.before)
+
+    def _effects(self, look: _Look) -> Iterator[Checked]:
+        """What has changed meanwhile; of what is named in several ways once, where it is changed."""
+        is_inner = self._here.depth > 0
+        found = list(_changes(look.before, look.snapshot()))
+        look.has_effects = bool(found or look.called or look.draws())
+        told: dict[Frame, Checked] = {}
+        seen: dict[tuple[str, str], tuple[Frame, Effect]] = {}
+        for function, name, line, change in found:
+            is_iterator = "iterator" in (change.before.kind, change.after.kind)
+            if change.after.has_tracer() or (is_inner and not is_iterator):
+                continue
+            whole = f"{name}{change.path}"
+            find = source.advancing if is_iterator else source.changing
+            node = find(function, whole) or find(function, name)
+            if not is_iterator and _is_memo(look.functions, name, change):
+                continue
+            effect = Effect(
+                "advanced" if is_iterator else "changed",
+                whole,
+                look.name,
+                change.before.text,
+                change.after.text,
+                look.is_body,
+            )
+            frame = source.frame_at(function, node, line)
+            if node is not None:
+                told[frame] = Checked("purity", whole, (frame,), effect)
+            else:
+                seen.setdefault((change.before.text, change.after.text), (frame, effect))
+        if not told:
+            told = {frame: Checked("purity", one.name, (frame,), one) for frame, one in seen.values()}
+        if not is_inner:
+            yield from look.called
+            yield from look.drawn()
+        yield from told.values()
+
+
+class _Look:
+    """See `_jax.running.around_traces.Look`."""
+
+    def __init__(self, watch: PurityWatch, function: Any, functions: Reached, *, is_body: bool) -> None:
+        self._watch, self.functions, self.is_body = watch, functions, is_body
+        plain = next(iter(functions))
+        name = getattr(function, "__name__", "") or type(function).__name__
+        self.name = plain.__name__ if is_body else name
+        self.before = self.snapshot()
+        self._random = _random_state()
+        self.called: list[Checked] = []
+        self.has_effects = False
+        self.arguments: Callable[[], Iterable[Checked]] = tuple
+
+    def around(self) -> Any:
+        """See `Look`."""
+        return self._watch.tracing(self)
+
+    def found(self, program: Any, *, is_traced: bool, differs: Callable[[], Retraced | None]) -> bool:
+        """See `Look`."""
+        return self._watch.found(self, program, differs, is_traced=is_traced)
+
+    def calls(self, frame: FrameType, name: str) -> None:
+        """A line of the user's has called a clock, a random number or a file."""
+        place = frame_at(frame.f_code, frame.f_lasti)
+        self.called.append(Checked("purity", name, (place,), Effect("called", name, self.name)))
+
+    def draws(self) -> bool:
+        """Whether NumPy's global random numbers have moved."""
+        return _random_state() != self._random
+
+    def drawn(self) -> Iterator[Checked]:
+        """The lines that have drawn from NumPy's global random numbers."""
+        for function in self.functions if self.draws() else ():
+            node = source.drawing(function)
+            if node is not None:
+                frame = source.frame_at(function, node)
+                yield Checked("purity", "np.random", (frame,), Effect("random", "np.random", self.name))
+
+    def snapshot(self) -> Snapshot:
+        """The values that the functions name, as they are now."""
+        found: dict[tuple[FunctionType, str], tuple[Print, int]] = {}
+        for function, owner in self.functions.items():
+            for name, value, line in named(function, owner):
+                if (function, name) not in found and is_state(value):
+                    found[function, name] = (ABSENT if value is UNKNOWN else print_of(value)), line
+        return found
+
+
+@dataclass
+class _Here(threading.local):
+    """How many looks the current thread is in."""
+
+    depth: int = field(default=0)
+
+
+def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, str, int, Change]]:
+    for (function, name), (now, line) in after.items():
+        was = before.get((function, name))
+        change = change_of(was[0], now) if was is not None else None
+        if change is not None:
+            yield function, name, line, change
+
+
+def _is_memo(functions: Reached, name: str, change: Change) -> bool:
+    """Whether something was filled in that is looked up: a table, or an attribute that was None."""
+    before, after = change.before, change.after
+    grows = before.kind == after.kind and isinstance(after.key, int) and isinstance(before.key, int)
+    is_table = grows and after.key > before.key and all(part in after.parts for part in before.parts)
+    is_first = before is ABSENT or before.text == "None"
+    whole = f"{name}{change.path}"
+    return (is_table or is_first) and any(source.is_memo(one, text) for one in functions for text in {name, whole})
+
+
+def _random_state() -> Any:
+    state = np.random.get_state(legacy=False)  # noqa: NPY002 - the user's, which is only looked at.
+    inner: Any = state["state"]
+    return inner["pos"], inner["key"][:4].tobytes(), state["has_gauss"]

@@ -1,0 +1,322 @@
+# ruff: noqa: NPY002, S311 - what the user draws so is told of.
+"""What functions do while they are traced, and what they read that has changed since: at the line, and once."""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import logging
+import random
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones(3)
+count = 0
+log: list = []
+settings = {"lr": 0.1, "name": "a"}
+seen: set = set()
+file = io.StringIO()
+tables: dict = {}
+factor = 1.0
+
+
+@pytest.fixture(autouse=True)
+def _as_at_first():
+    yield
+    globals().update(count=0, factor=1.0)
+    for one in (log, seen, tables):
+        one.clear()
+    settings.update(lr=0.1, name="a")
+
+
+class Model:
+    def __init__(self) -> None:
+        self.calls = 0
+        self.scale = 2.0
+        self.table = None
+
+    def counted(self, x):
+        self.calls += 1
+        return x * self.scale
+
+    def with_table(self, x):
+        if self.table is None:
+            self.table = np.arange(3.0)
+        return x + self.table.astype(np.float32)
+
+
+def counts(x):
+    global count  # noqa: PLW0603 - it is what is told of.
+    count += 1
+    return x
+
+
+def logs_inside(x):
+    def helper(y):
+        log.append("y")
+        return y * 2
+
+    return helper(x)
+
+
+def changes_a_setting(x):
+    settings["lr"] = 0.5
+    return x
+
+
+def nonlocal_counter():
+    calls = 0
+
+    def f(x):
+        nonlocal calls
+        calls += 1
+        return x
+
+    return f
+
+
+def writes(x):
+    file.write("traced")
+    return x
+
+
+EFFECTS = {
+    "a global": (lambda: counts, "`count` changed while `counts` was traced: 0 → 1"),
+    "a list, from a helper": (
+        lambda: logs_inside,
+        "`log` changed while `logs_inside` was traced: a list of 0 → a list of 1",
+    ),
+    "an item": (lambda: changes_a_setting, "`settings['lr']` changed while `changes_a_setting` was traced: 0.1 → 0.5"),
+    "an attribute": (lambda: Model().counted, "`self.calls` changed while `counted` was traced: 0 → 1"),
+    "a variable of a function around": (nonlocal_counter, "`calls` changed while `f` was traced: 0 → 1"),
+    "a set": (lambda: lambda x: seen.add(x.shape) or x, "`seen` changed while"),
+    "NumPy's random numbers": (lambda: lambda x: x + np.random.normal(), "np.random drew while"),
+    "Python's random numbers": (lambda: lambda x: x + random.random(), "`random.random` ran while"),
+    "a clock": (lambda: lambda x: x + time.perf_counter(), "`time.perf_counter` ran while"),
+    "a file": (lambda: writes, "ran while `writes` was traced"),
+}
+USES = {
+    "jit": jax.jit,
+    "vmap": lambda f: jax.jit(jax.vmap(f)),
+    "grad": lambda f: jax.jit(jax.grad(lambda x: f(x).sum())),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+}
+
+
+@pytest.mark.behaviour("S1")
+@pytest.mark.parametrize(("name", "use"), [*((one, "jit") for one in EFFECTS), *(("a global", one) for one in USES)])
+def test_what_happens_while_tracing_is_told_once_at_its_line(name, use):
+    make, says = EFFECTS[name]
+    function = USES[use](make())
+    with jdw.capture(check="purity") as run:
+        function(X)
+        function(X)
+    (finding,) = run.findings
+    assert says.partition(" while ")[0] in finding.headline
+    assert use != "jit" or says in finding.headline
+    assert finding.kind == "side-effect"
+    assert finding.file == __file__
+
+
+def cached(n):
+    if n not in tables:
+        tables[n] = np.arange(n) * 1.0
+    return tables[n]
+
+
+@functools.cache
+def remembered(n):
+    return np.arange(n) * 1.0
+
+
+def logging_one(x):
+    logging.getLogger("tests").debug("traced with %s", x.shape)
+    jax.debug.print("{}", x)
+    return x * factor
+
+
+def local(x):
+    parts: list = []
+    parts.extend(x * k for k in range(3))
+    found = {"last": parts[-1]}
+    found["sum"] = sum(parts)
+    return found
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x + cached(3).astype(np.float32),
+        lambda x: x + remembered(3).astype(np.float32),
+        logging_one,
+        local,
+        Model().with_table,
+        lambda x: x + np.random.default_rng(0).normal(),
+        lambda x: x[: int(np.prod((2,)))] * np.pi,
+    ],
+)
+def test_what_is_meant_is_silent(program):
+    function = jax.jit(program)
+    with jdw.capture(check=["purity", "stale", "lists"], echo=False) as run:
+        function(X)
+        function(X)
+        lax.scan(lambda c, _: (c, program(c)), X, None, length=2)
+    assert run.findings == []
+
+
+def in_global(x):
+    return x * factor
+
+
+def in_dict(x):
+    return x * settings["lr"]
+
+
+def in_branch(x):
+    return lax.cond(True, lambda y: y * factor, lambda y: y, x)
+
+
+STALE = {
+    "a global": (in_global, "factor"),
+    "an item": (in_dict, "settings['lr']"),
+    "in a branch": (in_branch, "factor"),
+    "a gradient": (jax.grad(lambda x: in_global(x).sum()), "factor"),
+    "a vmap": (jax.vmap(in_global), "factor"),
+    "another jitted function": (lambda x: jax.jit(in_global)(x) + 1, "factor"),
+}
+
+
+@pytest.mark.behaviour("S2")
+@pytest.mark.parametrize("name", STALE)
+def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
+    function, expression = STALE[name]
+    jitted = jax.jit(function)
+    plain = jax.jit(function)(X)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        globals().update(factor=3.0)
+        settings["lr"] = 0.3
+        np.testing.assert_array_equal(jitted(X), plain)
+    assert {one.kind for one in run.findings} == {"stale"}
+    assert {read.names for read in run.stale_reads} == {(expression,)}
+
+
+def test_what_changes_and_is_not_read_is_silent():
+    jitted = jax.jit(in_dict)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        settings["name"] = "b"
+        jitted(X)
+        globals().update(factor=5.0)
+        jitted(X)
+    assert run.findings == []
+
+
+def test_a_function_with_effects_runs_once_a_trace():
+    def f(x):
+        log.append(x.shape)
+        return x * factor
+
+    jitted = jax.jit(f)
+    with jdw.capture(check="all") as run:
+        jitted(X)
+        globals().update(factor=2.0)
+        jitted(X)
+    assert log == [(3,)]
+    assert [one.kind for one in run.findings] == ["side-effect"]
+
+
+def test_a_function_that_prints_is_not_traced_again(capsys):
+    def f(x):
+        print("traced")
+        return x * factor
+
+    jitted = jax.jit(f)
+    with jdw.capture(check="all"):
+        jitted(X)
+        globals().update(factor=2.0)
+        jitted(X)
+    assert capsys.readouterr().out == "traced\n"
+
+
+@pytest.mark.behaviour("S4")
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda it: lax.fori_loop(0, 10, lambda _, x: x + next(it), 0),
+        lambda it: lax.scan(lambda c, _: (c + next(it), None), 0, None, length=3)[0],
+        lambda it: jax.jit(lambda x: lax.fori_loop(0, 10, lambda _, y: y + next(it), x))(0),
+        lambda it: lax.map(lambda x: x + next(it), X),
+        lambda it: jax.jit(lambda x: x + next(it))(0),
+    ],
+)
+@pytest.mark.parametrize("make", [lambda: iter(range(10)), itertools.count, lambda: (k for k in range(10))])
+def test_an_iterator_that_is_advanced_while_tracing(loop, make):
+    with jdw.capture(check="purity") as run:
+        loop(make())
+    (finding,) = run.findings
+    assert finding.kind == "iterator"
+    assert "`next(it)` ran once" in finding.headline
+    assert finding.fix == ("xs = jnp.array(list(it))",)
+
+
+def test_an_iterator_of_the_traced_function_advanced_by_a_loop():
+    @jax.jit
+    def f(x):
+        it = iter(range(10))
+        first = next(it)
+        return lax.fori_loop(0, 10, lambda _, y: y + next(it), x + first)
+
+    with jdw.capture(check="purity") as run:
+        f(0)
+    (finding,) = run.findings
+    assert "`next(it)` ran once" in finding.headline
+
+
+def test_results_and_states_are_what_they_are_without_checks():
+    def f(x):
+        return x * factor + np.random.normal()
+
+    np.random.seed(3)
+    plain, state = jax.jit(f)(X), np.random.get_state()[2]
+    np.random.seed(3)
+    with jdw.capture(check="all"):
+        checked = jax.jit(f)(X)
+    assert np.random.get_state()[2] == state
+    np.testing.assert_array_equal(checked, plain)
+
+
+@pytest.mark.behaviour("S7")
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (([1.0] * 20,), "`x` is a list of 20 numbers"),
+        (({"w": [(0, 1)] * 6},), "`x['w']` is a list of 12 numbers"),
+        (({f"p{k}": 1.0 for k in range(80)},), "`x` has 80 numbers"),
+    ],
+)
+def test_numbers_that_are_operands_each(args, says):
+    with jdw.capture(check="lists") as run:
+        jax.jit(lambda x: jax.tree.leaves(x)[0] + 1)(*args)
+    (finding,) = run.findings
+    assert says in finding.headline
+    assert finding.kind == "numbers"
+
+
+def test_few_numbers_and_many_arrays_are_silent():
+    @functools.partial(jax.jit, static_argnums=1)
+    def f(x, sizes):
+        return sum(x) + len(sizes)
+
+    with jdw.capture(check="lists") as run:
+        f([X] * 20, tuple(range(30)))
+        f([1.0, 2.0, 3.0], ())
+    assert run.findings == []
