@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.checks.births import born
 from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.leaks import leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
 from jax_debug_widgets.checks.oob import out_of_bounds
 from jax_debug_widgets.checks.purity.findings import side_effect
@@ -25,6 +26,7 @@ _TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
     "numpy": nan_argument,
     "x64": truncated_to_32_bits,
     "purity": side_effect,
+    "leaks": leak,
     "lists": numbers_as_arguments,
 }
 """Check -> what tells of one line, if it is to be told."""

@@ -17,7 +17,10 @@ from typing import Any
 
 import jax
 
+from jax_debug_widgets._jax.origins.frames import is_users
+from jax_debug_widgets._jax.tracing.leaks import origin_of
 from jax_debug_widgets.checks.explanation import Explanation
+from jax_debug_widgets.checks.holders import holder_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import MISSING, is_traced, leaves_of, value_of
 from jax_debug_widgets.checks.rewrite.branches import branch
@@ -39,9 +42,14 @@ _LONGEST_CODE = 48
 class _Raised:
     """An exception, with the innermost frame of the user's code that it came through."""
 
-    text: str
+    error: BaseException
     place: Place
     names: Mapping[str, Any]
+    name_file: Callable[[str], str]
+
+    @property
+    def text(self) -> str:
+        return str(self.error)
 
     @property
     def statement(self) -> ast.stmt:
@@ -58,8 +66,11 @@ class _Said:
     advice: str = ""
 
 
-def explain(error: BaseException) -> Explanation | None:
+def explain(error: BaseException, name_file: Callable[[str], str] = os.path.basename) -> Explanation | None:
     """Explain an exception, which has its traceback.
+
+    Args:
+      name_file: gives the name by which people know a file, such as `In [3]`.
 
     Returns:
       None if JAX does not raise it for a sharp bit, or if no line of the user's is in its traceback.
@@ -73,7 +84,7 @@ def explain(error: BaseException) -> Explanation | None:
     place = place_at(position.filename, line, column)
     if place is None:
         return None
-    raised = _Raised(str(error), place, {**frame_object.f_globals, **frame_object.f_locals})
+    raised = _Raised(error, place, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
     return _explanation(matched(raised), raised, position)
 
 
@@ -194,8 +205,29 @@ def _shape(raised: _Raised) -> _Said:
     return _Said(Kind.SHAPE, advice=_traced_argument(raised))
 
 
-def _leak(_raised: _Raised) -> _Said:
-    return _Said(Kind.LEAK)
+def _leak(raised: _Raised) -> _Said:
+    return _Said(Kind.LEAK, advice=_where_from(raised))
+
+
+def _where_from(raised: _Raised) -> str:
+    """Which name holds the tracer, and which line has made it."""
+    frames = [
+        frame for frame, _ in traceback.walk_tb(raised.error.__traceback__) if not is_users(frame.f_code.co_filename)
+    ]
+    inside = frames[-1].f_locals.values() if frames else ()
+    in_jax = next((one for one in inside if is_traced(one)), None)
+    named = next(
+        ((name, leaf) for name, leaf in _leaves(raised) if is_traced(leaf) and (in_jax is None or leaf is in_jax)), None
+    )
+    tracer = in_jax if named is None else named[1]
+    if tracer is None:
+        return ""
+    holder = holder_of(tracer) or (named[0] if named else "")
+    origin = origin_of(tracer)
+    what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
+    made = f", made at {raised.name_file(origin.frame.file)}:{origin.frame.line}" if origin.frame.line else ""
+    held = f"`{holder}` holds" if holder else "It is"
+    return f"{held} {what} of the trace of `{origin.function}`{made}. {WORDS[Kind.LEAK].advice}"
 
 
 def _deleted(raised: _Raised) -> _Said:

@@ -32,6 +32,7 @@ class Kind(enum.Enum):
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
     SIDE_EFFECT = ("side-effect", "S1", 1, "purity", False)
+    HELD = ("held-tracer", "S3", 1, "leaks", False)
     ITERATOR = ("iterator", "S4", 1, "purity", False)
     STALE = ("stale", "S2", 1, "stale", True, True)
     KEY = ("key", "S8", 1, "keys")

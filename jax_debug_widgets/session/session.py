@@ -283,6 +283,7 @@ class Session:
             compile_report=self.watching.seen,
             changed_sites=sites.changed,
             muted_sites=sites.muted,
+            leaked=self.capture.leaks.leaked,
             muted_checks=self.switches.muted_checks,
             sampled_sites=sites.sampled,
             added_names=lambda: tuple(self.added),

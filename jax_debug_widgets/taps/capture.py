@@ -31,6 +31,7 @@ from jax_debug_widgets._jax.running.hooks import Hooks
 from jax_debug_widgets._jax.running.retraced import Retraced, RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
+from jax_debug_widgets._jax.tracing.leaks import LeakHooks
 from jax_debug_widgets._jax.tracing.precision import PrecisionHooks, Truncated
 from jax_debug_widgets._jax.tracing.retraces import TraceWatch
 from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
@@ -146,6 +147,7 @@ class Capture:
         self._trace_counts = TraceCounts()
         self._precision = PrecisionHooks(lambda: self.checks("x64"), self._is_truncated)
         self.around_traces = AroundTraces()
+        self.leaks = LeakHooks(lambda: self.checks("leaks"))
         self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
         self._replacing = (
             self._hooks,
@@ -168,7 +170,8 @@ class Capture:
         )
         self.failures = Failures(watch_hooks, self._note_here)
         self.failures.told_by(
-            (*self._replacing, self._precision, self.around_traces), watching=(watch_hooks, self.lanes, self._bindings)
+            (*self._replacing, self._precision, self.around_traces, self.leaks),
+            watching=(watch_hooks, self.lanes, self._bindings),
         )
 
     def box(self, number: int) -> Box:
@@ -207,6 +210,8 @@ class Capture:
                 stack.enter_context(self._bindings.in_place())
             if "x64" in settings.check:
                 stack.enter_context(self._precision.in_place())
+            if "leaks" in settings.check:
+                stack.enter_context(self.leaks.in_place())
             if not self.around_traces.checks.isdisjoint(settings.check):
                 stack.enter_context(self.around_traces.in_place())
             stack.enter_context(capturing(settings))

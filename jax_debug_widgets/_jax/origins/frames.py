@@ -43,6 +43,14 @@ def calling_frame() -> FrameType:
     return frame
 
 
+def users_line() -> Frame:
+    """The innermost line of the user's on the Python stack."""
+    frame: FrameType | None = calling_frame()
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return UNKNOWN_FRAME if frame is None else frame_at(frame.f_code, frame.f_lasti)
+
+
 def is_users(file: str) -> bool:
     """Whether a file is neither of this package nor of JAX."""
     return source_info_util.is_user_filename(file) and not is_ours(file)

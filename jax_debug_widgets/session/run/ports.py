@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.running.backlog import Backlog
     from jax_debug_widgets.events import Call, CallSite, Finding, Status, ThreadSpans
     from jax_debug_widgets.session.options import Options
@@ -126,6 +127,7 @@ class RunPorts:
       backlog: results of programs that nobody has read yet.
       collect: takes in what has fired.
       outcomes_of: what has become of host calls, by box.
+      leaked: the tracers that outlive their traces, and the lines that began these; see `_jax.tracing.leaks`.
       name_file: the name by which people know a file.
       panel_of: the panel of a run.
       compile_report: what the programs compiled for a `watch` have shown.
@@ -139,6 +141,7 @@ class RunPorts:
     backlog: Backlog
     collect: Callable[[], None]
     outcomes_of: Callable[[int], OutcomeBook]
+    leaked: Callable[[], list[tuple[Any, Frame]]]
     name_file: Callable[[str], str]
     panel_of: Callable[[Any], Panel]
     compile_report: Callable[[Watch], Seen]

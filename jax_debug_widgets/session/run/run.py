@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
+from jax_debug_widgets.checks.leaks import leaks_of
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.session.run import nonfinite, report
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
@@ -118,6 +119,7 @@ class Run(RunView):
     def findings(self) -> Findings:
         """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
+        self._look_for_leaks()
         self.checked.seen(wait=True)
         return Findings([*report.findings(self, self._ports.muted_checks()), *nonfinite.nonfinite_findings(self)])
 
@@ -248,12 +250,20 @@ class Run(RunView):
                 self.policy.halted = self.policy.ended = "interrupted"
         elif error is not None:
             self._explain(error)
+        else:
+            self._look_for_leaks()
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
         self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
 
+    def _look_for_leaks(self) -> None:
+        """Keep which names hold tracers whose traces are over; after an exception its traceback does."""
+        if "leaks" in self.options.check and self.life.state(self.call_log, self.policy) != "failed":
+            for found in leaks_of(self._ports.leaked()):
+                self.checked.note(found)
+
     def _explain(self, error: BaseException) -> None:
         """Keep what is known of an exception, and show it below its traceback."""
-        explanation = explain(error)
+        explanation = explain(error, self.name_file)
         if explanation is not None:
             self.explained.append(explanation)
             error.add_note(excerpt(explanation, self.name_file))

@@ -1,0 +1,104 @@
+"""Notice traces that live on after they are over: something of the user's holds a tracer of theirs (S3).
+
+A weak reference a trace. What holds the tracer is looked for only where one of them is alive.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.names import unwrapped
+from jax_debug_widgets._jax.compat.private import ad, batching, core, pe
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame, frame_of, users_line
+
+_WORDS = {"BatchTrace": "jax.vmap", "JVPTrace": "a derivative", "LinearizeTrace": "a derivative"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a tracer comes from.
+
+    Attributes:
+      type: `float32[3]`.
+      function: the function that was traced; or the un-jitted transformation: `jax.vmap`.
+      frame: the line that has made it; that of the function for an argument, unknown where nobody can say.
+      argument: the name of the argument that it is; empty for another value.
+    """
+
+    type: str
+    function: str
+    frame: Frame
+    argument: str = ""
+
+
+class LeakHooks(Replacing):
+    """Install and remove, counted, so that captures may nest and overlap."""
+
+    def __init__(self, wanted: Callable[[], bool]) -> None:
+        """`wanted` says whether the current thread asks for this."""
+        super().__init__()
+        self._wanted = wanted
+        self._here = _Here()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.TRACING):
+            for trace in (pe.DynamicJaxprTrace, ad.JVPTrace, ad.LinearizeTrace, batching.BatchTrace):
+                replace.attribute(trace, "__init__", self._begin_trace)
+
+    def _begin_trace(self, theirs: Callable[..., None], trace: Any, *args: Any, **options: Any) -> None:
+        theirs(trace, *args, **options)
+        if self._wanted():
+            self._here.traces.append((weakref.ref(trace), users_line()))
+
+    def leaked(self) -> list[tuple[Any, Frame]]:
+        """The tracers of this thread's traces that something holds, each once, and the line that began the trace.
+
+        The traces are forgotten.
+        """
+        if not core.trace_state_clean():
+            return []
+        traces, self._here.traces = self._here.traces, []
+        if not any(one() is not None for one, _ in traces):
+            return []
+        gc.collect()
+        alive = [(trace, line) for one, line in traces if (trace := one()) is not None]
+        return [
+            (held, line) for trace, line in alive for held in gc.get_referrers(trace) if isinstance(held, core.Tracer)
+        ]
+
+
+class _Here(threading.local):
+    """The traces that the current thread has begun, and the user's lines that have."""
+
+    def __init__(self) -> None:
+        self.traces: list[tuple[weakref.ref[Any], Frame]] = []
+
+
+def origin_of(tracer: Any) -> Origin:
+    """Where a tracer comes from."""
+    trace = getattr(tracer, "_trace", None)
+    frame = getattr(trace, "frame", None)
+    info = getattr(frame, "debug_info", None)
+    type_ = tracer.aval.str_short(short_dtypes=False) if hasattr(tracer.aval, "str_short") else str(tracer.aval)
+    line = getattr(getattr(tracer, "_line_info", None), "traceback", None) or getattr(
+        getattr(tracer, "source_info", None), "traceback", None
+    )
+    made = frame_of(line)
+    if info is None:
+        return Origin(type_, _WORDS.get(type(trace).__name__, "a transformation"), made)
+    name, _, place = info.func_src_info.partition(" at ")
+    variables = list(getattr(frame, "invars", ()))
+    number = next((k for k, one in enumerate(variables) if one is getattr(tracer, "val", None)), -1)
+    names = info.arg_names or ()
+    if 0 <= number < len(names):
+        file, _, first = place.rpartition(":")
+        made = Frame(file, int(first), -1, int(first), -1, name) if first.isdigit() else UNKNOWN_FRAME
+        return Origin(type_, unwrapped(name), made, str(names[number]))
+    return Origin(type_, unwrapped(name), made)

@@ -1,0 +1,127 @@
+"""Tracers that are held after their trace: by which name, and which line has made them."""
+
+from __future__ import annotations
+
+import functools
+import gc
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones(3)
+kept: dict = {}
+last = None
+
+
+@pytest.fixture(autouse=True)
+def _as_at_first():
+    yield
+    kept.clear()
+    globals()["last"] = None
+    doubled.cache_clear()
+    layers[0].last = None
+
+
+class Layer:
+    last = None
+
+    def run(self, x):
+        self.last = x * 2
+        return self.last
+
+
+layers = [Layer()]
+
+
+@functools.cache
+def doubled(n):
+    return jnp.sin(jnp.ones(n))
+
+
+def in_global(x):
+    globals()["last"] = jnp.sin(x)
+    return x
+
+
+def in_dict(x):
+    kept["h"] = [x, jnp.cos(x)]
+    return x
+
+
+def in_closure():
+    held = []
+
+    def f(x):
+        held.append(x + 1)
+        return x
+
+    return f
+
+
+def argument(x):
+    kept["x"] = x
+    return x + 1
+
+
+keeper = in_closure()
+
+LEAKS = {
+    "a global": (in_global, "last"),
+    "a list in a dictionary": (in_dict, "kept['h'][1]"),
+    "an attribute of an element": (layers[0].run, "layers[0].last"),
+    "a cache": (lambda x: x + doubled(3), "doubled (its functools.lru_cache)[3]"),
+    "a variable of a function around": (keeper, "keeper → its variable `held`[0]"),
+    "an argument": (argument, "kept['x']"),
+}
+USES = {
+    "jit": jax.jit,
+    "grad": lambda f: jax.grad(lambda x: f(x).sum()),
+    "vmap": jax.vmap,
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+}
+
+
+@pytest.mark.behaviour("S3")
+@pytest.mark.parametrize(("name", "use"), [*((one, "jit") for one in LEAKS), *(("a global", one) for one in USES)])
+def test_the_name_that_holds_a_tracer(name, use):
+    function, holder = LEAKS[name]
+    with jdw.capture(check="leaks") as run:
+        USES[use](function)(X)
+    assert [one.kind for one in run.findings] == ["held-tracer"] * len(run.findings)
+    headlines = [one.headline for one in run.findings]
+    assert any(line.startswith(f"`{holder}` holds") for line in headlines), headlines
+    assert {one.file for one in run.findings} == {__file__}
+    keeper.__closure__[0].cell_contents.clear()
+
+
+def cycle(x):
+    found: dict = {"x": x}
+    found["me"] = found
+    return x
+
+
+@pytest.mark.parametrize("function", [cycle, lambda x: [x * k for k in range(3)][-1], jnp.linalg.norm])
+def test_what_is_garbage_or_returned_is_no_leak(function):
+    gc.disable()
+    try:
+        with jdw.capture(check="all") as run:
+            jax.jit(function)(X)
+            jax.grad(lambda x: function(x).sum())(X)
+            function(X)
+        assert run.findings == []
+    finally:
+        gc.enable()
+
+
+def test_the_explanation_says_who_holds_it_and_which_line_has_made_it():
+    with pytest.raises(jax.errors.UnexpectedTracerError) as raised, jdw.capture():  # noqa: PT012
+        jax.jit(in_dict)(X)
+        kept["h"][1] + 1
+    (note,) = [one for one in raised.value.__notes__ if "trace that is over" in one]
+    line = in_dict.__code__.co_firstlineno + 1
+    assert "`kept['h'][1]` holds a value, float32[3], of the trace of `in_dict`" in note
+    assert f"made at test_leaks.py:{line}" in note
