@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets.checks.births import born
 from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
+from jax_debug_widgets.checks.key_calls import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
@@ -27,6 +28,7 @@ _TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
     "x64": truncated_to_32_bits,
     "purity": side_effect,
     "leaks": leak,
+    "keys": key_of_two_calls,
     "lists": numbers_as_arguments,
 }
 """Check -> what tells of one line, if it is to be told."""

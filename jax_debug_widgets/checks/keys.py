@@ -120,6 +120,17 @@ def reuses(program: ClosedJaxpr) -> list[Reuse]:
     return list(_found(uses.uses))
 
 
+def consumed(program: ClosedJaxpr) -> dict[int, str]:
+    """Which of its inputs a program uses up as keys, and what it does with each: `draws`, `splits`."""
+    if not _has_uses(program.jaxpr):
+        return {}
+    uses = _Uses()
+    inputs = [(("input", number), ()) if _is_key(var) else None for number, var in enumerate(program.jaxpr.invars)]
+    _Body(uses, (), recomputes=False).run(program.jaxpr, inputs)
+    roots = ((key[0], found) for key, found in uses.uses.items() if found)
+    return {root[1]: found[0].what for root, found in roots if root[0] == "input"}
+
+
 def _found(uses: dict[Key, list[_Use]]) -> Iterator[Reuse]:
     told: set[Any] = set()
     for key, own in uses.items():

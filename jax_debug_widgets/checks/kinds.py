@@ -35,7 +35,7 @@ class Kind(enum.Enum):
     HELD = ("held-tracer", "S3", 1, "leaks", False)
     ITERATOR = ("iterator", "S4", 1, "purity", False)
     STALE = ("stale", "S2", 1, "stale", True, True)
-    KEY = ("key", "S8", 1, "keys")
+    KEY = ("key", "S8", 1, "keys", True, True)
     OUT_OF_BOUNDS = ("oob", "S6", 1, "oob", False)
     NONFINITE = ("nonfinite", "S11", 1, "nonfinite", False)
     CAST = ("cast", "S13", 1, "casts", False)

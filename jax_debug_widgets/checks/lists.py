@@ -5,17 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.origins.frames import Frame, calling_frame, frame_at, is_users
+from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.checked import Checked
+from jax_debug_widgets.checks.calling import calling_line
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
-from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import Seen
@@ -45,7 +44,7 @@ class Numbers:
 
 def numbers_in(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> Iterator[Checked]:
     """The lists of numbers in the arguments of a call, at the user's line that calls."""
-    frame = _calling_line()
+    frame = calling_line()
     statics, static_names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
     names = _parameters(function)
     for number, value in enumerate(args):
@@ -113,10 +112,3 @@ def _parameters(function: Any) -> list[str]:
         ]
     except (TypeError, ValueError):
         return []
-
-
-def _calling_line() -> Frame | None:
-    frame: FrameType | None = calling_frame()
-    while frame is not None and (not is_users(frame.f_code.co_filename) or is_library(frame.f_code.co_filename)):
-        frame = frame.f_back
-    return None if frame is None else frame_at(frame.f_code, frame.f_lasti)

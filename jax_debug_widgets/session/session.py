@@ -17,6 +17,7 @@ from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets._jax.running.waits import Waits
 from jax_debug_widgets._jax.tracing.tracing import tracing_now
 from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
+from jax_debug_widgets.checks.key_calls import KeyWatch
 from jax_debug_widgets.checks.purity import PurityWatch
 from jax_debug_widgets.session.added import AddedNames
 from jax_debug_widgets.session.agreement import Agreements
@@ -67,9 +68,10 @@ class Session:
         self.observer = Observer(self)
         self.capture.prints.subscriber = self.observer.printed
         self.capture.traces.subscriber = self.observer.traced
-        self.capture.around_traces.observer = PurityWatch(
-            self.capture.checks, self.capture.found, self.capture.is_stale
-        )
+        self.capture.around_traces.observers = [
+            PurityWatch(self.capture.checks, self.capture.found, self.capture.is_stale),
+            KeyWatch(self.capture.checks, self.capture.check_log),
+        ]
         self.capture.threads.inherit = self._inherited
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared

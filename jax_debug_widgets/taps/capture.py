@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.checked import CheckedProgram
     from jax_debug_widgets._jax.passes.result_passing import Teller
     from jax_debug_widgets.events import CallSite, Lot
+    from jax_debug_widgets.taps.check_log import CheckLog
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,11 @@ class Capture:
 
     def found(self, checked: Checked) -> None:
         """A check has found something while a program was traced or called."""
-        self._outcomes_here().checked.note(checked)
+        self.check_log().note(checked)
+
+    def check_log(self) -> CheckLog:
+        """What the checks of the current thread's capture have found."""
+        return self._outcomes_here().checked
 
     def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:
         self._outcomes_here().checked.add(program, results)

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,7 +17,6 @@ from jax_debug_widgets._jax.compat.guard import quiet
 from jax_debug_widgets._jax.compat.private import core, pe, pjit
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_uncached, uncached
-from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.passes.program_difference import difference
 from jax_debug_widgets._jax.running.retraced import Retraced, differing, traces_apart
 
@@ -28,11 +27,14 @@ class Look(Protocol):
     def around(self) -> Any:
         """A context in which it is looked for."""
 
-    def found(self, program: Any, *, is_traced: bool, differs: Callable[[], Retraced | None]) -> bool:
+    def found(
+        self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], Retraced | None]
+    ) -> bool:
         """It was found.
 
         Args:
           program: it.
+          operands: what it will be called with; empty for the body of a loop or a branch.
           is_traced: whether the function was traced for it.
           differs: trace the function apart from JAX's caches, and say where that program is another.
 
@@ -55,14 +57,14 @@ class AroundTraces(Replacing):
 
     Attributes:
       checks: the checks that need this.
-      observer: who listens; called in the thread that looks.
+      observers: who listens; called in the thread that looks.
     """
 
-    checks = frozenset({"lists", "purity", "stale"})
+    checks = frozenset({"keys", "lists", "purity", "stale"})
 
     def __init__(self) -> None:
         super().__init__()
-        self.observer: TraceObserver | None = None
+        self.observers: list[TraceObserver] = []
         self._here = _Here()
         self._in_python: weakref.WeakSet[Any] = weakref.WeakSet()
         """Programs that Python must see each call of."""
@@ -84,24 +86,25 @@ class AroundTraces(Replacing):
         self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         here = self._here
-        look = None if is_uncached() else self._look(fun, args, kwargs, ji)
-        if look is None:
+        looks = [] if is_uncached() else self._looks(fun, args, kwargs, ji)
+        if not looks:
             return theirs(fun, ji, args, kwargs)
         before = here.traces
-        with look.around():
+        with ExitStack() as stack:
+            for look in looks:
+                stack.enter_context(look.around())
             inferred = theirs(fun, ji, args, kwargs)
         program, is_traced = inferred[0].params["jaxpr"], here.traces > before
         again = partial(self._differs, fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"])
-        tell = quiet(look.found, self._report_failure)
-        if tell(program, is_traced=is_traced, differs=again):
-            self._in_python.add(program)
+        for look in looks:
+            tell = quiet(look.found, self._report_failure)
+            if tell(program, inferred[1], is_traced=is_traced, differs=again):
+                self._in_python.add(program)
         return inferred
 
-    def _look(self, fun: Any, args: Any, kwargs: Any, ji: Any) -> Look | None:
-        code = getattr(inspect.unwrap(fun), "__code__", None) if callable(fun) else None
-        if self.observer is None or code is None or not is_users(code.co_filename):
-            return None
-        return quiet(self.observer.look, self._report_failure)(fun, args, kwargs, ji)
+    def _looks(self, *asked: Any) -> list[Look]:
+        looks = [quiet(one.look, self._report_failure)(*asked) for one in self.observers]
+        return [one for one in looks if one is not None]
 
     def _differs(self, fun: Any, program: Any, trace: Callable[[], Any]) -> Retraced | None:
         try:
@@ -114,16 +117,17 @@ class AroundTraces(Replacing):
     def _body(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
         here = self._here
         is_jitted = any(isinstance(one, core.DebugInfo) and one.traced_for in ("jit", "pjit") for one in signature)
-        look = None
-        if not (is_jitted or is_uncached()) and self.observer is not None and callable(function):
-            look = quiet(self.observer.look, self._report_failure)(function, (), {}, None)
-        if look is None:
+        looks = [] if is_jitted or is_uncached() or not callable(function) else self._looks(function, (), {}, None)
+        if not looks:
             return theirs(function, *signature, **options)
         before = here.traces
-        with look.around():
+        with ExitStack() as stack:
+            for look in looks:
+                stack.enter_context(look.around())
             traced = theirs(function, *signature, **options)
-        tell = quiet(look.found, self._report_failure)
-        tell(traced[0], is_traced=here.traces > before, differs=lambda: None)
+        for look in looks:
+            tell = quiet(look.found, self._report_failure)
+            tell(traced[0], (), is_traced=here.traces > before, differs=lambda: None)
         return traced
 
     def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:

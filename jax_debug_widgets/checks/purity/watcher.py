@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.origins.frames import Frame, frame_at
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets._jax.running.retraced import Retraced
@@ -82,7 +83,10 @@ class PurityWatch:
 
     def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
         """See `TraceObserver`."""
-        functions = reached(function)
+        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+        # Of JAX's own functions the bodies of loops alone hold a function of the user's.
+        is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
+        functions = reached(function) if is_asked and code and (jit is None or is_users(code.co_filename)) else None
         if not functions:
             return None
         look = _Look(self, function, functions, is_body=jit is None)
@@ -183,7 +187,7 @@ class _Look:
         """See `Look`."""
         return self._watch.tracing(self)
 
-    def found(self, program: Any, *, is_traced: bool, differs: Callable[[], Retraced | None]) -> bool:
+    def found(self, program: Any, _operands: Any, *, is_traced: bool, differs: Callable[[], Retraced | None]) -> bool:
         """See `Look`."""
         return self._watch.found(self, program, differs, is_traced=is_traced)
 

@@ -1,0 +1,114 @@
+"""Keys that two calls use, jitted or not; and what is meant."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import random
+
+import jax_debug_widgets as jdw
+
+X = jnp.ones(3)
+
+
+@jax.jit
+def noise(key, x):
+    return x + random.normal(key, x.shape)
+
+
+@jax.jit
+def dropped(key, x):
+    keep, _ = random.split(key)
+    return jnp.where(random.bernoulli(keep, 0.5, x.shape), x, 0)
+
+
+def drawn_twice(key):
+    return random.normal(key, (3,)) + random.uniform(key, (3,))
+
+
+def split_after(key):
+    return random.normal(key) + random.uniform(random.split(key)[0])
+
+
+def in_two_functions(key):
+    return noise(key, X) + dropped(key, X)
+
+
+def in_a_loop(key):
+    x = X
+    for _ in range(3):
+        x = noise(key, x)
+    return x
+
+
+def made_twice(_key):
+    return noise(random.key(7), X) + dropped(random.key(7), X)
+
+
+@pytest.mark.behaviour("S8")
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey])
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        (drawn_twice, "a key is used again: `uniform` draws, and it already draws at test_key_calls.py:"),
+        (split_after, "a key is used again"),
+        (in_two_functions, "a key is used again: `dropped` splits, and it already draws"),
+        (in_a_loop, "each call here uses the same key"),
+        (made_twice, "a key is used again"),
+    ],
+)
+def test_a_key_that_two_calls_use(program, says, make):
+    plain = program(make(0))
+    with jdw.capture(check="keys") as run:
+        checked = program(make(0))
+    (finding,) = run.findings
+    assert says in finding.headline
+    assert finding.kind == "key"
+    assert finding.file == __file__
+    np.testing.assert_array_equal(checked, plain)
+
+
+def carried(key):
+    x = X
+    for _ in range(3):
+        key, sub = random.split(key)
+        x = noise(sub, x)
+    return x
+
+
+def folded(key):
+    return [noise(random.fold_in(key, k), X) for k in range(3)]
+
+
+def repeated(key):
+    return [noise(key, X) for _ in range(3)]
+
+
+def cloned(key):
+    return noise(key, X) - dropped(random.clone(key), X)
+
+
+def of_one_split(key):
+    keys = random.split(key, 3)
+    return noise(keys[0], X) + dropped(keys[1], X) + random.poisson(keys[2], 3.0, (3,)).astype(np.float32)
+
+
+def many(key):
+    rows = jax.vmap(lambda k: random.normal(k, (3,)))(random.split(key, 4))
+    return rows[random.choice(random.key(9), 4, (3,))]
+
+
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey])
+@pytest.mark.parametrize("program", [carried, folded, repeated, cloned, of_one_split, many])
+def test_what_uses_each_key_once_or_says_that_it_is_meant_is_silent(program, make):
+    with jdw.capture(check="keys") as run:
+        program(make(0))
+    assert run.findings == []
+
+
+def test_without_the_check_calls_are_not_compared():
+    with jdw.capture() as run:
+        in_two_functions(random.key(0))
+    assert run.findings == []
