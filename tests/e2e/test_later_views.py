@@ -33,7 +33,7 @@ def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness:
     harness.page.wait_for_function(
         "() => document.querySelector('[data-jaxdebug-run] > div').shadowRoot.activeElement?.matches('.debugger')"
     )
-    panel.get_by_role("tab", name="Source").click()
+    panel.get_by_role("tab", name="Code").click()
     panel.get_by_test_id("nothing-watched").wait_for()
     assert len(held) == 1, "it was loaded twice"
 

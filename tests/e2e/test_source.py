@@ -1,4 +1,4 @@
-"""The Source view over a real training cell, while it runs: what the kernel counted is what stands beside the lines."""
+"""The Code view over a real training cell, while it runs: what the kernel counted is what stands beside the lines."""
 
 from __future__ import annotations
 
@@ -235,20 +235,21 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     assert value(panel, "loss").get_attribute("data-event") == event
     assert told(panel, "loss")["value"] == pytest.approx(loss, rel=1e-4)
 
-    # An expression is read out under the pointer, and plotted by a click.
+    # An expression is read out under the pointer, and inspected by a click.
     part = panel.root.locator("[data-line='6'] .can-point").filter(has_text="log_probs * y").last
     part.hover()
     panel.root.get_by_role("tooltip").wait_for()
     value(panel, "logits").click()
     inspect = panel.root.get_by_test_id("inspect")
-    inspect.get_by_test_id("plot").wait_for()
-    assert inspect.get_by_test_id("plot").get_attribute("data-points") == str(total)
+    over_steps = inspect.get_by_test_id("section-over-steps").get_by_test_id("plot")
+    over_steps.wait_for()
+    assert over_steps.get_attribute("data-points") == str(total)
+    panel.root.locator("[data-of=hidden] .name-tick").first.click()
+    inspect.get_by_test_id("overlay").wait_for()
     assert violations(lab_page.page) == []
-    panel.open_tab("Plots")
-    panel.root.locator("[data-series='logits mean']").wait_for()
     panel.open_tab("Streams")
     assert panel.root.locator(".row").count() == 0
-    panel.open_tab("Source")
+    panel.open_tab("Code")
     lab_page.set_theme("Dark")
     lab_page.page.evaluate(FRAMES)
     panel.picture("panel-source-dark")
@@ -261,7 +262,11 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
     first.get_by_text("logs").wait_for()
     first.click()
     inspect = panel.root.get_by_test_id("inspect")
-    inspect.get_by_text("logs f32[8]").wait_for()
+    inspect.locator(".inspector-name", has_text="logs").get_by_text("f32[8]").wait_for()
+    # What made it, and from what: the operand and how many of it are negative, by one click.
+    why = inspect.get_by_test_id("section-why")
+    why.get_by_text("jnp.log(rest)").wait_for()
+    assert "-0.15 …" in why.locator("[data-operand=rest]").inner_text()
     # 1.1 and 1.24 less 0.25 n are negative from the fifth step on: two of eight logarithms are NaN.
     assert "execution 4" in inspect.inner_text() or "step 4" in inspect.inner_text()
     assert told(panel, "logs")["nan"] == 2

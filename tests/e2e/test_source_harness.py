@@ -1,4 +1,4 @@
-"""The Source view on made-up values: for those who use a keyboard or a screen reader, in long files, and how fast it is."""
+"""The Code view on made-up values: for those who use a keyboard or a screen reader, in long files, and how fast it is."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ LEAST_SHARE = 0.35
 def test_it_has_no_serious_violation(harness: Harness, theme: str):
     panel = harness.open(**TRAINED, theme=theme)
     panel.locator("[data-name=logits]").click()
+    panel.locator("[data-of=h] .name-tick").first.click()
     panel.get_by_test_id("inspect").get_by_test_id("slice").wait_for()
     panel.locator("[data-line='15'] .can-point").last.hover()
     panel.get_by_role("tooltip").wait_for()
     assert violations(harness.page) == []
     panel.get_by_test_id("first-inf").click()
     panel.locator(".source-row.current [data-name=logp]").wait_for()
-    assert violations(harness.page) == []
-    panel.get_by_role("tab", name="Plots").click()
-    panel.get_by_test_id("watched-list").wait_for()
     assert violations(harness.page) == []
 
 
@@ -43,13 +41,14 @@ def test_everything_is_reached_by_the_keyboard(harness: Harness):
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("source").wait_for()
     found = list(stops(harness.page, panel))
-    for name in ("Function", "Source: up and down", "first-nan", "Moment of the run"):
+    for name in ("Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-nan", "Moment of the run"):
         assert any(name in stop for stop in found), f"{name} not among {found}"
     code = panel.get_by_test_id("code")
     code.press("ArrowDown")
     code.press("Shift+ArrowDown")
     code.press("Enter")
-    assert panel.get_by_test_id("inspect").locator("[data-testid=plot]").get_attribute("data-series") == "h mean"
+    over_steps = panel.get_by_test_id("section-over-steps")
+    assert over_steps.get_by_test_id("plot").get_attribute("data-series") == "h"
     code.press("w")
     panel.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
     before = panel.get_by_test_id("step").input_value()
@@ -94,3 +93,36 @@ def test_values_of_many_sites_are_drawn_as_they_come(harness: Harness):
         shares.append(moving / still)
         print(f"200 sites at 30 Hz: {moving:.0f} frames a second, {still:.0f} with nothing to draw")
     assert max(shares) >= LEAST_SHARE
+
+
+@pytest.mark.parametrize("width", [320, 640, 900, 1280, 1600])
+def test_code_comes_first_and_nothing_is_cut_off_at_any_width(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width, "height": 760})
+    panel = harness.open(**TRAINED)
+    panel.get_by_test_id("first-nan").click()
+    inspect = panel.get_by_test_id("inspect")
+    inspect.wait_for()
+    code, beside = panel.get_by_test_id("code").bounding_box(), inspect.bounding_box()
+    assert code and beside
+    # The guilty line is not covered: it is seen where the code is.
+    line = panel.locator(".source-row.current").bounding_box()
+    assert line and code["y"] - 1 <= line["y"] and line["y"] + line["height"] <= code["y"] + code["height"] + 1
+    assert beside["x"] >= code["x"] + code["width"] or beside["y"] >= code["y"] + code["height"]
+    assert code["height"] >= 5 * line["height"]
+    if panel.get_by_test_id("names-toggle").is_visible():
+        panel.get_by_test_id("names-toggle").click()
+    panel.get_by_test_id("names").wait_for()
+    assert violations(harness.page) == []
+
+
+def test_a_thousand_names_are_drawn_at_once(harness: Harness):
+    panel = harness.open(state="done", rate=0, seconds=4, watch=2, sites=1000, tab="source")
+    tree = panel.get_by_role("tree")
+    tree.get_by_text("v3", exact=True).wait_for()
+    assert tree.get_by_role("treeitem").count() < 60
+    took = tree.evaluate(
+        "tree => new Promise(done => { const began = performance.now(); tree.scrollTop = tree.scrollHeight;"
+        " requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began))); })"
+    )
+    tree.get_by_text("v999", exact=True).wait_for()
+    print(f"the end of 1000 names after {took:.0f} ms")

@@ -47,7 +47,8 @@ const worth = new Map<string, string>();
 export function colourAt(element: Element, name: string): string {
   const key = (element.closest(".dark") ? "dark" : "") + name;
   const known = worth.get(key) ?? asked(element, name);
-  worth.set(key, known);
+  // An element that is not on the page yet knows no colours.
+  if (known) worth.set(key, known);
   return known;
 }
 

@@ -49,8 +49,16 @@ export interface UiState {
   place: Signal<Place | null>;
   /** The watched site that is shown in full. */
   value: Signal<number | null>;
-  /** The statistics of watched values that are plotted, `site/value`. */
-  plotted: Signal<ReadonlySet<string>>;
+  /** The watched sites that are plotted together. */
+  ticked: Signal<ReadonlySet<number>>;
+  /** The statistic of watched values that is shown, and plotted. */
+  statistic: Signal<string>;
+  /** The names are shown where there is no room for them beside the code. */
+  names: Signal<boolean>;
+  /** The lane that is picked, `3` or `3, 0`; "" for none. */
+  lane: Signal<string>;
+  /** The branches of names and the sections that were folded, or opened where they are folded at first. */
+  folded: Signal<ReadonlySet<string>>;
   /** The variable that is shown in full while the program is stopped. */
   local: Signal<string>;
   /** What stands in the debugger's console and has not been run. */
@@ -86,7 +94,11 @@ export function createUi(): UiState {
     array: signal(""),
     place: signal<Place | null>(null),
     value: signal<number | null>(null),
-    plotted: signal<ReadonlySet<string>>(new Set()),
+    ticked: signal<ReadonlySet<number>>(new Set()),
+    statistic: signal("mean"),
+    names: signal(false),
+    lane: signal(""),
+    folded: signal<ReadonlySet<string>>(new Set()),
     local: signal(""),
     draft: signal(""),
     stop: signal(-1),
@@ -97,7 +109,7 @@ export function createUi(): UiState {
 }
 
 /** `keys` with `key` in it, or without it if it was. */
-export function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
+export function toggled<Key>(keys: ReadonlySet<Key>, key: Key): ReadonlySet<Key> {
   const changed = new Set(keys);
   if (!changed.delete(key)) changed.add(key);
   return changed;

@@ -14,7 +14,7 @@ interface LaterProps<View extends Name> {
   from?: LaterViews;
 }
 
-export const Source = (props: Props<"Source">) => <Later name="Source" props={props} />;
+export const Source = (props: Props<"Source">) => <Later name="Source" words="Code" props={props} />;
 export const Debugger = (props: Props<"Debugger">) => <Later name="Debugger" props={props} />;
 export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;

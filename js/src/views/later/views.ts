@@ -3,6 +3,8 @@ import arraysCss from "../arrays/arrays.css";
 import spreadCss from "../arrays/spread.css";
 import debuggerCss from "../debugger/debugger.css";
 import findingsCss from "../findings/findings.css";
+import inspectorCss from "../inspector/inspector.css";
+import namesCss from "../names/names.css";
 import sourceCss from "../source/source.css";
 
 export { Arrays } from "../arrays/Arrays";
@@ -10,4 +12,4 @@ export { EventArrays } from "../arrays/EventArrays";
 export { Debugger } from "../debugger/Debugger";
 export { Findings } from "../findings/Findings";
 export { Source } from "../source/Source";
-export const css = arraysCss + spreadCss + sourceCss + debuggerCss + findingsCss;
+export const css = arraysCss + spreadCss + sourceCss + namesCss + inspectorCss + debuggerCss + findingsCss;

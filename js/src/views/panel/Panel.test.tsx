@@ -245,7 +245,7 @@ describe("the tabs", () => {
     show(goldenBatch("lanes"));
     expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
       "Streams",
-      "Source",
+      "Code",
       "Plots",
       "Timeline",
       "Calls",

@@ -7,7 +7,7 @@ import { tabOf, tabsOf } from "./available";
 
 const NAMES: Readonly<Record<Tab, string>> = {
   streams: "Streams",
-  source: "Source",
+  source: "Code",
   plots: "Plots",
   arrays: "Arrays",
   findings: "Findings",

@@ -11,6 +11,7 @@ import { siteName, watchedName } from "../sites/name";
 import { Chart } from "./chart";
 import { drawnOf, type Ghosts, type Look, lineCount, type Range, type Reading } from "./drawn";
 import type { ChartColours } from "./paint";
+import { type Readout, readoutOf } from "./readout";
 import { stepped } from "./zoom";
 
 interface Props {
@@ -23,16 +24,18 @@ interface Props {
   plotKey: string;
   look: Omit<Look, "zoom" | "logarithmic">;
   dark: boolean;
+  /** What they are called, where that is not to be said in full. */
+  called?: readonly string[];
 }
 
-export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
+export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Props) {
   run.watch();
   const canvas = useRef<HTMLDivElement>(null);
   const [hover, setHover] = useState<Reading | null>(null);
   const [zoom, setZoom] = useState<Range | null>(null);
   const [series] = all as [Series];
   const together = all.length > 1;
-  const names = namesOf(run, all);
+  const names = called ?? namesOf(run, all);
   const rank = run.rank.get(series.site) ?? 0;
   const colour = (line: number) => siteColour(together ? line : rank + line);
   const own = all.map((_, i) => colour(lineCount(all.slice(0, i))));
@@ -87,8 +90,8 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark }: Props) {
           {hover ? (
             <Read reading={hover} byTime={look.byTime} colour={colour} />
           ) : (
-            all.map(({ newest, last }, i) => (
-              <Last key={i} y={look.byTime ? newest : last} colour={together ? `var(${own[i]})` : ""} />
+            all.map((one, i) => (
+              <Last key={i} {...readoutOf(one, look.moment, look.byTime)} colour={together ? `var(${own[i]})` : ""} />
             ))
           )}
         </output>
@@ -224,11 +227,11 @@ function Log({ ui, plotKey, name }: Pick<ActionsProps, "ui" | "plotKey" | "name"
   );
 }
 
-function Last({ y, colour }: { y: number; colour: string }) {
-  const isGood = Number.isFinite(y);
+function Last({ low, high, colour }: Readout & { colour: string }) {
+  const isGood = Number.isFinite(low) && Number.isFinite(high);
   return (
     <span class={`last${isGood ? "" : " bad-text"}`} style={isGood && colour ? { color: colour } : {}}>
-      {value(y)}
+      {low === high || !isGood ? value(low) : `${value(low)} … ${value(high)}`}
     </span>
   );
 }

@@ -1,4 +1,3 @@
-import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
@@ -39,33 +38,6 @@ describe("the plots", () => {
     click("[data-series=z] .pin");
     expect(texts("[data-testid=overlay] b")).toEqual(["y", "z"]);
     expect(find("[data-testid=overlay]").dataset.points).toBe("26");
-  });
-
-  it("are chosen in a list that says how many it leaves out", () => {
-    const batch = goldenBatch("watch");
-    const [first] = batch.sites;
-    const more = Array.from({ length: 117 }, (_, i) => ({ ...first, id: 100 + i, where: `train.py:${100 + i}` }));
-    showTab("plots", { ...batch, sites: [...batch.sites, ...more] } as typeof batch);
-    expect(all(".watched-list legend")).toHaveLength(100);
-    expect(find(".watched-list p").textContent).toBe("20 more: find them by name, function or place.");
-    type(".watched-list input", "train.py:216");
-    expect(texts(".watched-list legend")).toEqual(["logits train.py:216"]);
-    expect(all(".watched-list p")).toHaveLength(0);
-  });
-
-  it("are told apart by their lines where they are called the same, and tell the last value of each", () => {
-    const batch = goldenBatch("watch");
-    const sites = batch.sites.map((site) =>
-      site.id === 3 && site.watch
-        ? { ...site, line: 30, watch: { ...site.watch, role: "value", name: "logits" } }
-        : site,
-    );
-    const { ui } = showTab("plots", { ...batch, sites } as typeof batch);
-    act(() => {
-      ui.plotted.value = ui.pinned.value = new Set(["1/2", "3/2"]);
-    });
-    expect(texts("[data-testid=overlay] b")).toEqual(["logits mean :21", "logits mean :30"]);
-    expect(all("[data-testid=overlay] .last")).toHaveLength(2);
   });
 
   it("are zoomed by keys, and show all again", () => {

@@ -9,7 +9,6 @@ import { timeOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 import { Plot } from "./Plot";
-import { WatchedList } from "./WatchedList";
 
 const MOST_PLOTS = 60;
 const MOST_SMOOTHING = 0.99;
@@ -24,12 +23,13 @@ interface Props {
 export function Plots({ run, ui, status, dark }: Props) {
   run.watch();
   const [most, setMost] = useState(MOST_PLOTS);
-  const all = [...run.watched.plotted(ui.plotted.value), ...run.series.all()];
-  if (all.length === 0 && run.watched.tables.size === 0) {
+  const all = run.series.all();
+  if (all.length === 0) {
     return (
       <div class="empty">
         <strong>{status.state === "running" ? "No scalars yet" : "No scalars in this run"}</strong>
         <span>Every number that is printed or handed to a callback is drawn here against its step.</span>
+        {run.watched.tables.size > 0 && <span>Watched names are ticked and plotted in Code.</span>}
       </div>
     );
   }
@@ -59,18 +59,14 @@ export function Plots({ run, ui, status, dark }: Props) {
   return (
     <div class="plots-view">
       <Toolbar ui={ui} earlier={earlier.length} />
-      <div class="plots-and-watched">
-        <div class="plots" data-testid="plots" style={{ "--columns": columnsFor(all.length + overlay.length) }}>
-          {overlay}
-          {all.slice(0, most).map((series) => plot(keyOf(series), [series]))}
-          {all.length > most && (
-            <button type="button" class="button more-plots" onClick={() => setMost(most + MOST_PLOTS)}>
-              {count(all.length - most)} more
-            </button>
-          )}
-          {all.length === 0 && <div class="empty">Choose a statistic of a watched value to plot it here.</div>}
-        </div>
-        {run.watched.tables.size > 0 && <WatchedList run={run} ui={ui} />}
+      <div class="plots" data-testid="plots" style={{ "--columns": columnsFor(all.length + overlay.length) }}>
+        {overlay}
+        {all.slice(0, most).map((series) => plot(keyOf(series), [series]))}
+        {all.length > most && (
+          <button type="button" class="button more-plots" onClick={() => setMost(most + MOST_PLOTS)}>
+            {count(all.length - most)} more
+          </button>
+        )}
       </div>
     </div>
   );

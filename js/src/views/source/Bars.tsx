@@ -1,6 +1,6 @@
 /** A histogram in a few pixels: of magnitudes, the negative ones on the left. */
 import type { WatchSite } from "../../store/watched";
-import { barsOf, inWords } from "./histogram";
+import { barsOf, inWords } from "../inspector/histogram";
 import type { Seen } from "./reading";
 
 interface Props {

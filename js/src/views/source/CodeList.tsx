@@ -6,7 +6,9 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { Look } from "../../store/watched";
 import type { SourceName } from "../../transport/wire";
-import { Facts, plotChief, toggleWatch } from "./Inspect";
+import { toggleWatch } from "../inspector/Inspector";
+import { STATISTICS, wordFor } from "../names/statistic";
+import { Facts } from "./Facts";
 import { Line } from "./Line";
 import { factsOf, seen } from "./reading";
 import type { Row, Value } from "./rows";
@@ -65,15 +67,14 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
     if (row) ui.place.value = { file, line: row.code.line, index: row.index };
   };
   const choose = (value: Value | null) => {
-    if (!value) return;
-    ui.value.value = value.site.id;
-    plotChief(ui, value.site);
+    if (value) ui.value.value = value.site.id;
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[current];
     const keys: Record<string, () => void> = {
       Enter: () => choose(row?.value ?? null),
       " ": () => row && open(row.code.line),
+      t: () => nextStatistic(ui),
       w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row))),
     };
     const step = STEPS[event.key];
@@ -97,13 +98,13 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
   const drawn = rows.slice(slice.first, slice.end);
   const row = rows[current];
   return (
-    <div class="code-list">
-      <Heading />
+    <div class="code-list" style={{ "--digits": String(rows.at(-1)?.code.line ?? 0).length }}>
+      <Heading statistic={wordFor(ui.statistic.value)} />
       <div class="code-room">
         <section
           class="viewport"
           ref={viewport}
-          aria-label="Source: up and down choose a line, Enter plots its value"
+          aria-label="Source: up and down choose a line, Enter inspects its value"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region is reached by the keyboard
           tabIndex={0}
           data-testid="code"
@@ -122,6 +123,7 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
                   row={one}
                   found={one.value && seen(run, one.value, look)}
                   over={over.get(one.code.line) ?? NONE}
+                  statistic={ui.statistic.value}
                   isLive={ui.moment.value === null}
                   newest={newest}
                   isCurrent={slice.first + i === current}
@@ -151,23 +153,28 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
   );
 }
 
-function Heading() {
+function Heading({ statistic }: { statistic: string }) {
   return (
     <div class="source-row source-heading muted">
       <span title="The stripe: blue where elements are far below 1, red where far above or not finite">line</span>
       <span />
       <span class="value">
-        <span>value</span>
+        <span class="value-name">value</span>
         <span class="value-type">type</span>
         <span class="value-range">min … max</span>
-        <span class="value-mean">mean ± std</span>
-        <span class="spark">mean</span>
+        <span class="value-mean">{statistic}</span>
+        <span class="spark">{statistic}</span>
         <span class="value-gradient" title="The gradient's norm, and how many times the value's norm that is">
           ‖grad‖
         </span>
       </span>
     </div>
   );
+}
+
+function nextStatistic(ui: UiState): void {
+  const at = (STATISTICS as readonly string[]).indexOf(ui.statistic.value);
+  ui.statistic.value = STATISTICS[(at + 1) % STATISTICS.length] as string;
 }
 
 function indexOf(rows: readonly Row[], line: number, index: number): number {

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { brief } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
+import { ITSELF } from "../../store/watched";
 import type { SourceName } from "../../transport/wire";
 import { watchedName } from "../sites/name";
 import { Bars } from "./Bars";
@@ -18,6 +19,8 @@ interface Props {
   found: SeenValue | null;
   /** All values that reach over this line: what can be pointed at. */
   over: readonly Value[];
+  /** The statistic that is shown. */
+  statistic: string;
   isLive: boolean;
   newest: number;
   isCurrent: boolean;
@@ -42,7 +45,7 @@ export function Line(props: Props) {
         {index === 0 && code.line}
       </span>
       <code class={value || unseen.length ? "" : "whole"} title={code.text}>
-        {index === 0 && pieces.map(drawn)}
+        {index === 0 ? pieces.map(drawn) : value && <span class="muted again">{watchedName(value.site)}</span>}
       </code>
       {value ? <Cells {...props} value={value} /> : <Unseen run={run} names={unseen} />}
       {isLast && (more > 0 || isOpen) && (
@@ -63,18 +66,18 @@ export function Line(props: Props) {
   );
 }
 
-function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) {
+function Cells({ run, value, found, statistic, isLive, newest }: Props & { value: Value }) {
   const { site } = value;
-  const { id, watch } = site;
+  const { id } = site;
   const name = watchedName(site);
   const colour = siteColour(run.rank.get(id) ?? 0);
   const bad = found && badOf(found);
   const { size, ratio } = found ? gradientOf(found) : { size: "", ratio: "" };
   const get = (name: string) => brief(found?.get(name) ?? Number.NaN);
   const table = found?.table;
-  const mean = table && !table.isScalar ? `${get("mean")} ± ${get("std")}` : "";
+  const shown = table?.isScalar ? ITSELF : statistic;
+  const number = found && table?.has(shown) ? get(shown) : "";
   const range = Number.isNaN(found?.get("min")) ? "none finite" : `${get("min")} … ${get("max")}`;
-  const drawn = [watch.role === "gradient" ? "l2" : "mean", "value"].find((name) => table?.has(name)) ?? "";
   return (
     <button
       type="button"
@@ -98,14 +101,16 @@ function Cells({ run, value, found, isLive, newest }: Props & { value: Value }) 
       </span>
       <span class="value-type muted">{typeOf(found?.site ?? site)}</span>
       <span class="value-range" title={table && !table.isScalar ? range : ""}>
-        {!found ? "not yet" : table?.isScalar ? !bad && <b>{get("value")}</b> : range}
+        {!found ? "not yet" : bad ? <b class="bad-text">{bad}</b> : table?.isScalar ? <b>{get(ITSELF)}</b> : range}
       </span>
-      <span class="value-mean" title={mean}>
-        {found && !bad && <Bars site={site} found={found} />}
-        {bad ? <b class="bad-text">{bad}</b> : mean}
+      <span class="value-mean">
+        {found && <Bars site={site} found={found} />}
+        {table?.isScalar ? "" : number}
       </span>
-      {table && (
-        <Spark table={table} statistic={drawn} newest={newest} colour={colour} at={isLive ? null : found.row} />
+      {found && table?.has(shown) ? (
+        <Spark table={table} statistic={shown} newest={newest} colour={colour} at={isLive ? null : found.row} />
+      ) : (
+        <span class="spark" />
       )}
       <span class="value-gradient">
         <span class={/[a-z]{3}/.test(size) ? "bad-text" : "phase-backward"}>{size}</span>

@@ -158,7 +158,7 @@ describe("the source", () => {
       press("[data-testid=code]", "ArrowDown");
       press("[data-testid=code]", "Enter");
       expect(find("[data-testid=inspect]").dataset.site).toBe("2");
-      expect([...ui.plotted.value]).toEqual(["2/0"]);
+      expect(find("[data-testid=section-over-steps] [data-testid=plot]").dataset.points).toBe("2");
       press("[data-testid=code]", "w");
       expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["loss"],"on":false}');
       act(() => {
@@ -182,7 +182,7 @@ describe("the source", () => {
       expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21"]);
       click("[data-testid=first-nan]");
       expect([ui.moment.value, ui.place.value?.line]).toEqual([5, 21]);
-      expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+      expect(find("[data-testid=inspect]").dataset.site).toBe("3");
     });
   });
 
@@ -198,7 +198,9 @@ describe("the source", () => {
       );
       click("[data-testid=first-nan]");
       expect([ui.moment.value, ui.place.value?.line]).toEqual([5, 23]);
-      expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+      expect(find("[data-testid=inspect]").dataset.site).toBe("3");
+      expect(texts(".why-table tr").at(-1)).toBe("line 23derivative of jnp.sqrt(logits)1280 nan");
+      expect(find("[data-operand=logits]").textContent).toContain("-2.25 … 2.75");
     });
   });
 
@@ -210,7 +212,7 @@ describe("the source", () => {
       open({ ...batch, sites });
       expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21, masked?"]);
       click("[data-testid=first-nan]");
-      const facts = find("[data-testid=inspect] .value-facts").textContent;
+      const facts = find("[data-testid=inspect] .inspector-head").textContent;
       expect(facts).toContain(`${choice} may mask it`);
     });
   });
@@ -227,7 +229,7 @@ describe("the source", () => {
     });
   });
 
-  it("is read out under the pointer, and plotted by a click", () => {
+  it("is read out under the pointer, and inspected by a click", () => {
     withHeight(600, () => {
       const { ui } = open();
       act(() => {
@@ -235,9 +237,13 @@ describe("the source", () => {
       });
       expect(find("[role=tooltip]").textContent).toContain("l2 45.5");
       click(".can-point[data-value='1']");
-      expect([ui.value.value, [...ui.plotted.value]]).toEqual([1, ["1/2"]]);
-      click("[data-testid=inspect] [aria-label='logits std']");
-      expect(find("[data-testid=overlay]").dataset.points).toBe("4");
+      expect(ui.value.value).toBe(1);
+      const plot = "[data-testid=section-over-steps] [data-testid=plot]";
+      expect(find(plot).dataset.series).toBe("logits");
+      act(() => {
+        ui.statistic.value = "std";
+      });
+      expect([find(plot).dataset.series, texts(".source-heading .value-mean")]).toEqual(["logits", ["std"]]);
     });
   });
 
@@ -262,10 +268,10 @@ describe("the source", () => {
         run.draw();
       });
       expect(find("[data-testid=by-lane] figcaption").textContent).toBe(
-        "the first 512 of 600 lanes; its statistics are of all · the first 200 are listed",
+        "the first 512 of 600 lanes; its statistics are of all · 200 are listed",
       );
       expect(all("[data-testid=by-lane] tr")).toHaveLength(201);
-      expect(find("[data-testid=by-lane] tr:last-child").textContent).toContain("1, 49");
+      expect(find("[data-testid=by-lane] tbody tr:last-child").textContent).toContain("1, 49");
       expect(find(".spread").getAttribute("aria-label")).toContain("logits by lane: 512 lanes");
       expect(all("[data-testid=by-lane-toggle]")).toHaveLength(0);
       act(() => {
@@ -299,17 +305,6 @@ describe("watched values elsewhere", () => {
     const others = sites.map((site) => ({ ...site, id: site.id + 9 }));
     change(run, { ...small, sites: others, events: { ...events, site: events.site.map((id) => id + 9) } });
     expect(find(".numbers").textContent).toContain("5 events · 6 watched values");
-  });
-
-  it("are plotted when they are chosen, by variable", () => {
-    const { ui } = showTab("plots", goldenBatch("watch"));
-    expect(texts(".watched-list legend")).toEqual(["logits train.py:21", "loss train.py:22", "∂ logits train.py:21"]);
-    expect(all("[data-testid=plot]")).toHaveLength(0);
-    click("[aria-label='∂ logits l2']");
-    expect(find("[data-series='∂ logits l2']").dataset.points).toBe("2");
-    type(".watched-list input", "los");
-    expect(texts(".watched-list legend")).toEqual(["loss train.py:22"]);
-    expect([...ui.plotted.value]).toEqual(["3/4"]);
   });
 
   it("are no ticks of the timeline", () => {

@@ -2,12 +2,14 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import { isWatched, type WatchSite } from "../../store/watched";
 import type { SourceName, StatusMessage } from "../../transport/wire";
+import { Inspector } from "../inspector/Inspector";
+import { Names } from "../names/Names";
 import { CodeList } from "./CodeList";
 import { filesOf, type WatchedFile } from "./files";
-import { Inspect } from "./Inspect";
 import { lookOf } from "./reading";
-import { codeOf, rowsOf, valuesOf } from "./rows";
+import { codeOf, rowsOf, type Value, valuesOf } from "./rows";
 import { Toolbar } from "./Toolbar";
 
 const LIVE_MS = 90;
@@ -51,8 +53,7 @@ function File({ run, ui, file, files, dark }: FileProps) {
   const all = useMemo(() => [...values.lines.values()].flat(), [values]);
   const newest = useNewest(run);
   const look = lookOf(run, ui, newest);
-  // A gradient opens with its value.
-  const chosen = all.find(({ site, gradient }) => [site, gradient].some((one) => one?.id === ui.value.value));
+  const chosen = useChosen(run, ui, sites);
   return (
     <div class="source-view" data-testid="source" data-file={file.file} data-lines={code.length}>
       <Toolbar run={run} ui={ui} file={file} files={files} values={all} look={look} />
@@ -65,23 +66,40 @@ function File({ run, ui, file, files, dark }: FileProps) {
               : "Loading the source … These are the lines that have values."}
         </p>
       )}
-      <CodeList
-        key={source === null}
-        run={run}
-        ui={ui}
-        file={file.file}
-        rows={rows}
-        values={all}
-        look={look}
-        newest={newest}
-        over={values.over}
-        names={names}
-        isOpen={(line) => open.has(line)}
-        open={(line) => setOpen(flipped(open, line))}
-      />
-      {chosen && <Inspect run={run} ui={ui} value={chosen} look={look} dark={dark} />}
+      <div class={`workspace${chosen ? " inspecting" : ""}${ui.names.value ? " choosing" : ""}`}>
+        <Names run={run} ui={ui} look={look} />
+        <CodeList
+          key={source === null}
+          run={run}
+          ui={ui}
+          file={file.file}
+          rows={rows}
+          values={all}
+          look={look}
+          newest={newest}
+          over={values.over}
+          names={names}
+          isOpen={(line) => open.has(line)}
+          open={(line) => setOpen(flipped(open, line))}
+        />
+        {chosen && <Inspector key={chosen.site.id} run={run} ui={ui} value={chosen} look={look} dark={dark} />}
+      </div>
     </div>
   );
+}
+
+/** The value that is inspected, of whichever file it is; a gradient by itself. */
+function useChosen(run: RunStore, ui: UiState, sites: number): Value | undefined {
+  const site = ui.value.value === null ? undefined : run.sites.get(ui.value.value);
+  return useMemo(() => {
+    if (!site || !isWatched(site)) return undefined;
+    const all = [...valuesOf(run, site.file).lines.values()].flat();
+    return all.find((one) => one.site.id === site.id) ?? alone(site);
+  }, [run, site, sites]);
+}
+
+function alone(site: WatchSite): Value {
+  return { site, gradient: null, isPart: false, nth: "" };
 }
 
 /** The newest event, at a pace that eyes can follow while the run goes on. */

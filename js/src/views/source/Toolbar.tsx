@@ -1,8 +1,10 @@
 /** Above the source: which function, which step, and where a value was not finite first. */
 import { count } from "../../kit/format";
+import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { type BadValue, guilty, guiltyPlace, isWatched, type Look, type WatchTable } from "../../store/watched";
+import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
 import { functionAt, type WatchedFile } from "./files";
 import { whenOf } from "./reading";
@@ -21,7 +23,13 @@ export function Toolbar({ run, ui, file, files, values, look }: Props) {
   run.watch();
   return (
     <div class="toolbar">
+      <span class="names-toggle">
+        <Toggle of={ui.names} name="names-toggle" title="Choose among the names">
+          names {count(run.watched.tables.size)}
+        </Toggle>
+      </span>
       <FunctionChoice ui={ui} file={file} files={files} />
+      <StatisticChoice ui={ui} />
       <Steps run={run} ui={ui} values={values} look={look} />
       <span class="grow" />
       {(["nan", "inf"] as const).map((kind) => {

@@ -26,13 +26,18 @@ export function lookOf(run: RunStore, ui: UiState, newest: number): Look {
   return { moment: run.log.endOf(ui.moment.value ?? newest), call: ui.onlyCall.value };
 }
 
+/** Of one site; null where it had not been computed. */
+export function seenOf(run: RunStore, { id }: WatchSite, look: Look): Seen | null {
+  const table = run.watched.tables.get(id);
+  return table ? seenAt(table, table.rowAt(look)) : null;
+}
+
 /** null where it had not been computed. */
 export function seen(run: RunStore, { site, gradient }: Value, look: Look): SeenValue | null {
-  const table = run.watched.tables.get(site.id);
-  const found = table && seenAt(table, table.rowAt(look));
+  const found = seenOf(run, site, look);
   if (!found) return null;
   const beside = gradient && gradient !== site && run.watched.tables.get(gradient.id);
-  return { ...found, gradient: beside ? seenAt(beside, beside.rowBeside(table, found.row, look)) : null };
+  return { ...found, gradient: beside ? seenAt(beside, beside.rowBeside(found.table, found.row, look)) : null };
 }
 
 function seenAt(table: WatchTable, row: number): Seen | null {
@@ -57,6 +62,8 @@ export function heatOf(found: Seen): number {
   return magnitude === 0 ? 0 : Math.max(-1, Math.min(1, Math.log10(magnitude) / 6));
 }
 
+/** Which are left out where they are 0. */
+const COUNTS = new Set(["zeros", "nan", "posinf", "neginf"]);
 const BAD = { nan: "nan", posinf: "inf", neginf: "-inf" };
 
 /** What was not finite and is not meant, in words: `3 nan · 1 inf`. */
@@ -97,6 +104,12 @@ export function typeOf({ watch }: WatchSite): string {
   return `${watch.dtype.replace(/^(bf|f|u|i|c)[a-z]+(?=\d)/, "$1")}[${watch.shape.join()}]`;
 }
 
+/** What has to be known of it beside its numbers. */
+export function notesOf(found: SeenValue): string[] {
+  const bad = [found, found.gradient].find((one) => one && badOf(one));
+  return bad?.site.watch.choice ? [`${bad.site.watch.choice} may mask it`] : [];
+}
+
 /** All that is known of it, in few lines. */
 export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): string[] {
   const site = found?.site ?? newest;
@@ -106,10 +119,9 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   if (!found) return [head, "not computed yet"];
   const { table, row, rows, get } = found;
   const lanes = rows.length > 1 ? ` · ${rows.length} lanes` : "";
-  const numbers = table.statistics.filter((name) => get(name) !== 0).map((name) => `${name} ${exact(get(name))}`);
+  const told = table.statistics.filter((name) => get(name) !== 0 || !COUNTS.has(name));
+  const numbers = told.map((name) => `${name} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
-  const lines = [head, whenOf(table, row) + lanes, numbers.join(" · ")];
-  const bad = [found, found.gradient].find((one) => one && badOf(one));
-  if (bad?.site.watch.choice) lines.push(`${bad.site.watch.choice} may mask it`);
+  const lines = [head, whenOf(table, row) + lanes, numbers.join(" · "), ...notesOf(found)];
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }

@@ -54,3 +54,21 @@ export function spreadOf(lanes: readonly Lane[]): { range: string; mean: string;
   const range = finite.length ? `from ${brief(low)} to ${brief(high)}` : "nothing finite";
   return { ...paths, words: `${lanes.length} lanes, ${range}${bad ? `, ${bad} not finite` : ""}` };
 }
+
+const COUNTS_BAD = ["nan", "posinf", "neginf"];
+
+/** The lanes, the worst first: by how many elements are not finite, then by how large the largest is. */
+export function ranked(lanes: readonly Lane[]): number[] {
+  const bad = (lane: Lane) =>
+    COUNTS_BAD.reduce((sum, name) => sum + (lane[name] ?? 0), Number(!Number.isFinite(lane.value ?? 0)));
+  const size = (lane: Lane) => {
+    const ends = [lane.value, lane.min, lane.max].filter((y) => y !== undefined && Number.isFinite(y));
+    return Math.max(0, ...ends.map((y) => Math.abs(y as number)));
+  };
+  const key = lanes.map((lane) => [bad(lane), size(lane)] as const);
+  const compare = (a: number, b: number) => {
+    const [one, other] = [key[a] as readonly [number, number], key[b] as readonly [number, number]];
+    return other[0] - one[0] || other[1] - one[1] || a - b;
+  };
+  return lanes.map((_, i) => i).sort(compare);
+}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { WatchTable } from "../../store/watched";
-import { barsOf, inWords, overSteps } from "./histogram";
+import { barsOf, edgesOf, inWords, overSteps, usedOf } from "./histogram";
 
 const VALUES = ["min", "hist -2^0", "hist -0", "hist +0", "hist +2^0", "value"];
 
@@ -41,6 +41,18 @@ describe("histograms of magnitudes", () => {
     expect(over.columns).toBe(3);
     expect([...over.shares]).toEqual([0.25, 0, 0.75, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
     expect(over.at).toBe(0.5);
+  });
+
+  it("stand on an axis of numbers, cut to what is used", () => {
+    const bars = barsOf(VALUES);
+    expect(edgesOf(bars)).toEqual([
+      { y: -1, at: 0.25 },
+      { y: 0, at: 0.5 },
+      { y: 1, at: 0.75 },
+    ]);
+    const shares = new Float32Array([0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    expect(usedOf({ shares, columns: 2 }, 6)).toEqual([3, 6]);
+    expect(usedOf({ shares: new Float32Array(6), columns: 1 }, 6)).toEqual([0, 6]);
   });
 
   it("of very many steps share columns", () => {

@@ -26,6 +26,29 @@ export function inWords(bars: readonly Bar[], get: (statistic: string) => number
   return told.map(({ from, n }) => `${from} ${n}`).join(" · ");
 }
 
+/** Where along the bars a number stands, from 0 below to 1 above: the ends of magnitudes, and 0 in the middle. */
+export function edgesOf(bars: readonly Bar[]): { y: number; at: number }[] {
+  return bars.flatMap(({ from, isNegative }, i) => {
+    const [, power] = from.split("^");
+    const at = (isNegative ? i + 1 : i) / bars.length;
+    if (power === undefined) return isNegative ? [] : [{ y: 0, at }];
+    return [{ y: (isNegative ? -1 : 1) * 2 ** Number(power), at }];
+  });
+}
+
+/** From which bar to before which there is anything at any step, and a bar of room on each side. */
+export function usedOf({ shares, columns }: Pick<Over, "shares" | "columns">, bars: number): [number, number] {
+  let [from, to] = [bars, 0];
+  for (let column = 0; column < columns; column++) {
+    for (let bar = 0; bar < bars; bar++) {
+      if (shares[column * bars + bar] === 0) continue;
+      from = Math.min(from, bar);
+      to = Math.max(to, bar + 1);
+    }
+  }
+  return from < to ? [Math.max(0, from - 1), Math.min(bars, to + 1)] : [0, bars];
+}
+
 export interface Over {
   columns: number;
   /** For each column, bar by bar, the share of the elements, 0 to 1. */

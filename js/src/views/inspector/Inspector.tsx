@@ -1,0 +1,126 @@
+/** Beside the code: the chosen value at the step that is looked at, over the steps, its gradient, its lanes. */
+import { brief, count, value as exact } from "../../kit/format";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { Look, WatchSite } from "../../store/watched";
+import { wordFor } from "../names/statistic";
+import { pathOf } from "../names/tree";
+import { watchedName } from "../sites/name";
+import { notesOf, type SeenValue, seen, typeOf, whenOf } from "../source/reading";
+import type { Value } from "../source/rows";
+import { Gradient } from "./Gradient";
+import { Histogram } from "./HistogramOverSteps";
+import { Lanes } from "./Lanes";
+import { OverSteps } from "./OverSteps";
+import { Whole } from "./Whole";
+import { Why } from "./Why";
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  value: Value;
+  look: Look;
+  dark: boolean;
+}
+
+export function Inspector({ run, ui, value, look, dark }: Props) {
+  run.watch();
+  const { site, gradient } = value;
+  const found = seen(run, value, look);
+  // Of a gradient that stands for itself nothing else is there.
+  const beside = gradient && gradient !== site ? gradient : null;
+  const all = { run, ui, site, found, dark };
+  return (
+    <aside class="inspector" aria-label="Inspector" data-testid="inspect" data-site={site.id}>
+      <Head run={run} ui={ui} value={value} found={found} />
+      <Why run={run} ui={ui} found={found} look={look} />
+      <Whole {...all} />
+      <OverSteps run={run} ui={ui} site={site} dark={dark} />
+      <Histogram {...all} />
+      {beside && <Gradient run={run} ui={ui} site={beside} found={found?.gradient ?? null} dark={dark} />}
+      <Lanes {...all} />
+    </aside>
+  );
+}
+
+function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & { found: SeenValue | null }) {
+  const site = found?.site ?? value.site;
+  const isOff = run.status?.muted.includes(site.id);
+  const { scope, primitive } = site.watch;
+  const path = pathOf(site.watch.name);
+  return (
+    <header class="inspector-head">
+      <div class="inspector-title">
+        <div class="inspector-name">
+          <b class="mono">{watchedName(site)}</b>
+          <span class="mono muted">{typeOf(site)}</span>
+          <span class="muted">{site.where}</span>
+        </div>
+        <button
+          type="button"
+          class="toggle"
+          data-testid="watch-toggle"
+          aria-pressed={!isOff}
+          disabled={run.gone}
+          title={`${isOff ? "Watch it again" : "Stop watching it"}, from now on (w)`}
+          onClick={() => toggleWatch(run, site)}
+        >
+          {isOff ? "not watched" : "watched"}
+        </button>
+        <button
+          type="button"
+          class="close"
+          aria-label="Close the detail"
+          title="Close (Escape)"
+          onClick={() => {
+            ui.value.value = null;
+          }}
+        >
+          ×
+        </button>
+      </div>
+      <div class="muted number inspector-when" data-testid="inspect-when">
+        {[
+          found ? whenOf(found.table, found.row) : "not computed yet",
+          found && found.rows.length > 1 ? `${found.rows.length} lanes` : "",
+          path.length > 1 ? path.join(" / ") : "",
+          value.nth,
+          scope && `in ${scope}`,
+          primitive,
+        ]
+          .filter(Boolean)
+          .join(" · ")}
+      </div>
+      {found && <Numbers found={found} />}
+      {found && notesOf(found).map((note) => <div key={note}>{note}</div>)}
+    </header>
+  );
+}
+
+/** All of its statistics, also those that are 0. */
+function Numbers({ found: { table, row, rows, site, get } }: { found: SeenValue }) {
+  const size = table.sizeAt(row) * rows.length;
+  const inWords = (name: string) => {
+    const share = name === "zeros" && size > 1 ? ` of ${count(size)}, ${brief((100 * get(name)) / size)} %` : "";
+    return `${exact(get(name))}${share}`;
+  };
+  const isBad = (name: string) =>
+    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(table.combined(rows, name));
+  return (
+    <dl class="statistics number" data-testid="statistics">
+      {table.statistics.map((name) => (
+        <div key={name}>
+          <dt class="muted">{wordFor(name)}</dt>
+          <dd class={isBad(name) ? "bad-text mono" : "mono"} title={inWords(name)}>
+            {table.combined(rows, name) === undefined ? "–" : brief(get(name))}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** From now on, without compiling anew. */
+export function toggleWatch(run: RunStore, { id, watch }: WatchSite): void {
+  if (!run.gone) run.askWatch([watch.name], run.status?.muted.includes(id) ?? false);
+}

@@ -1,0 +1,39 @@
+/** A part of the inspector that folds, and stays so. */
+import type { ComponentChildren } from "preact";
+import { toggled, type UiState } from "../../store/ui";
+
+interface Props {
+  ui: UiState;
+  name: string;
+  /** Told beside the name: of what, or when. */
+  about?: ComponentChildren;
+  /** What else can be done with it. */
+  tools?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Section({ ui, name, about, tools, children }: Props) {
+  const key = `section ${name}`;
+  const isOpen = !ui.folded.value.has(key);
+  return (
+    <section class="section" data-testid={`section-${name.toLowerCase().replaceAll(" ", "-")}`}>
+      <header>
+        <button
+          type="button"
+          class="section-name"
+          aria-expanded={isOpen}
+          onClick={() => {
+            ui.folded.value = toggled(ui.folded.value, key);
+          }}
+        >
+          <span class="fold" />
+          {name}
+        </button>
+        {about && <span class="muted about">{about}</span>}
+        <span class="grow" />
+        {isOpen && tools}
+      </header>
+      {isOpen && children}
+    </section>
+  );
+}

@@ -1,0 +1,113 @@
+import { act } from "preact/test-utils";
+import { describe, expect, it } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { all, click, find, press, showTab, texts, type } from "../../../test/screen";
+import type { WatchSite } from "../../store/watched";
+import { pathOf, rowsOf, treeOf } from "./tree";
+
+function siteOf(id: number, name: string, role: "value" | "gradient" = "value", line = id): WatchSite {
+  const [site] = goldenBatch("watch").sites;
+  const about = { ...site, id, line, where: `train.py:${line}` } as WatchSite;
+  return { ...about, watch: { ...about.watch, name, role } };
+}
+
+describe("the path of a name", () => {
+  it.each([
+    ["h", ["h"]],
+    ["grads.mlp.layers[0].w", ["grads", "mlp", "layers[0]", "w"]],
+    ["params['dense']['kernel']", ["params", "dense", "kernel"]],
+    ['params["w1"]', ["params", "w1"]],
+    ["states[1].count", ["states", "[1]", "count"]],
+    ["x @ w + b.T", ["x @ w + b.T"]],
+    ["x[0] + 1", ["x[0] + 1"]],
+  ])("of %s", (name, path) => {
+    expect(pathOf(name)).toEqual(path);
+  });
+});
+
+describe("the tree of names", () => {
+  const tree = treeOf([
+    siteOf(1, "h"),
+    siteOf(2, "h", "gradient"),
+    siteOf(3, "grads.mlp.layers[0].w"),
+    siteOf(4, "grads.mlp.layers[1].w"),
+    siteOf(5, "h", "value", 9),
+  ]);
+  const drawn = (turned: string[] = [], wanted = "") =>
+    rowsOf(tree, new Set(turned), wanted).map(({ depth, label, place }) => `${" ".repeat(depth)}${label}${place}`);
+
+  it("has values, gradients, and each path", () => {
+    expect(drawn()).toEqual([
+      ...["Values", " htrain.py:1", " htrain.py:9", "Gradients", " ∂ h"],
+      ...["grads", " mlp", "  layers[0]", "   w", "  layers[1]", "   w"],
+    ]);
+    expect(drawn(["/grads"])).toEqual(["Values", " htrain.py:1", " htrain.py:9", "Gradients", " ∂ h", "grads"]);
+  });
+
+  it("shows what is looked for, though it is folded", () => {
+    expect(drawn(["/grads"], "layers[1]")).toEqual(["grads", " mlp", "  layers[1]", "   w"]);
+    expect(drawn([], "nothing like it")).toEqual([]);
+  });
+
+  it("of many names begins folded where they have paths", () => {
+    const many = treeOf(Array.from({ length: 60 }, (_, i) => siteOf(i, i % 2 ? `h${i}` : `grads.layers[${i}].w`)));
+    expect(rowsOf(many, new Set()).map(({ label }) => label)).toHaveLength(1 + 30 + 1);
+    expect(rowsOf(many, new Set(["/grads"]))).toHaveLength(1 + 30 + 1 + 30);
+  });
+});
+
+describe("the names beside the code", () => {
+  it("tell the statistic at the step, and what is not finite", () => {
+    const { ui } = showTab("source", goldenBatch("watch"));
+    const told = () => texts("[data-testid=name] .number");
+    expect(told()).toEqual(["0.25", "2.13", "1280 nan"]);
+    act(() => {
+      ui.statistic.value = "max";
+      ui.moment.value = 0;
+    });
+    expect(told()).toEqual(["1.5", "–", "–"].map((text, i) => (i === 0 ? expect.any(String) : text)));
+  });
+
+  it("are ticked to be plotted together, and inspected by a click", () => {
+    const { ui } = showTab("source", goldenBatch("watch"));
+    click("[data-of=loss] .name-tick");
+    click("[data-of='∂ logits'] .name-tick");
+    expect([...ui.ticked.value]).toEqual([2, 3]);
+    expect(all("[data-testid=inspect]")).toHaveLength(0);
+    click("[data-of=logits]");
+    expect(find("[data-testid=inspect]").dataset.site).toBe("1");
+    expect(texts("[data-testid=section-over-steps] figcaption b")).toEqual(["logits", "loss", "∂ logits"]);
+    click("[data-testid=section-over-steps] .mini[title='Untick all names']");
+    expect(ui.ticked.value.size).toBe(0);
+  });
+
+  it("are gone through with the keys", () => {
+    const { ui } = showTab("source", goldenBatch("watch"));
+    for (const key of ["ArrowDown", "ArrowDown", "Enter"]) press("[role=tree]", key);
+    expect(ui.value.value).toBe(1);
+    press("[role=tree]", " ");
+    expect(find("[data-of=logits]").getAttribute("aria-checked")).toBe("true");
+    press("[role=tree]", "ArrowLeft");
+    press("[role=tree]", "ArrowLeft");
+    expect(texts("[data-testid=name-group]")).toEqual(["Values2", "Gradients1 not finite"]);
+  });
+
+  it("are found by what is typed", () => {
+    showTab("source", goldenBatch("watch"));
+    type(".names input", "los");
+    expect(texts("[data-testid=name] .name-label")).toEqual(["loss"]);
+    type(".names input", "zzz");
+    expect(find(".names p").textContent).toBe("No name is like that.");
+  });
+
+  it("of a thousand are drawn in part", () => {
+    const batch = goldenBatch("watch");
+    const sites = Array.from({ length: 1000 }, (_, i) => siteOf(100 + i, `grads.layers[${i}].w`));
+    showTab("source", { ...batch, sites: [...batch.sites, ...sites] });
+    expect(find("[data-testid=names]").dataset.rows).toBe("6");
+    expect(all("[data-testid=name-group]")).toHaveLength(3);
+    click("[data-testid=name-group]:last-child");
+    expect(find("[data-testid=names]").dataset.rows).toBe("1006");
+    expect(all(".name-row").length).toBeLessThan(60);
+  });
+});

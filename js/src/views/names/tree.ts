@@ -1,0 +1,114 @@
+/** The watched names of a run as a tree: `grads` / `mlp` / `layers[0]`; names without a path by what they are. */
+import type { WatchSite } from "../../store/watched";
+import { watchedName } from "../sites/name";
+
+/** So many names are seen at once when the tree is first drawn; of more, those with a path are folded. */
+const MOST_OPEN = 40;
+const PATH = /^[A-Za-z_]\w*(?=[.[])(?:\.[A-Za-z_]\w*|\[(?:"[^"]*"|'[^']*'|-?\d+)\])+$/;
+const PART = /\.?([A-Za-z_]\w*)|\["([^"]*)"\]|\['([^']*)'\]|\[(-?\d+)\]/g;
+
+export interface Branch {
+  /** What tells it from all others, `grads/mlp`. */
+  key: string;
+  label: string;
+  branches: Map<string, Branch>;
+  leaves: WatchSite[];
+}
+
+/** A row of the list: a branch, or a name. */
+export interface NameRow {
+  key: string;
+  depth: number;
+  label: string;
+  /** Null for a branch. */
+  site: WatchSite | null;
+  branch: Branch | null;
+  isOpen: boolean;
+  /** Where others of its branch are called the same, its place. */
+  place: string;
+}
+
+/** `grads.mlp.layers[0]["w"]` as `grads`, `mlp`, `layers[0]`, `w`; a name that is no path stands alone. */
+export function pathOf(name: string): string[] {
+  if (!PATH.test(name)) return [name];
+  const parts: string[] = [];
+  for (const [, attribute, double, single, index] of name.matchAll(PART)) {
+    const last = parts.length - 1;
+    if (index !== undefined && last > 0) parts[last] += `[${index}]`;
+    else parts.push(attribute ?? double ?? single ?? `[${index}]`);
+  }
+  return parts;
+}
+
+/** Those without a path first. */
+export function treeOf(sites: readonly WatchSite[]): Branch[] {
+  const top = branchOf("", "");
+  for (const label of ["Values", "Gradients"]) inside(top, label);
+  for (const site of sites) {
+    const isGradient = site.watch.role === "gradient";
+    const path = pathOf(site.watch.name);
+    const [root = "", ...inner] = path;
+    const head = path.length === 1 ? (isGradient ? "Gradients" : "Values") : `${isGradient ? "∂ " : ""}${root}`;
+    let branch = top;
+    for (const label of [head, ...inner.slice(0, -1)]) branch = inside(branch, label);
+    branch.leaves.push(site);
+  }
+  return [...top.branches.values()].filter(({ branches, leaves }) => branches.size + leaves.length > 0);
+}
+
+function branchOf(key: string, label: string): Branch {
+  return { key, label, branches: new Map(), leaves: [] };
+}
+
+function inside(branch: Branch, label: string): Branch {
+  const found = branch.branches.get(label) ?? branchOf(`${branch.key}/${label}`, label);
+  branch.branches.set(label, found);
+  return found;
+}
+
+export function leavesOf({ branches, leaves }: Branch): WatchSite[] {
+  return [...leaves, ...[...branches.values()].flatMap(leavesOf)];
+}
+
+/** What is seen: `turned` are the branches that somebody folded or opened; all that `wanted` finds is open. */
+export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wanted = ""): NameRow[] {
+  const all = tree.reduce((sum, branch) => sum + leavesOf(branch).length, 0);
+  const search = wanted.trim().toLowerCase();
+  const rows: NameRow[] = [];
+  const add = (branch: Branch, depth: number) => {
+    const isPath = depth > 0 || !["/Values", "/Gradients"].includes(branch.key);
+    const isOpen = search !== "" || turned.has(branch.key) !== (all <= MOST_OPEN || !isPath);
+    const head = rows.push({
+      key: branch.key,
+      depth,
+      label: branch.label,
+      site: null,
+      branch,
+      isOpen,
+      place: "",
+    });
+    if (!isOpen) return;
+    const found = branch.leaves.filter((site) => !search || textOf(site).includes(search));
+    const labels = found.map(labelOf);
+    const times = new Map<string, number>();
+    for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
+    for (const [i, site] of found.entries()) {
+      const label = labels[i] as string;
+      const place = (times.get(label) ?? 0) > 1 ? site.where : "";
+      rows.push({ key: String(site.id), depth: depth + 1, label, site, branch: null, isOpen: false, place });
+    }
+    for (const inner of branch.branches.values()) add(inner, depth + 1);
+    if (search && rows.length === head) rows.pop();
+  };
+  for (const branch of tree) add(branch, 0);
+  return rows;
+}
+
+function labelOf(site: WatchSite): string {
+  const path = pathOf(site.watch.name);
+  return path.length > 1 ? (path.at(-1) as string) : watchedName(site);
+}
+
+function textOf(site: WatchSite): string {
+  return `${watchedName(site)} ${site.watch.scope} ${site.where}`.toLowerCase();
+}

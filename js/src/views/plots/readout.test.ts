@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { Series } from "../../store/series";
+import { NO_LOOPS } from "../../store/steps";
+import type { EventColumns } from "../../transport/wire";
+import { readoutOf } from "./readout";
+
+/** One event a second, of these lanes in turn. */
+function seriesOf(values: readonly number[], lanes = 1): Series {
+  const series = new Series(1, 0);
+  const events = Object.fromEntries(
+    ["device", "call", "execution", "step", "inner", "type"].map((name) => [name, values.map(() => -1)]),
+  );
+  const lane = values.map((_, i) => (lanes > 1 ? i % lanes : -1));
+  const occurrence = values.map((_, i) => Math.floor(i / lanes));
+  const columns = { ...events, lane, occurrence, time: occurrence } as unknown as EventColumns;
+  for (const [row, y] of values.entries()) series.push({ events: columns }, row, 0, y, NO_LOOPS);
+  return series;
+}
+
+describe("the heading of a chart", () => {
+  it("tells the newest value, or that of the moment", () => {
+    const series = seriesOf([1, 2, 3]);
+    expect(readoutOf(series, null, false)).toEqual({ low: 3, high: 3 });
+    expect(readoutOf(series, 1, false)).toEqual({ low: 2, high: 2 });
+    expect(readoutOf(series, -1, false)).toEqual({ low: Number.NaN, high: Number.NaN });
+  });
+
+  it("tells of a value that was not finite", () => {
+    const series = seriesOf([1, Number.NaN, 3]);
+    expect(readoutOf(series, 1, false).low).toBeNaN();
+    expect(readoutOf(series, 2, false)).toEqual({ low: 3, high: 3 });
+  });
+
+  it("tells of few lanes what they span, of many the mean that is drawn, and not the last lane", () => {
+    expect(readoutOf(seriesOf([1, 5, 2, 8], 2), null, false)).toEqual({ low: 2, high: 8 });
+    const many = seriesOf([1, 2, 3, 4, 10, 20, 30, 40], 4);
+    expect(readoutOf(many, null, false)).toEqual({ low: 25, high: 25 });
+    expect(readoutOf(many, 0, false)).toEqual({ low: 2.5, high: 2.5 });
+  });
+});

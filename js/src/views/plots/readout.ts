@@ -1,0 +1,43 @@
+/** What the heading of a chart tells of a series: its values at the moment that is looked at, as they are drawn. */
+import type { Band } from "../../store/band";
+import type { Line, Series } from "../../store/series";
+
+/** From the lowest to the highest of its lines; equal where it has one. Of many lanes the mean, which is what is drawn. */
+export interface Readout {
+  low: number;
+  high: number;
+}
+
+/** `moment` in seconds, null for the newest; of a loop that runs from its end that is not what stands last on the axis. */
+export function readoutOf(series: Series, moment: number | null, byTime: boolean): Readout {
+  const { traces, marks, last, newest } = series;
+  const [only] = traces;
+  if (moment === null && traces.length === 1 && only && series.strands < 2) {
+    const y = byTime ? newest : last;
+    return { low: y, high: y };
+  }
+  const found = traces.map((trace) => pointAt(trace, moment)).filter((point) => point !== null);
+  const since = Math.max(Number.NEGATIVE_INFINITY, ...found.map(({ time }) => time));
+  const odd = markAt(marks, moment);
+  if (odd && (found.length === 0 || odd.time >= since)) return { low: odd.y, high: odd.y };
+  const values = found.map(({ y }) => y);
+  if (values.length === 0) return { low: Number.NaN, high: Number.NaN };
+  return { low: Math.min(...values), high: Math.max(...values) };
+}
+
+function pointAt({ time, y }: Line | Band, moment: number | null): { time: number; y: number } | null {
+  let found = -1;
+  const times = time.view();
+  for (let i = 0; i < times.length; i++) {
+    const at = times[i] as number;
+    if ((moment === null || at <= moment + 1e-9) && (found < 0 || at >= (times[found] as number))) found = i;
+  }
+  return found < 0 ? null : { time: times[found] as number, y: y.at(found) };
+}
+
+function markAt({ time, y }: Series["marks"], moment: number | null): { time: number; y: number } | null {
+  for (let i = time.length - 1; i >= 0; i--) {
+    if (moment === null || time.at(i) <= moment + 1e-9) return { time: time.at(i), y: y.at(i) };
+  }
+  return null;
+}
