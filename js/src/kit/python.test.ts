@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { highlighted, type Span } from "./python";
+import { describe, expect, it } from "vitest";
+import { asTyped, highlighted, type Span } from "./python";
 
 const coloured = (line: string) => highlighted([line])[0]?.filter(([kind]) => kind !== "");
 
@@ -61,4 +61,17 @@ it("loses nothing", () => {
     "'''  #",
   ];
   expect(highlighted(lines).map((line) => line.map(([, text]) => text).join(""))).toEqual(lines);
+});
+
+describe("a line of a cell", () => {
+  it.each([
+    ["get_ipython().run_line_magic('load_ext', 'jax_debug_widgets')", "%load_ext jax_debug_widgets"],
+    ["get_ipython().run_line_magic('matplotlib', '')", "%matplotlib"],
+    ["took = get_ipython().run_line_magic('timeit', '-o f(\\'x\\')')", "took = %timeit -o f('x')"],
+    ["files = get_ipython().getoutput('ls *.py')", "files = !ls *.py"],
+    ["    get_ipython().system(\"echo 'a'\")", "    !echo 'a'"],
+    ["h = get_ipython().user_ns", "h = get_ipython().user_ns"],
+  ])("is read as it was typed: %s", (line, typed) => {
+    expect(asTyped(line)).toBe(typed);
+  });
 });

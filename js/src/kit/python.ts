@@ -50,3 +50,18 @@ function leftOpen(text: string): string {
   const content = text.slice(text.indexOf(quotes) + quotes.length);
   return quotes && !content.endsWith(quotes) ? quotes : "";
 }
+
+const QUOTED = `('(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*")`;
+const MAGIC = new RegExp(`get_ipython\\(\\)\\.run_line_magic\\('(\\w+)', ${QUOTED}\\)`, "g");
+const SYSTEM = new RegExp(`get_ipython\\(\\)\\.(?:system|getoutput)\\(${QUOTED}\\)`, "g");
+
+/** A line as it was typed into its cell: `%load_ext x` and `!ls`, for which IPython runs calls of its own. */
+export function asTyped(line: string): string {
+  if (!line.includes("get_ipython()")) return line;
+  const magic = line.replace(MAGIC, (_, name: string, quoted: string) => `%${name} ${unquoted(quoted)}`.trimEnd());
+  return magic.replace(SYSTEM, (_, quoted: string) => `!${unquoted(quoted)}`);
+}
+
+function unquoted(quoted: string): string {
+  return quoted.slice(1, -1).replace(/\\(.)/g, (_, sign: string) => (sign === "n" ? "\n" : sign));
+}

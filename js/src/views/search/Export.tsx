@@ -1,5 +1,5 @@
 /** A menu: copies the selected lines, and exports the rows shown. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { copy, download } from "../../kit/give";
 import type { RunStore } from "../../store/run";
@@ -15,9 +15,35 @@ interface Props {
 }
 
 export function Export({ run, ui }: Props) {
+  const menu = useRef<HTMLDetailsElement>(null);
   const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const root = menu.current?.getRootNode();
+    if (!open || !root) return;
+    const close = ({ target }: Event) => {
+      if (menu.current && !menu.current.contains(target as Node)) menu.current.open = false;
+    };
+    root.addEventListener("pointerdown", close);
+    root.addEventListener("focusin", close);
+    return () => {
+      root.removeEventListener("pointerdown", close);
+      root.removeEventListener("focusin", close);
+    };
+  }, [open]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !menu.current?.open) return;
+    menu.current.open = false;
+    menu.current.querySelector("summary")?.focus();
+    event.stopPropagation();
+  };
   return (
-    <details class="menu" data-testid="export" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      ref={menu}
+      class="menu"
+      onKeyDown={onKeyDown}
+      data-testid="export"
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary class="toggle" aria-label="Copy and export" title="Copy and export">
         ⋯
       </summary>

@@ -1,5 +1,5 @@
 /** The lines of a file and the values that each of them computes, as rows of a list. */
-import { highlighted, type Span, type SpanKind } from "../../kit/python";
+import { asTyped, highlighted, type Span, type SpanKind } from "../../kit/python";
 import type { RunStore } from "../../store/run";
 import { isWatched, type WatchSite } from "../../store/watched";
 import type { Source, SourceName } from "../../transport/wire";
@@ -102,8 +102,9 @@ function contains(a: WatchSite, b: WatchSite): boolean {
 /** The lines of `source`; where it is not to be had, those that the sites remember. */
 export function codeOf(run: RunStore, file: string, source: Source | null): CodeLine[] {
   if (source) {
-    const spans = highlighted(source.lines);
-    return source.lines.map((text, i) => ({ line: source.first_line + i, text, spans: spans[i] ?? [] }));
+    const lines = source.lines.map(asTyped);
+    const spans = highlighted(lines);
+    return lines.map((text, i) => ({ line: source.first_line + i, text, spans: spans[i] ?? [] }));
   }
   const lines = new Map<number, string>();
   for (const site of run.sites.values()) if (site.file === file) lines.set(site.line, site.source);
