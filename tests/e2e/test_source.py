@@ -244,7 +244,9 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     over_steps = inspect.get_by_test_id("section-over-steps").get_by_test_id("plot")
     over_steps.wait_for()
     assert over_steps.get_attribute("data-points") == str(total)
+    panel.root.get_by_test_id("names-toggle").click()
     panel.root.locator("[data-of=hidden] .name-tick").first.click()
+    panel.root.get_by_test_id("names-toggle").click()
     inspect.get_by_test_id("overlay").wait_for()
     assert violations(lab_page.page) == []
     panel.open_tab("Streams")

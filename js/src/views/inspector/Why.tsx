@@ -21,7 +21,7 @@ export function Why({ run, ui, found, look }: Props) {
   if (!found || !badOf(found)) return null;
   const { site } = found;
   const by = guilty(site);
-  const text = by?.text ?? expressionOf(site);
+  const text = by?.text ?? expressionOf(run, site);
   const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
   const operands = operandsOf(run, { text, file, line, of: site });
   const go = (to: { file: string; line: number }) => {
@@ -82,9 +82,12 @@ function inShort({ table, get }: Seen): string {
   return `${exact(get("min"))} … ${exact(get("max"))}${zeros}`;
 }
 
-function expressionOf(site: WatchSite): string {
-  const { source, line, end_line, column, end_column } = site;
-  return line === end_line && end_column > column ? source.slice(column, end_column) : source.trim();
+/** What computes it, as far as that stands in one line; the line, where the file is not here. */
+function expressionOf(run: RunStore, { file, source, line, end_line, column, end_column }: WatchSite): string {
+  const known = run.sources.get(file, false);
+  const text = typeof known === "object" ? known.lines[line - known.first_line] : undefined;
+  if (text === undefined || end_column <= column) return source.trim();
+  return text.slice(column, line === end_line ? end_column : undefined).trim();
 }
 
 interface Wanted {
