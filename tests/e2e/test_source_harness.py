@@ -41,7 +41,8 @@ def test_everything_is_reached_by_the_keyboard(harness: Harness):
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("source").wait_for()
     found = list(stops(harness.page, panel))
-    for name in ("Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-nan", "Moment of the run"):
+    names = "Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-nan"
+    for name in (*names, "Moment of the run"):
         assert any(name in stop for stop in found), f"{name} not among {found}"
     code = panel.get_by_test_id("code")
     code.press("ArrowDown")
