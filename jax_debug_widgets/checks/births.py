@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets._jax.passes.births import OF_FINITE
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import Written, written_at
@@ -34,7 +35,7 @@ def born(seen: Seen, name_file: NameFile) -> Finding | None:
         return None
     facts: Birth = seen.checked.facts
     own = seen.numbers[1 + seen.checked.loops :]
-    _, position, out, *operands, others = own
+    kind, position, out, *operands, others = own
     result, *values = (float(np.int32(bits).view(np.float32)) for bits in (out, *operands))
     at = [int(one) for one in np.unravel_index(position, facts.shape)] if facts.shape else []
     lanes = [at[lane] for lane in facts.lanes]
@@ -52,7 +53,7 @@ def born(seen: Seen, name_file: NameFile) -> Finding | None:
     computed = (
         f"{seen.checked.primitive}({', '.join(map(_text, values[: facts.operands]))}) = {value}{element}"
         if facts.operands
-        else f"{seen.checked.primitive} of finite numbers gives {value}{element}"
+        else f"{seen.checked.primitive} of {'finite' if kind == OF_FINITE else 'infinite'} numbers gives {value}{element}"
     )
     follow = f" In the same call {plural(others, 'other line')} had such values." if others else ""
     why = f"{computed}.{follow}"

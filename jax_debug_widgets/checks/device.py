@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.checks.births import born
@@ -15,6 +16,7 @@ from jax_debug_widgets.checks.oob import out_of_bounds
 from jax_debug_widgets.checks.purity.findings import side_effect
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
 from jax_debug_widgets.events import Finding
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import Seen
@@ -47,10 +49,22 @@ def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Findi
     ]
 
 
+def _at_users_line(finding: Finding, seen: Seen, name_file: NameFile) -> Finding:
+    """What was found in a library's line, at the line of the user's that has called it."""
+    own = next((frame for frame in seen.checked.frames if not is_library(frame.file)), None)
+    if own is None or not is_library(finding.file):
+        return finding
+    where, span = f"{name_file(own.file)}:{own.line}", (own.line, own.column, own.end_line, own.end_column)
+    headline = f"{finding.headline}, in {finding.where}"
+    made = Finding.at(finding.kind, where, headline, finding.why, (), finding.advice, file=own.file, span=span)
+    return replace(made, seen=finding.seen)
+
+
 def _told(seen: Seen, name_file: NameFile) -> Finding | None:
     """The finding of one line; where its words cannot be found, that something was seen there."""
     try:
-        return _TELLERS[seen.checked.option](seen, name_file)
+        finding = _TELLERS[seen.checked.option](seen, name_file)
+        return None if finding is None else _at_users_line(finding, seen, name_file)
     except Exception as error:  # noqa: BLE001 - a fault of ours: the user's cell and the other findings go on.
         frame = seen.checked.frames[0]
         kind = next(kind for kind in Kind if kind.option == seen.checked.option)

@@ -11,6 +11,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import Written, written_at
 from jax_debug_widgets.events import Finding
+from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.out_of_bounds import Indexing
@@ -71,11 +72,15 @@ def out_of_bounds(seen: Seen, name_file: NameFile) -> Finding | None:
     column = int(at[-1])
     axis, size, last = facts.axes[column], facts.sizes[column], facts.last[column]
     lanes = [int(at[lane]) for lane in facts.lanes]
-    index = value - size if value < 0 and written.called not in _EXACT else value
+    is_counted = value < 0 and not (written.called in _EXACT or written.called.startswith("segment_"))
+    index = value - size if is_counted else value
     where = f"{name_file(frame.file)}:{frame.line}"
     headline = f"index {index} is outside axis {axis} (size {size}){moment(seen, lanes)}"
-    sliced = f" The slice has {size - last} elements." if last != size - 1 else ""
-    often = f" {seen.count} indices were outside, in {seen.calls} calls." if seen.count > 1 else ""
+    if last != size - 1:
+        length = size - last
+        headline = f"the slice {index}:{index + length} is outside axis {axis} (size {size}){moment(seen, lanes)}"
+    sliced = f" The slice has {plural(size - last, 'element')}." if last != size - 1 else ""
+    often = f" {seen.count} indices were outside, in {plural(seen.calls, 'call')}." if seen.count > 1 else ""
     why = f"JAX raises no IndexError in a compiled program: {_what_happened(facts, value, last, size)}.{sliced}{often}"
     fix = _fix(written, facts)
     span = frame.line, frame.column, frame.end_line, frame.end_column

@@ -18,6 +18,7 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from jax_debug_widgets.checks import options as check_names
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
@@ -300,16 +301,19 @@ class JaxDebugMagics(Magics):
                 f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
             )
         sites = []
+        is_after_check = False
         for one in words:
             kind, _, name = one.partition(":")
-            if kind != "check" or not name:
+            # `check:oob,casts` comes as two words.
+            is_after_check = (kind == "check" and bool(name)) or (is_after_check and one in check_names())
+            if not is_after_check:
                 sites.append(one)
                 continue
             try:
-                self._session.switches.mute_check(name, muted=muted)
+                self._session.switches.mute_check(name or one, muted=muted)
             except KeyError as error:
                 raise UsageError(f"jaxdebug: {error.args[0]}") from None
-            print(f"jaxdebug: {word}d: check:{name}")
+            print(f"jaxdebug: {word}d: check:{name or one}")
         self._for_sites(sites, lambda number: self._session.switches.mute(number, muted=muted), f"{word}d")
 
     def _for_sites(self, words: list[str], switch: Callable[[int], None], done: str) -> None:

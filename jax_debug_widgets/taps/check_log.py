@@ -54,6 +54,12 @@ class CheckLog:
             while len(self._pending) > _MOST_PENDING:
                 self._read_oldest()
 
+    @property
+    def calls(self) -> int:
+        """How many calls of programs were checked."""
+        with self._lock:
+            return sum(self._calls.values())
+
     def note(self, checked: Checked) -> None:
         """Something was found while a program was traced or called."""
         with self._lock:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from jax import lax
 
@@ -56,7 +58,7 @@ def line_of(function) -> int:
 
 
 PROGRAMS = {
-    "jit": (divides, divides, (X,), ("`y / x` is NaN", "div(0, 0) = NaN at [1]", "In the same call 2 other lines")),
+    "jit": (divides, divides, (X,), ("`y / x` is NaN", "div(0, 0) = NaN at [1]", "In the same call 1 other line")),
     "scan": (overflows, overflows, (jnp.float32(0.01),), ("`jnp.exp(c)` is inf, step 1", "exp(100) = inf")),
     "vmap of scan": (
         lambda x: jax.vmap(overflows)(x).sum(),
@@ -160,3 +162,73 @@ def test_of_a_power_nobody_says_that_it_is_infinite_where_its_derivative_is():
         assert np.isinf(slope(jnp.zeros(2))).all()
     (finding,) = run.findings
     assert finding.headline.startswith("`x**0.5`, or its derivative, has inf")
+
+
+def compares(x):
+    return jnp.logaddexp(x, -jnp.inf)
+
+
+def asks_and_chooses(x):
+    y = jnp.log(x)
+    return jnp.where(jnp.isnan(y) | ~jnp.isfinite(y), 0.0, y)
+
+
+@pytest.mark.parametrize("function", [compares, asks_and_chooses, jax.vmap(asks_and_chooses)])
+def test_a_value_that_a_choice_tests_for_nan_is_meant(function):
+    with jdw.capture(check="nonfinite") as run:
+        assert not jnp.isnan(jax.jit(function)(jnp.array([-jnp.inf, -1.0, 2.0]))).any()
+    assert run.findings == []
+
+
+def test_a_value_that_is_tested_and_also_given_is_no_choice():
+    def f(x):
+        y = jnp.log(x)
+        return y, jnp.where(jnp.isnan(y), 0.0, y)
+
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(f)(jnp.array([-1.0]))
+    assert [one.headline for one in run.findings] == ["`jnp.log(x)` is NaN"]
+
+
+def test_a_nan_of_infinite_numbers_is_said_to_be_of_these():
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(lambda x: x.sum())(jnp.array([jnp.inf, -jnp.inf]))
+    (finding,) = run.findings
+    assert finding.why == "reduce_sum of infinite numbers gives NaN."
+
+
+def test_what_is_on_the_same_line_is_no_other_line():
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(lambda x: jnp.exp(jnp.log(x) + 1.0) * 2.0)(jnp.array([-1.0]))
+    assert "other line" not in run.findings[0].why
+
+
+def test_in_a_library_the_users_line_comes_first():
+    def f(x):
+        return optax.cosine_similarity(x, x * 0, epsilon=0.0)
+
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(f)(jnp.zeros(3))
+    finding = run.findings[0]
+    assert finding.file == __file__
+    assert finding.span[0] == f.__code__.co_firstlineno + 1
+    assert re.search(r"is NaN, in _\w+\.py:\d+$", finding.headline)
+
+
+def test_a_watched_value_is_not_told_again():
+    def f(x):
+        y = jnp.log(x)
+        return y + 1
+
+    with jdw.capture(check="nonfinite", watch=True) as run:
+        jax.jit(f)(jnp.array([-1.0]))
+    (finding,) = run.findings
+    assert finding.headline == "`jnp.log(x)` is NaN"
+    assert run.status().findings == 1
+
+
+def test_a_report_counts_the_calls_that_were_checked():
+    f = jax.jit(lambda x: x + 1)
+    with jdw.capture(check="nonfinite") as run:
+        f(X), f(X)
+    assert "0 calls · 0 events · 2 calls checked" in run.report()

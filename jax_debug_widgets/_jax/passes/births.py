@@ -51,6 +51,9 @@ _HANDS_ON = frozenset(
 RESULTS = "results"
 """What the record of a program's results is called."""
 
+OF_FINITE = 1
+"""What the record of a number says that is born of finite ones."""
+
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -97,7 +100,7 @@ class Births:
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`."""
         (out,) = equation.outvars
-        if out not in body.certain:
+        if out not in body.computed:
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
         shape = out.aval.shape
@@ -138,9 +141,10 @@ class Births:
         births = [one for one in found if _born(one)]
         if not loud and not any(_is_nan(one) for one in births):
             return []
-        roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == 1]
-        lines = {checked.frames[0] for checked, _ in found}
-        told = {checked.frames[0] for checked, _ in roots}
+        roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == OF_FINITE]
+        lines, told = (
+            {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
+        )
         return [(checked, (*numbers, len(lines - told))) for checked, numbers in roots]
 
 

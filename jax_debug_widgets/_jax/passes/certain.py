@@ -13,14 +13,50 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 
 
-def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool]) -> set[Any]:
-    """The variables of a body of whose results these go on for certain."""
+def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests: bool = False) -> set[Any]:
+    """The variables of a body of whose results these go on for certain.
+
+    Args:
+      but_for_tests: leave out what goes there by way of a test for NaN alone that a choice makes: `where(isnan(x), 0, x)`.
+    """
     found = {atom for atom, goes_on in zip(jaxpr.outvars, results, strict=True) if goes_on and _is_variable(atom)}
+    choosing = _choosing(jaxpr) if but_for_tests else frozenset[Any]()
     for equation in reversed(jaxpr.eqns):
         if not (equation.effects or any(one in found for one in equation.outvars)):
             continue
-        found.update(filter(_is_variable, _certain_operands(equation, found)))
+        if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
+            found.update(filter(_is_variable, _certain_operands(equation, found)))
     return found
+
+
+def _tests_for_nan(equation: core.JaxprEqn) -> bool:
+    operands = equation.invars
+    return equation.primitive.name == "is_finite" or (equation.primitive.name == "ne" and operands[0] is operands[1])
+
+
+def _choosing(jaxpr: core.Jaxpr) -> frozenset[Any]:
+    """The variables that do nothing but choose."""
+    choosing: set[Any] = set()
+    others = set(filter(_is_variable, jaxpr.outvars))
+    for equation in reversed(jaxpr.eqns):
+        variables = set(filter(_is_variable, equation.invars))
+        inner = _called(equation)
+        if equation.primitive.name == "select_n":
+            choosing |= set(equation.invars[:1]) & variables
+            others |= set(filter(_is_variable, equation.invars[1:]))
+        elif inner is not None:
+            chosen = _choosing(inner)
+            for atom, own in zip(equation.invars, inner.invars, strict=True):
+                (choosing if own in chosen else others).update(filter(_is_variable, [atom]))
+        elif equation.primitive.name in _OF_TRUTHS and equation.outvars[0] in choosing - others:
+            choosing |= variables
+        else:
+            others |= variables
+    return frozenset(choosing - others)
+
+
+_OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "reduce_or", "reshape", "squeeze"})
+"""Primitives that make truth values of others."""
 
 
 def _certain_operands(equation: core.JaxprEqn, found: set[Any]) -> Sequence[Any]:
@@ -28,11 +64,17 @@ def _certain_operands(equation: core.JaxprEqn, found: set[Any]) -> Sequence[Any]
     if equation.primitive.name == "select_n":
         chooses, *cases = operands
         return [chooses, *(one for one in cases if all(other is one for other in cases))]
-    inner = [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
-    if equation.primitive.name in ("jit", "pjit") and len(inner) == 1:
-        inside = certain_values(inner[0], [one in found for one in equation.outvars])
-        return [one for one, own in zip(operands, inner[0].invars, strict=True) if own in inside]
+    inner = _called(equation)
+    if inner is not None:
+        inside = certain_values(inner, [one in found for one in equation.outvars])
+        return [one for one, own in zip(operands, inner.invars, strict=True) if own in inside]
     return operands
+
+
+def _called(equation: core.JaxprEqn) -> core.Jaxpr | None:
+    """The program of a jitted function that an equation calls."""
+    inner = [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
+    return inner[0] if equation.primitive.name in ("jit", "pjit") and len(inner) == 1 else None
 
 
 def results_of_bodies(equation: core.JaxprEqn, certain: set[Any]) -> list[bool]:

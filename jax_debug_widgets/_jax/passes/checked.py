@@ -74,6 +74,7 @@ class Body:
 
     Attributes:
       certain: the variables that go to the results for certain.
+      computed: the same but for tests for NaN, see `certain_values`.
       forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
       lanes_of: see `LanesOf`.
       is_backward: whether the body is a part of a backward pass.
@@ -81,6 +82,7 @@ class Body:
     """
 
     certain: set[Any]
+    computed: set[Any]
     forward: frozenset[tuple[str, Frame]]
     lanes_of: LanesOf
     is_backward: bool

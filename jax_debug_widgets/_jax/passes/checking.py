@@ -125,7 +125,8 @@ class _Pass:
         for equation, frames in zip(jaxpr.eqns, lines, strict=True):
             for frame in frames[:1]:
                 beside.setdefault(frame, set()).add(equation.primitive.name)
-        body = Body(certain_values(jaxpr, results), self.forward, self.lanes_of, is_backward, beside)
+        certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
+        body = Body(certain, computed, self.forward, self.lanes_of, is_backward, beside)
         for equation, frames in zip(jaxpr.eqns, lines, strict=True):
             here = replace(body, is_backward=is_backward or is_transposed(equation))
             entered, found = self._entered(equation, frames, here)

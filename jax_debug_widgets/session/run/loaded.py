@@ -99,7 +99,7 @@ class LoadedRun(RunView):
     @property
     def findings(self) -> Findings:
         """What was found, see `Run.findings`."""
-        return Findings([*self._findings, *nonfinite.nonfinite_findings(self)])
+        return Findings(nonfinite.joined(self._findings, self))
 
     @property
     def panel(self) -> Panel:

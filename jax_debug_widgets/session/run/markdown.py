@@ -45,6 +45,8 @@ def report(run: Readable) -> str:
 def _facts(run: Readable) -> str:
     status, about, calls = run.status(), outline(run.store), run.call_log.newest + 1
     facts = [status.state, plural(calls, "call"), plural(status.events, "event")]
+    if run.checked_calls:
+        facts.append(f"{plural(run.checked_calls, 'call')} checked")
     if about.value and about.last is not None:
         facts.append(f"`{about.value}` {about.last:.4g} after {plural(about.steps, 'step')}")
     if about.ms_a_step is not None:

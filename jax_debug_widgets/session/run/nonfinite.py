@@ -74,6 +74,12 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     return [_told([site.finding(calls) for site in group]) for group in _groups(run, _sites(run))]
 
 
+def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:
+    """These findings and those of values that are not finite, but for lines that a check names already."""
+    told = {(one.file, one.span[0]) for one in found if one.kind == "nonfinite"}
+    return [*found, *(one for one in nonfinite_findings(run) if (one.file, one.span[0]) not in told)]
+
+
 def first_nonfinite(run: Counted) -> str:
     """The place of the run's first NaN or infinity, and at which call and step; empty where all was finite."""
     for one in _sites(run):

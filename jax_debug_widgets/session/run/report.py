@@ -14,7 +14,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
-from jax_debug_widgets.session.run.nonfinite import nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import joined
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
@@ -198,7 +198,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *_of_watching(run),
             *(finding.message for finding in found),
         ),
-        findings=len(found) + len(nonfinite_findings(run)),
+        findings=len(joined(found, run)),
         **ports.debugging_status(run),
     )
 

@@ -121,7 +121,12 @@ class Run(RunView):
         self.collect()
         self._look_for_leaks()
         self.checked.seen(wait=True)
-        return Findings([*report.findings(self, self._ports.muted_checks()), *nonfinite.nonfinite_findings(self)])
+        return Findings(nonfinite.joined(report.findings(self, self._ports.muted_checks()), self))
+
+    @property
+    def checked_calls(self) -> int:
+        """How many calls of programs were checked while they ran; `calls` has only those that say something."""
+        return self.checked.calls
 
     @property
     def compilations(self) -> dict[str, float]:

@@ -71,6 +71,11 @@ class RunView(ABC):
         self.events: Sequence[Event] = EventView(self)
 
     @property
+    def checked_calls(self) -> int:
+        """How many calls of programs were checked while they ran; `calls` has only those that say something."""
+        return 0
+
+    @property
     @abstractmethod
     def call_log(self) -> CallsOfRun:
         """Its calls."""
