@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import os
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -115,3 +119,33 @@ def test_what_is_no_python_has_no_names():
 def test_installed_files_are_libraries():
     assert is_library(textwrap.__file__) and is_library(pytest.__file__)
     assert not is_library(__file__) and not is_library("/tmp/ipykernel_1/2.py")  # noqa: S108 - how cells are called
+
+
+_OF_A_COMMAND = """
+import jax
+import jax.numpy as jnp
+import jax_debug_widgets as jdw
+
+def step(total, x):
+    b = x + 2.0
+    c = b * x
+    return total + (jnp.sin(c) * b).sum(), None
+
+@jax.jit
+def loss(x):
+    return jax.value_and_grad(lambda x: jax.lax.scan(step, 0.0, x)[0])(x)
+
+with jdw.capture(watch=True) as run:
+    loss(jnp.ones((2, 3)))
+print(sorted(run.values))
+"""
+
+
+def test_what_python_writes_itself_names_nothing_in_the_program_of_a_command():
+    """The file of a dataclass's `__init__`, of which JAX has many, is `<string>` as well; Python 3.13 gives its source."""
+    command = [sys.executable, "-c", _OF_A_COMMAND]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"JAX_PLATFORMS": "cpu"})
+    names = ast.literal_eval(done.stdout)
+    if sys.version_info >= (3, 13):
+        assert {"b", "c", "grad/b", "grad/c"} <= set(names)
+    assert "val" not in names

@@ -137,7 +137,7 @@ def _calls(lines_of: LinesOf, watched: Any, told: Told) -> Callable[[FrameType, 
 
     def call(frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
         code = frame.f_code
-        if code.co_filename in others:
+        if code.co_filename in others or _is_generated(frame):
             return None
         if id(code) not in known:
             lines = lines_or_none(code, watched) if _may_name(code.co_filename) else None
@@ -160,6 +160,17 @@ def _may_name(file: str) -> bool:
     """Whether variables of a file's functions may be of interest: not those of Python's own, which only hand things on."""
     is_of_python = file.startswith(_STANDARD_LIBRARY) and _LIBRARIES not in file
     return is_users(file) and not (is_of_python or file.startswith(_NUMPY))
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether a function is one that Python has written, as a dataclass's `__init__`.
+
+    Its file is `<string>`, as that of the program of `python -c` is, whose source Python 3.13 gives for both.
+    """
+    code = frame.f_code
+    return code.co_filename == "<string>" and (
+        code.co_qualname.startswith("__create_fn__.") or frame.f_globals.get("__name__") != "__main__"
+    )
 
 
 class _Call:
