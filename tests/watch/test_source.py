@@ -144,7 +144,9 @@ print(sorted(run.values))
 def test_what_python_writes_itself_names_nothing_in_the_program_of_a_command():
     """The file of a dataclass's `__init__`, of which JAX has many, is `<string>` as well; Python 3.13 gives its source."""
     command = [sys.executable, "-c", _OF_A_COMMAND]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"JAX_PLATFORMS": "cpu"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=os.environ | {"JAX_PLATFORMS": "cpu"}
+    )
     names = ast.literal_eval(done.stdout)
     if sys.version_info >= (3, 13):
         assert {"b", "c", "grad/b", "grad/c"} <= set(names)

@@ -19,6 +19,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import jax
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, util
@@ -151,7 +152,7 @@ class RetracedHooks(Replacing):
             self._here.filling.discard(id(here))
         if found is not None:
             # Another object than that which runs untouched elsewhere.
-            jaxpr = core.ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)
+            jaxpr = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)
             here.pjit_params = plain._replace(params={**plain.params, "jaxpr": jaxpr})
             self._retraced[jaxpr] = found
             self._tell(jaxpr)
@@ -206,7 +207,7 @@ class RetracedHooks(Replacing):
                 one
                 for equation in getattr(program, "jaxpr", program).eqns
                 for value in jax.tree.leaves(equation.params)
-                if isinstance(value, core.ClosedJaxpr | core.Jaxpr)
+                if isinstance(value, ClosedJaxpr | core.Jaxpr)
                 for one in self._retraced_in(value)
             ]
             self._inside[program] = tuple(dict.fromkeys([*([found] if found else []), *inside]))
@@ -259,7 +260,7 @@ class _FirstTraced:
         self._here.pjit_params = traced
         jaxpr = traced.params["jaxpr"]
         if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
-            params = {**traced.params, "jaxpr": core.ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
+            params = {**traced.params, "jaxpr": ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
             self._plain.pjit_params = traced._replace(params=params)
 
 
@@ -302,7 +303,7 @@ def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], 
 def _closed(traced: tuple[Any, ...]) -> Any:
     """What a function of `_TRACING` gives, as a program with its constants."""
     program, *rest = traced
-    return program if isinstance(program, core.ClosedJaxpr) else core.ClosedJaxpr(program, rest[0])
+    return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, rest[0])
 
 
 def _is_jitted(signature: tuple[Any, ...]) -> bool:
