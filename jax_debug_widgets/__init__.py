@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.session.studies.cost_report import CostReport
+    from jax_debug_widgets.session.studies.export import Exported
     from jax_debug_widgets.session.studies.inventory import Inventory
     from jax_debug_widgets.session.studies.verification import Verification
 
@@ -44,6 +45,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "table",
+    "to_folder",
     "traces",
     "unload_ipython_extension",
     "verify",
@@ -379,6 +381,45 @@ def table(
     from jax_debug_widgets.session.studies.programs import table_of
 
     return table_of(current_session(), function, args, kwargs, by=by, xla=xla)
+
+
+def to_folder(
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    path: str | PathLike[str],
+    name: str | None = None,
+    overwrite: bool = False,
+    **kwargs: Any,
+) -> Exported:
+    """Write `function(*args, **kwargs)` as a Python package to read, edit and run: `%jaxdebug export f(x) DIR`.
+
+    The package needs JAX and NumPy only. Its function takes and gives the same pytrees; names and comments are of your source;
+    loops, branches, derivative rules and `jax.checkpoint` are written as such. Each line is traced again before it is written,
+    so it is the operation that it stands for. Jitted, it gives the bits of the jitted original. Nothing runs, but what the
+    function does while it is traced happens.
+
+    Example::
+
+        exported = jdw.to_folder(train_step, params, batch, path="step")
+        exported.check()  # runs both, and compares the bits
+        from step import train_step
+
+    Args:
+      function: a function, jitted or not. Wrap one that has a keyword `path`, `name` or `overwrite` of its own in a lambda.
+      path: the folder. What this did not write is not overwritten.
+      name: what the function is called; None: as it is.
+      overwrite: also replace a package that was edited since.
+
+    Raises:
+      NotImplementedError: it cannot be written as it is; the message lists why. Nothing is written then.
+      ValueError: the folder is not to be written.
+      Exception: what tracing the function raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.export import export
+
+    return export(current_session(), function, args, kwargs, path, name=name, overwrite=overwrite)
 
 
 def traces(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traces:

@@ -6,7 +6,7 @@ May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 """
 
 from jax_debug_widgets.graphs.compare import Comparison, Ran, compare
-from jax_debug_widgets.graphs.diff import Change, Diff, diff
+from jax_debug_widgets.graphs.diff import Change, Diff, computes_the_same, diff
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 from jax_debug_widgets.graphs.table import ProgramTable
 from jax_debug_widgets.graphs.traces import Traces
@@ -26,5 +26,6 @@ __all__ = [
     "Traces",
     "Type",
     "compare",
+    "computes_the_same",
     "diff",
 ]

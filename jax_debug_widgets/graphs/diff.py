@@ -177,6 +177,13 @@ def diff(before: Program, after: Program) -> Diff:
     return found if before.structure == after.structure else Diff(found.names, tuple(found), results=False)
 
 
+def computes_the_same(before: Program, after: Program) -> bool:
+    """Whether two programs give the same results of the same inputs, whatever else they compute, in whatever order."""
+    bodies = before.body, after.body
+    hashes = [hash_down(flat_of(one, keys)) for one, keys in zip(bodies, _input_keys(*bodies), strict=True)]
+    return hashes[0] == hashes[1]
+
+
 def text_of(equation: Equation) -> str:
     """`h: float32[3] = tanh add_1`."""
     made = ", ".join(f"{name}: {kind}" for name, kind in zip(equation.names, equation.types, strict=True))

@@ -68,6 +68,9 @@ def _inlined(body: Body, inputs: Sequence[Edge], flat: Flat, rules: tuple[str, .
     for equation in body.equations:
         operands = [read(one) for one in equation.operands]
         named = next((name for name, noted in zip(equation.names, equation.noted, strict=True) if noted), "")
+        if _gives_what_it_takes(equation):
+            results[equation.number] = operands
+            continue
         if is_inlined(equation):
             (inner,) = equation.bodies
             within = (
@@ -89,6 +92,13 @@ def _give_name(node: Node, position: int, name: str) -> None:
     names = list(node.equation.names)
     names[position] = node.name = name
     node.equation = replace(node.equation, names=tuple(names))
+
+
+def _gives_what_it_takes(equation: Equation) -> bool:
+    """Whether it is a cast to the type that the value has, which JAX writes where only the weakness of a type changes."""
+    return equation.primitive == "convert_element_type" and equation.types == tuple(
+        one.type for one in equation.operands
+    )
 
 
 def is_inlined(equation: Equation) -> bool:

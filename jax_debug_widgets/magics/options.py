@@ -36,6 +36,7 @@ COMMANDS = (
     "compare",
     "diff",
     "traces",
+    "export",
     "panel",
     "save",
     "load",

@@ -16,6 +16,7 @@ from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
+from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
@@ -104,6 +105,40 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
 
 def _add_diff_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--before", choices=("grad", "vmap"), metavar="TRANSFORM", default=None)
+    return parser
+
+
+def exported(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
+    """Write `f(x) DIR` as a package.
+
+    Raises:
+      UsageError: it is something else, an unknown option, or what cannot be written.
+    """
+    options, rest = parse_with(_add_export_options, options_first(line))
+    code, folder = _call_and_folder(rest)
+
+    def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return export(session, function, args, kwargs, folder, name=options.name, overwrite=options.overwrite)
+        except (ExportError, FolderError) as refused:
+            raise UsageError(f"jaxdebug: {refused}") from None
+
+    return given_to(ask, "export", code, namespace, name_code)
+
+
+def _call_and_folder(line: str) -> tuple[str, str]:
+    """The call, and what stands behind it."""
+    words = line.split(" ")
+    for at in range(len(words) - 1, 0, -1):
+        code, folder = " ".join(words[:at]), " ".join(words[at:]).strip()
+        if folder and _is_expression(code):
+            return code, folder.strip("'" + '"')
+    raise UsageError("jaxdebug: `export` takes a call and a folder: `%jaxdebug export f(x) DIR`")
+
+
+def _add_export_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--name", metavar="NAME", default=None)
+    parser.add_argument("--overwrite", action="store_true")
     return parser
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
@@ -64,6 +66,16 @@ def program_of(traced: Traced, reading: Reading) -> Program:
     results = tuple(_read(one, known) for one in whole.outvars)
     body = Body("", inputs, (None,) * len(inputs), equations, results)
     return Program(traced.name, body, without_addresses(str(traced.result)))
+
+
+def body_of(jaxpr: core.Jaxpr, consts: Sequence[Any], name: str, reading: Reading) -> Body:
+    """A program that nothing is around, as one body."""
+    place = outermost(name)
+    inputs = tuple(Operand("input", type_of(one), f"in_{at}", at) for at, one in enumerate(jaxpr.invars))
+    known = dict(zip(jaxpr.invars, inputs, strict=True)) | _arrays(jaxpr, consts)
+    around = around_program(jaxpr, place, 1, is_jitted=True, own=None)
+    equations = _Body(reading, jaxpr, place, around, known, ()).read()
+    return Body("", inputs, (None,) * len(inputs), equations, tuple(_read(one, known) for one in jaxpr.outvars))
 
 
 class _Body:
@@ -185,7 +197,16 @@ def _name_of(dtype: Any) -> str:
 def _read(atom: Any, known: Mapping[Any, Operand]) -> Operand:
     if not isinstance(atom, core.Literal):
         return known[atom]
-    return Operand("number", type_of(atom), text_of_array(atom.val), digest=digest(atom.val))
+    value = as_typed(atom)
+    return Operand("number", type_of(atom), text_of_array(value), digest=digest(value))
+
+
+def as_typed(literal: core.Literal) -> Any:
+    """A number of a program in the dtype that it has there: Python's own numbers have none."""
+    aval: Any = literal.aval
+    dtype = aval.dtype
+    is_plain = jax.dtypes.issubdtype(dtype, np.generic) and not isinstance(literal.val, jax.Array)
+    return np.asarray(literal.val, dtype) if is_plain else literal.val
 
 
 def _plain(name: str | None) -> str:
@@ -199,7 +220,7 @@ def runs_one_call(jaxpr: core.Jaxpr) -> bool:
 
 def opened(program: Any) -> tuple[core.Jaxpr, Sequence[Any]]:
     """A program and the values of its constants."""
-    return (program, ()) if isinstance(program, core.Jaxpr) else (program.jaxpr, program.consts)
+    return getattr(program, "jaxpr", program), getattr(program, "consts", ())  # jax 0.12 has one class for both.
 
 
 def _consts_of(equation: core.JaxprEqn, jaxpr: core.Jaxpr) -> Sequence[Any]:

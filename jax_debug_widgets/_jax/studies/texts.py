@@ -55,9 +55,14 @@ def params_of(equation: core.JaxprEqn) -> dict[str, str]:
     params = {
         key: _text_of_callback(value) if key == "callback" else _text(value)
         for key, value in sorted(equation.params.items())
-        if key not in _SAYS_NOTHING and value is not None and not _is_program(value)
+        if key not in _SAYS_NOTHING and value is not None and not _is_program(value) and not _is_usual(key, value)
     }
     return {key: text for key, text in params.items() if text}
+
+
+def _is_usual(key: str, value: Any) -> bool:
+    """Whether a parameter says what none would say: each element of a slice."""
+    return key == "strides" and all(one == 1 for one in value)
 
 
 def _is_program(value: Any) -> bool:

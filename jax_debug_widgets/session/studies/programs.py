@@ -43,13 +43,17 @@ def traced(
     if why := features.why_off(features.STEPPING):
         raise NotImplementedError(why)
     capture = session.capture
-    reading = Reading(names_of_variables, phase_of, is_library, capture.sites.name_file)
     with capture.explaining():
-        found = trace(function, args, kwargs, partial(_lines_of, capture), whole_numbers=False)
-        return found, program_of(found, reading)
+        found = trace(function, args, kwargs, partial(lines_of, capture), whole_numbers=False)
+        return found, program_of(found, reading_of(capture))
 
 
-def _lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:
+def reading_of(capture: Capture) -> Reading:
+    """What other rooms say of a program."""
+    return Reading(names_of_variables, phase_of, is_library, capture.sites.name_file)
+
+
+def lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:
     """What is noted of a function of the user's; the names in libraries would take most of the time."""
     return None if is_library(code.co_filename) else capture.lines_of(code, watch)
 

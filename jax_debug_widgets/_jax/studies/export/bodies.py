@@ -1,0 +1,256 @@
+"""Write the equations of a body as lines of Python."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.studies.export.forms import forms_of
+from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
+from jax_debug_widgets._jax.studies.export.module import Module, identifier, indented
+from jax_debug_widgets._jax.studies.export.proofs import written
+from jax_debug_widgets._jax.studies.programs import as_typed, opened
+from jax_debug_widgets.graphs.program import Body, Equation
+
+
+@dataclass
+class Step:
+    """An equation that is to be written.
+
+    Attributes:
+      read: the same as frozen data.
+      x: its operands as text; `names`: the same, but of numbers nothing.
+      made: the names of its results.
+      makers: of a variable the equation that gives it, with the text of its operands.
+      uses: the names that its text reads.
+    """
+
+    module: Module
+    equation: core.JaxprEqn
+    read: Equation
+    names: Sequence[str]
+    made: Sequence[str]
+    used: set[str]
+    makers: Mapping[Any, Step]
+    uses: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        self.uses = {name for name in self.names if name}
+
+    @property
+    def x(self) -> list[str]:
+        """Its operands as text."""
+        return written(self.equation, self.names, typed=True)
+
+    @property
+    def targets(self) -> str:
+        """`a, b`, `a,`: what is to the left of the equals sign where there is a sequence to its right."""
+        return ", ".join(self.made) + ("," if len(self.made) == 1 else "")
+
+    def called(self, text: str) -> str:
+        """The line of a call that gives what `bare` writes."""
+        return f"{', '.join(self.made)} = {text}" if self.made else text
+
+    def body(self, key: str) -> Body:
+        """One of the programs that it runs, as frozen data."""
+        return next(one for one in self.read.bodies if one.key == key)
+
+    def name(self, wanted: str) -> str:
+        """A name in this function."""
+        return self.module.local(wanted, self.used)
+
+
+Write = Callable[[Step], list[str]]
+
+WRITERS: dict[str, Write] = {}
+"""How the primitives are written that run programs; others have forms."""
+
+
+@dataclass
+class _Piece:
+    lines: list[str]
+    makes: set[str]
+    uses: set[str]
+    keeps: bool
+    about: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A body as Python: names of its parameters, lines, and results."""
+
+    params: Sequence[str]
+    lines: Sequence[str]
+    results: Sequence[str]
+
+    def defined(
+        self, name: str, params: str | None = None, first: Iterable[str] = (), gives: str | None = None
+    ) -> list[str]:
+        """The lines of its `def`."""
+        taken = ", ".join(self.params) if params is None else params
+        return [f"def {name}({taken}):", *indented([*first, *self.lines, f"return {gives or bare(self.results)}"])]
+
+
+def sequence(names: Sequence[str]) -> str:
+    """`(a, b)`, `(a,)`, `()`."""
+    return tuple_of(names) if names else "()"
+
+
+def bare(names: Sequence[str]) -> str:
+    """`a`, `(a, b)`, `()`: what a function returns, or what takes it."""
+    return names[0] if len(names) == 1 else sequence(names)
+
+
+def write_function(
+    module: Module,
+    program: Any,
+    body: Body,
+    outer: Mapping[int, str] | None = None,
+    used: Iterable[str] = (),
+    wanted: Sequence[str] | None = None,
+) -> Function:
+    """Write a program.
+
+    Args:
+      outer: number of an input -> the name outside that it always is.
+      used: names that nothing in it may have: those that it reads from outside.
+      wanted: what its inputs are to be called, where the program is one of ours: its lines say nothing.
+    """
+    jaxpr, consts = opened(program)
+    taken = {*module.used, *used}
+    known: dict[Any, str] = {one: module.constant(value) for one, value in zip(jaxpr.constvars, consts, strict=True)}
+    params: list[str] = []
+    told = wanted or getattr(jaxpr.debug_info, "arg_names", None) or ()
+    for place, variable in enumerate(jaxpr.invars):
+        if outer is not None and place in outer:
+            known[variable] = outer[place]
+            continue
+        name = (told[place] if len(told) == len(jaxpr.invars) else None) or body.inputs[place].text
+        if not name.isidentifier() and body.inputs[place].text.isidentifier():  # `carry[0]`, which it calls `h`.
+            name = body.inputs[place].text
+        known[variable] = module.local(identifier(name, "x"), taken)
+        params.append(known[variable])
+    results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
+    pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)
+    given = [_text(atom, known) for atom in jaxpr.outvars]
+    lines = _joined(_needed(pieces, {known[one] for one in results}))
+    return Function(params, lines, given)
+
+
+def _text(atom: Any, known: Mapping[Any, str]) -> str:
+    return known[atom] if not isinstance(atom, core.Literal) else _number(atom)
+
+
+def _number(atom: Any) -> str:
+    aval: Any = atom.aval
+    if aval.dtype == jax.dtypes.float0:
+        return f"np.zeros({aval.shape}, jax.dtypes.float0)"
+    return number(as_typed(atom), typed=not getattr(aval, "weak_type", False))
+
+
+def _pieces(
+    module: Module, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: set[str], *, tells_lines: bool
+) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    makers: dict[Any, Step] = {}
+    for equation, read in zip(jaxpr.eqns, body.equations, strict=True):
+        names = ["" if isinstance(one, core.Literal) else known[one] for one in equation.invars]
+        for variable, name, noted in zip(equation.outvars, read.names, read.noted, strict=True):
+            is_unused = isinstance(variable, core.DropVar)
+            is_name = noted and _NAME.fullmatch(name) is not None
+            wanted = identifier(name, "x") if is_name else _plain_name(equation)
+            known[variable] = "_" if is_unused else module.local(wanted, used)
+        made = [known[one] for one in equation.outvars]
+        step = Step(module, equation, read, names, made, used, makers)
+        makers |= dict.fromkeys(equation.outvars, step)
+        lines = _written(step)
+        about = _about(read) if tells_lines else ""
+        pieces.append(_Piece(lines, set(made), step.uses, bool(equation.effects), about))
+    return pieces
+
+
+_NAME = re.compile(r"""[\w.\[\]'"#/]+""")
+"""What a variable may be called; what is returned is called as its expression."""
+
+
+def _written(step: Step) -> list[str]:
+    try:
+        name = step.equation.primitive.name
+        if name in WRITERS:
+            return WRITERS[name](step)
+        text = step.module.proofs.text(forms_of, step.equation, step.names)
+        if text is None:
+            return unproven(step)
+    except RefusedError as refused:
+        step.module.refused.append(f"{step.equation.primitive.name} ({step.read.source or 'made by JAX'}): {refused}")
+        return []
+    return [assigned(step, text)]
+
+
+def assigned(step: Step, text: str) -> str:
+    """The line that gives the results their names."""
+    if not step.made:
+        return text
+    return f"{step.targets if step.equation.primitive.multiple_results else ', '.join(step.made)} = {text}"
+
+
+def unproven(step: Step) -> list[str]:
+    """What no form gives: a cast that JAX leaves out when it traces it again; a collective, which takes a mesh to be traced."""
+    equation = step.equation
+    if equation.primitive.name in ("convert_element_type", "pvary", "copy") and len(step.made) == 1:
+        before: Any = equation.invars[0].aval
+        after: Any = equation.outvars[0].aval
+        if (before.dtype, before.shape) == (after.dtype, after.shape) and equation.primitive.name != "pvary":
+            return [f"{step.made[0]} = {step.x[0]}"]
+    types = ", ".join(one.aval.str_short() for one in (*equation.invars, *equation.outvars))
+    raise RefusedError(f"JAX traces no form of it again as it is ({types})")
+
+
+_NAMES = {
+    "dot_general": "dot", "broadcast_in_dim": "spread", "convert_element_type": "cast", "reduce_sum": "total",
+    "reduce_max": "largest", "reduce_min": "least", "select_n": "chosen", "while": "state", "scan": "scanned", "cond": "taken",
+    "integer_pow": "power", "dynamic_slice": "window", "custom_jvp_call": "result", "custom_vjp_call": "result",
+}  # fmt: skip
+
+
+def _plain_name(equation: core.JaxprEqn) -> str:
+    name = equation.primitive.name
+    if name in ("jit", "pjit") or (name.startswith("custom_") and isinstance(equation.params.get("name"), str)):
+        name = str(equation.params["name"]).lstrip("_") + "_out"
+    return identifier(_NAMES.get(name, name), "x")
+
+
+def _about(read: Equation) -> str:
+    """`# train.py:27  h = jnp.tanh(x)`."""
+    if read.source is None:
+        return ""
+    back = {"forward": "", "backward": "backward of ", "recompute": "again "}[read.role]
+    text = linecache.getline(read.source.file, read.source.line).strip()
+    return f"# {back}{read.source}  {text}".rstrip()
+
+
+def _needed(pieces: Sequence[_Piece], wanted: set[str]) -> list[_Piece]:
+    """Those that a result is made of."""
+    kept: list[_Piece] = []
+    for piece in reversed(pieces):
+        if piece.keeps or piece.makes & wanted:
+            wanted |= piece.uses
+            kept.append(piece)
+    return kept[::-1]
+
+
+def _joined(pieces: Sequence[_Piece]) -> list[str]:
+    lines: list[str] = []
+    last = ""
+    for piece in pieces:
+        if piece.about and piece.about != last:
+            lines.append(piece.about)
+            last = piece.about
+        lines += piece.lines
+    return lines

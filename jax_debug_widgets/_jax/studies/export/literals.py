@@ -1,0 +1,106 @@
+"""Parameters and numbers as Python text."""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+
+class RefusedError(Exception):
+    """There is no text for it."""
+
+
+_LARGEST = 64
+"""An array among the parameters may have so many numbers."""
+
+
+def text_of(value: Any) -> str:
+    """A parameter of an equation as Python.
+
+    Raises:
+      RefusedError: there is no text for it.
+    """
+    text = _plain(value) or _container(value) or _of_numpy(value)
+    if text is None:
+        raise RefusedError(f"a parameter of type {type(value).__name__}")
+    return text
+
+
+def _plain(value: Any) -> str | None:
+    if isinstance(value, enum.Enum):
+        return f"lax.{type(value).__name__}.{value.name}" if hasattr(lax, type(value).__name__) else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    return repr(value) if isinstance(value, bool | int | float | str | type(None)) else None
+
+
+def _container(value: Any) -> str | None:
+    match value:
+        case jax.sharding.PartitionSpec():
+            return f"jax.sharding.PartitionSpec({', '.join(map(text_of, value))})"
+        case tuple() if hasattr(value, "_fields"):
+            return _of_class(value, type(value).__dict__["_fields"])
+        case tuple():
+            return tuple_of(map(text_of, value))
+        case list():
+            return f"[{', '.join(map(text_of, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{text_of(key)}: {text_of(one)}' for key, one in value.items())}}}"
+    return _of_class(value, value.__dataclass_fields__) if hasattr(value, "__dataclass_fields__") else None
+
+
+def _of_numpy(value: Any) -> str | None:
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return f"jnp.dtype({np.dtype(value).name!r})"
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        return text_of(value.item())
+    if isinstance(value, np.ndarray) and value.size <= _LARGEST:
+        return f"np.array({value.tolist()}, {value.dtype.name!r})"
+    return None
+
+
+def _of_class(value: Any, fields: Any) -> str:
+    name = type(value).__name__
+    if not hasattr(lax, name):
+        raise RefusedError(f"a parameter of type {name}")
+    return f"lax.{name}({', '.join(f'{one}={text_of(getattr(value, one))}' for one in fields)})"
+
+
+def dtype_of(dtype: Any) -> str:
+    """`jnp.float32`."""
+    name = np.dtype(dtype).name
+    name = {"bool": "bool_"}.get(name, name)
+    return f"jnp.{name}" if hasattr(jnp, name) else f"jnp.dtype({name!r})"
+
+
+def tuple_of(parts: Any) -> str:
+    """`(a, b)`, `(a,)`."""
+    parts = list(parts)
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def number(value: Any, *, typed: bool) -> str:
+    """A number of the program, `2.0`; typed: `jnp.float32(2.0)`."""
+    array = np.asarray(value)
+    if array.shape:
+        return f"np.array({array.tolist()}, {array.dtype.name!r})"
+    plain = array.item() if array.dtype.kind in "biufc" else float(array)
+    told = repr(plain)
+    if isinstance(plain, float):
+        if not math.isfinite(plain):
+            told = {math.inf: "jnp.inf", -math.inf: "-jnp.inf"}.get(plain, "jnp.nan")
+        elif array.dtype == np.float32:
+            told = _shortest(array)
+    return f"{dtype_of(array.dtype)}({told})" if typed and array.dtype.kind != "b" else told
+
+
+def _shortest(array: np.ndarray) -> str:
+    """The fewest digits that are this float32: JAX reads them as such."""
+    text = str(np.float32(array))
+    return text if np.float32(float(text)) == np.float32(array) else repr(float(array))

@@ -1,0 +1,138 @@
+"""The module that is being written: its functions, arrays and host functions, and what it cannot have."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jax_debug_widgets._jax.studies.export.proofs import NAMESPACE, Proofs
+from jax_debug_widgets._jax.studies.programs import Reading
+from jax_debug_widgets.graphs.program import Program
+
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), *NAMESPACE, "host", "like", "functools", "Path", "load_arrays"})
+"""What nothing in a module may be called."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A function that the host calls: its name in `host.py`, what it takes and gives, and its source where there is one."""
+
+    name: str
+    takes: Sequence[str]
+    gives: str
+    source: str
+
+
+class Module:
+    """What has been written so far.
+
+    Attributes:
+      constants: name -> array. `hosts`: functions that are to be filled in.
+      refused: what cannot be written. `notes`: what is written otherwise than JAX has traced it.
+    """
+
+    def __init__(self, program: Program, reading: Reading, known_arrays: Callable[[Any], str | None]) -> None:
+        self.reading = reading
+        self.variables = {
+            name for one in program.equations for name, noted in zip(one.names, one.noted, strict=True) if noted
+        }
+        self.variables |= {one.text for one in program.body.inputs}
+        self.used: set[str] = set(RESERVED)
+        self._locals: set[str] = set()
+        self.constants: dict[str, Any] = {}
+        self.functions: list[list[str]] = []
+        self.hosts: list[Host] = []
+        self.refused: list[str] = []
+        self.notes: dict[str, None] = {}
+        self.proofs = Proofs()
+        self._known_arrays = known_arrays
+        self._name_of: dict[Any, str] = {}
+        self._kept: list[Any] = []
+
+    def name(self, wanted: str) -> str:
+        """A name at the module's level, like this one."""
+        plain = identifier(wanted, "function")
+        wanted = f"{plain}_fn" if plain in self.variables or plain in RESERVED else plain
+        name = fresh(wanted, self.used | self._locals)
+        self.used.add(name)
+        return name
+
+    def local(self, wanted: str, used: set[str]) -> str:
+        """A name in a function that uses these; never that of a function of the module."""
+        name = fresh(wanted, used | self.used)
+        used.add(name)
+        self._locals.add(name)
+        return name
+
+    def constant(self, value: Any) -> str:
+        """The name of an array."""
+        if id(value) not in self._name_of:
+            self._kept.append(value)
+            name = self.name(self._known_arrays(value) or "constant")
+            self._name_of[id(value)] = name
+            self.constants[name] = value
+        return self._name_of[id(value)]
+
+    def shared(self, key: Any, wanted: str, write: Callable[[str], list[str]]) -> str:
+        """The name of the function of this key, which is written where there is none."""
+        if key not in self._name_of:
+            self._name_of[key] = name = self.name(wanted)
+            lines = write(name)
+            same = ("text", *(line.replace(name, "_") for line in lines if not line.lstrip().startswith("#")))
+            if same in self._name_of:  # A function that was traced again is another object.
+                self._name_of[key] = self._name_of[same]
+            else:
+                self._name_of[same] = name
+                self.functions.append(lines)
+        return self._name_of[key]
+
+    def keep(self, value: Any) -> int:
+        """The identity of an object, which stays."""
+        self._kept.append(value)
+        return id(value)
+
+    def host(self, function: Any, wanted: str, takes: Sequence[str], gives: str) -> str:
+        """The name of a host function, `host.scale`."""
+        key = ("host", self.keep(function))
+        if key not in self._name_of:
+            taken = {one.name for one in self.hosts} | RESERVED
+            name = self._name_of[key] = fresh(identifier(wanted, "function"), taken)
+            self.hosts.append(Host(name, list(takes), gives, _source_of(function)))
+        return f"host.{self._name_of[key]}"
+
+    def note(self, text: str) -> None:
+        """Say once what is written otherwise."""
+        self.notes[text] = None
+
+
+def identifier(text: str, otherwise: str) -> str:
+    """Text as a name: `params['w']` → `params_w`."""
+    plain = re.sub(r"\W+", "_", text.replace("<lambda>", otherwise)).strip("_") or otherwise
+    return f"v{plain}" if plain[0].isdigit() else plain
+
+
+def fresh(wanted: str, used: set[str]) -> str:
+    """A name that is not used, and is by now."""
+    name, count = wanted, 1
+    while name in used or name in RESERVED:
+        count += 1
+        name = f"{wanted}_{count}"
+    used.add(name)
+    return name
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """A body's lines."""
+    return [f"    {line}" if line else "" for line in lines]
+
+
+def _source_of(function: Any) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""

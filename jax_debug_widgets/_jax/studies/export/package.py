@@ -1,0 +1,330 @@
+"""Write a function as the files of a package."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jax_debug_widgets._jax.studies.export.calls
+import jax_debug_widgets._jax.studies.export.rules
+from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.studies.export import runtime
+from jax_debug_widgets._jax.studies.export.bodies import Function, write_function
+from jax_debug_widgets._jax.studies.export.module import Host, Module, fresh, identifier, indented
+from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
+from jax_debug_widgets._jax.studies.programs import Reading, program_of, runs_one_call
+from jax_debug_widgets._jax.studies.trace import Traced, trace
+from jax_debug_widgets._jax.tracing.bindings import LinesOf
+from jax_debug_widgets.graphs.program import Program
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A function as text.
+
+    Attributes:
+      name: of the function. `module`: the text of its module.
+      constants: its arrays as NumPy's, each under its name and kind: see `runtime.load_arrays`.
+      refused: what cannot be written; then nothing else counts. `notes`: what is written otherwise than JAX has traced it.
+    """
+
+    name: str
+    module: str
+    constants: Mapping[str, np.ndarray]
+    hosts: Sequence[Host]
+    refused: Sequence[str]
+    notes: Sequence[str]
+    call: Call
+    program: Program
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a function on its arrays: what is no array is part of it.
+
+    Attributes:
+      given: its arguments by the names of its parameters, in order; `keywords`: those that are given by name.
+      arrays: which of the leaves are traced; `leaves`: all of them.
+      result: the structure of what it returns, and of each leaf that is no array what it is.
+    """
+
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    given: Mapping[str, Any]
+    keywords: frozenset[str]
+    is_fixed: Callable[[Any], bool]
+    result: Any = None
+    others: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def arrays(self) -> list[Any]:
+        """The leaves that are arrays or numbers."""
+        return [leaf for leaf in jax.tree.leaves((self.args, dict(self.kwargs))) if not self.is_fixed(leaf)]
+
+    def operands(self) -> list[Any]:
+        """The same as arrays."""
+        return [leaf if hasattr(leaf, "shape") else jnp.asarray(leaf) for leaf in self.arrays()]
+
+    def on_leaves(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
+        """The arrays among the results of a function, given these."""
+        flat, tree = jax.tree.flatten((self.args, dict(self.kwargs)))
+        rest = iter(arrays)
+        args, kwargs = jax.tree.unflatten(tree, [leaf if self.is_fixed(leaf) else next(rest) for leaf in flat])
+        leaves, self.result = jax.tree.flatten(function(*args, **kwargs))
+        self.others = {place: leaf for place, leaf in enumerate(leaves) if not _is_result(leaf)}
+        return [leaf for place, leaf in enumerate(leaves) if place not in self.others]
+
+
+def _is_result(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic | bool | int | float | complex)
+
+
+def _is_no_array(leaf: Any) -> bool:
+    return not (isinstance(leaf, bool | int | float | complex) or hasattr(leaf, "shape"))
+
+
+def _is_no_float(leaf: Any) -> bool:
+    return _is_no_array(leaf) or isinstance(leaf, int)
+
+
+def write_package(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    lines_of: LinesOf,
+    reading: Reading,
+    name: str | None,
+) -> Written:
+    """Trace a call and write it; nothing runs. Whole numbers are arguments unless the function needs to know them.
+
+    Raises:
+      Exception: what tracing the function raises.
+    """
+    try:
+        call, traced = _traced(function, args, kwargs, lines_of, _is_no_array)
+    except (jax.errors.ConcretizationTypeError, TypeError, ValueError, IndexError):
+        call, traced = _traced(function, args, kwargs, lines_of, _is_no_float)
+    program = program_of(traced, reading)
+    called = identifier(name or getattr(function, "__name__", None) or "f", "f")
+    return _written(call, traced, program, reading, called)
+
+
+def _traced(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    lines_of: LinesOf,
+    is_fixed: Callable[[Any], bool],
+) -> tuple[Call, Traced]:
+    given, keywords = _given(function, args, kwargs)
+    call = Call(function, args, kwargs, given, keywords, is_fixed)
+
+    def arrays_of(*arrays: Any) -> list[Any]:
+        return call.on_leaves(function, *arrays)
+
+    arrays_of.__name__ = getattr(function, "__name__", "f")
+    traced = trace(arrays_of, call.operands(), {}, lines_of, whole_numbers=True)
+    names = tuple(text for text, _, leaf in read_arguments(given).leaves if not is_fixed(leaf))
+    about = traced.jaxpr.debug_info._replace(arg_names=names)
+    return call, replace(traced, jaxpr=traced.jaxpr.replace(debug_info=about))
+
+
+def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
+    """The arguments by the names of the parameters."""
+    given: dict[str, Any] = {}
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    used: set[str] = set()
+    for place, value in enumerate(args):
+        wanted = plain[place] if place < len(plain) else f"x{place}"
+        given[fresh(identifier(wanted, "x"), used)] = value
+    return {**given, **dict(sorted(kwargs.items()))}, frozenset(kwargs)
+
+
+def _written(call: Call, traced: Traced, program: Program, reading: Reading, name: str) -> Written:
+    module = Module(program, reading, functools.partial(_known_array, call.function))
+    module.variables |= set(call.given)
+    name = module.name(name)
+    arguments = read_arguments(call.given)
+    taken = {*module.used, *call.given}
+    texts, unpacked = _unpacked(call, arguments, taken)
+    whole = traced.jaxpr
+    program_jaxpr: Any = _Program(whole, traced.consts)
+    inputs = list(whole.invars)
+    outer = dict(enumerate(texts))
+    if runs_one_call(whole) and not _is_custom(whole):
+        equation = whole.eqns[0]
+        program_jaxpr = equation.params["jaxpr"]
+        of = dict(zip(inputs, texts, strict=True)) | {
+            one: module.constant(value) for one, value in zip(whole.constvars, traced.consts, strict=True)
+        }
+        from jax_debug_widgets._jax.studies.export.bodies import _text
+
+        outer = {place: _text(atom, of) for place, atom in enumerate(equation.invars)}
+    body = write_function(module, program_jaxpr, program.body, outer, taken)
+    results = list(body.results)
+    if program_jaxpr.jaxpr is not whole:
+        results = _through(whole, results, dict(zip(inputs, texts, strict=True)))
+    imports: set[str] = set()
+    returned = _returned(call, results, arguments, imports, module)
+    text = _text_of(
+        name, call, Function(list(call.given), [*unpacked, *body.lines], []), returned, module, imports, program
+    )
+    constants = dict(stored(key, value) for key, value in module.constants.items())
+    return Written(
+        name, text, constants, module.hosts, list(dict.fromkeys(module.refused)), list(module.notes), call, program
+    )
+
+
+@dataclass
+class _Program:
+    jaxpr: Any
+    consts: Sequence[Any]
+
+
+def _is_custom(_: Any) -> bool:
+    return False
+
+
+def _through(whole: Any, results: Sequence[str], inputs: Mapping[Any, str]) -> list[str]:
+    """The results of a program that only calls another: some may be its inputs."""
+    from jax_debug_widgets._jax.studies.export.bodies import _text
+
+    known = {**inputs, **dict(zip(whole.eqns[0].outvars, results, strict=True))}
+    return [_text(atom, known) for atom in whole.outvars]
+
+
+def _unpacked(call: Call, arguments: Arguments, used: set[str]) -> tuple[list[str], list[str]]:
+    """The name of each array, and the lines that give them these."""
+    texts: list[str] = []
+    lines: list[str] = []
+    for text, wanted, leaf in arguments.leaves:
+        if call.is_fixed(leaf):
+            if isinstance(leaf, bool | int | str):
+                lines.append(f"assert {text} == {leaf!r}, {f'this is the program for {text} = {leaf!r} only'!r}")
+            continue
+        if text in call.given:
+            texts.append(text)
+            if not hasattr(leaf, "shape"):
+                lines.append(f"{text} = jnp.asarray({text})")
+            continue
+        name = fresh(identifier(wanted, "x"), used)
+        texts.append(name)
+        lines.append(f"{name} = {text}" if hasattr(leaf, "shape") else f"{name} = jnp.asarray({text})")
+    return texts, lines
+
+
+def _returned(call: Call, results: Sequence[str], arguments: Arguments, imports: set[str], module: Module) -> str:
+    rest = iter(results)
+    names: list[str] = []
+    for place in range(call.result.num_leaves):
+        if place not in call.others:
+            names.append(next(rest))
+            continue
+        other = call.others[place]
+        text = arguments.static(other)
+        if text is None and isinstance(other, str | bytes | type(None)):
+            text = repr(other)
+        if text is None:
+            module.refused.append(f"a result that is no array: {type(other).__name__}")
+        names.append(text or "None")
+    text, notes = built(call.result, names, arguments, imports)
+    for one in notes:
+        module.note(one)
+    return text
+
+
+def _text_of(
+    name: str, call: Call, function: Function, returned: str, module: Module, imports: set[str], program: Program
+) -> str:
+    positional = [one for one in call.given if one not in call.keywords]
+    named = [one for one in call.given if one in call.keywords]
+    params = ", ".join([*positional, *(["*", *named] if named else [])])
+    main = function.defined(name, params, gives=returned)
+    main[1:1] = indented(_docstring(program))
+    defined = [*(line for lines in module.functions for line in [*lines, "", ""]), *main]
+    body = "\n".join(defined)
+    local = [one for one in ("bind", "like") if f"{one}(" in body]
+    constants = [f'{key} = _constants["{key}"]  # {_type_of(value)}' for key, value in module.constants.items()]
+    if constants:
+        local.append("load_arrays")
+    heads = [
+        f"# Written by jax_debug_widgets from {name}, jax {jax.__version__}. It is yours to edit: README.md says how to run it."
+    ]
+    standard = ["import functools"] if "functools." in body else []
+    standard += ["from pathlib import Path"] if constants else []
+    third = [line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", body)] + sorted(imports)
+    own = ["from . import host"] if module.hosts else []
+    own += [f"from ._runtime import {', '.join(sorted(local))}"] if local else []
+    tables = ['_constants = load_arrays(Path(__file__).parent / "constants.npz")', *constants] if constants else []
+    parts = [heads, standard, third, own, tables]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n\n\n" + body + "\n"
+
+
+_IMPORTS = {
+    "jax": "import jax",
+    "jax.experimental": "import jax.experimental",
+    "jnp": "import jax.numpy as jnp",
+    "np": "import numpy as np",
+    "lax": "from jax import lax",
+}
+
+
+def _docstring(program: Program) -> list[str]:
+    types = [f"  {one.text}: {one.type}" for one in program.body.inputs]
+    if not types:
+        return []
+    return [
+        '"""Traced with',
+        "",
+        *types[:_MOST_TYPES],
+        *([f"  and {len(types) - _MOST_TYPES} more"] if len(types) > _MOST_TYPES else []),
+        '"""',
+    ]
+
+
+_MOST_TYPES = 40
+"""So many arguments are listed."""
+
+
+def _type_of(value: Any) -> str:
+    aval = jax.typeof(value)
+    return aval.str_short()
+
+
+def _known_array(function: Any, value: Any) -> str | None:
+    """What the function's source calls an array from outside."""
+    own = inspect.unwrap(function)
+    if not inspect.isfunction(own):
+        return None
+    outside = inspect.getclosurevars(own)
+    return next((name for name, one in (*outside.nonlocals.items(), *outside.globals.items()) if one is value), None)
+
+
+def stored(name: str, value: Any) -> tuple[str, np.ndarray]:
+    """An array as it is stored, under its name and kind: see `runtime.load_arrays`."""
+    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return f"{name}.key-{jax.random.key_impl(value)}", on_host(value)
+    array = on_host(value)
+    if array.dtype.kind in "biufc" and array.dtype.name in np.sctypeDict:
+        return name, array
+    return f"{name}.{array.dtype.name}", array.view(f"u{array.dtype.itemsize}")
+
+
+def runtime_text() -> str:
+    """What a package has beside its module."""
+    return inspect.getsource(runtime)
+
+
+__all__ = ["Call", "Written", "jax_debug_widgets", "runtime_text", "write_package"]

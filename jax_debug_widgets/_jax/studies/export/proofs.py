@@ -1,0 +1,159 @@
+"""Trace what is to be written, and tell whether it is the equation that it stands for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.inventory import programs_in
+from jax_debug_widgets._jax.studies.export.literals import number
+from jax_debug_widgets._jax.studies.export.runtime import bind as bind_by_name
+from jax_debug_widgets._jax.studies.programs import Reading, as_typed, body_of
+from jax_debug_widgets._jax.studies.stepping import bind
+from jax_debug_widgets._jax.studies.texts import digest, params_of
+from jax_debug_widgets.graphs.flat import flat_of, hash_down
+
+Forms = Callable[[core.JaxprEqn, Sequence[str]], Iterator[str]]
+
+NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name}
+"""What the names of a written module mean."""
+
+_PLAIN = Reading(lambda *_: {}, lambda _: "forward", lambda _: False, lambda file: file)
+
+Found = tuple[bool, int]
+"""Whether numbers need their type, and which of the forms it is."""
+
+
+class Proofs:
+    """Which forms are proven, each kind of equation once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Found | None] = {}
+        self._kept: list[Any] = []
+
+    def text(self, forms: Forms, equation: core.JaxprEqn, names: Sequence[str]) -> str | None:
+        """The first form that JAX traces as this equation, with the names of its operands; None: none."""
+        key = (forms, _kind(equation))
+        if key not in self._known:
+            self._kept.append(equation)  # Its programs are known by identity.
+            self._known[key] = _first(forms, equation)
+        found = self._known[key]
+        if found is None:
+            return None
+        typed, place = found
+        return next(islice(forms(equation, written(equation, names, typed=typed)), place, None))
+
+
+def written(equation: core.JaxprEqn, names: Sequence[str], *, typed: bool) -> list[str]:
+    """The operands as text: numbers, else the names."""
+    return [
+        number(as_typed(atom), typed=typed) if isinstance(atom, core.Literal) else name
+        for atom, name in zip(equation.invars, names, strict=True)
+    ]
+
+
+def variables_of(equation: core.JaxprEqn) -> list[Any]:
+    """What it takes, each once."""
+    return list(dict.fromkeys(atom for atom in equation.invars if not isinstance(atom, core.Literal)))
+
+
+def spec_of(variable: Any) -> jax.ShapeDtypeStruct:
+    """Shape, dtype, and whether the type is weak."""
+    aval = variable.aval
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+
+
+def applied(equation: core.JaxprEqn) -> Callable[..., Any]:
+    """The equation as a function of its variables."""
+    variables = variables_of(equation)
+
+    def apply(*values: Any) -> Any:
+        given = dict(zip(variables, values, strict=True))
+        inputs = [one.val if isinstance(one, core.Literal) else given[one] for one in equation.invars]
+        return bind(equation, inputs)
+
+    return apply
+
+
+def computed(program: Any) -> tuple[Any, ...]:
+    """What a program computes of its inputs, with which rules for derivatives; equal for the same."""
+    jaxpr = program.jaxpr
+    body = body_of(jaxpr, program.consts, "f", _PLAIN)
+    flat = flat_of(body, [("input", place) for place in range(len(jaxpr.invars))])
+    types = [(str(one.dtype), one.shape, bool(getattr(one, "weak_type", False))) for one in program.out_avals]
+    return hash_down(flat), [node.rules for node in flat.nodes if node.rules], types
+
+
+def _kind(equation: core.JaxprEqn) -> Any:
+    """Equal for equations that are written alike."""
+    variables = variables_of(equation)
+    operands = [
+        ("number", digest(as_typed(one))) if isinstance(one, core.Literal) else (variables.index(one), *_type(one))
+        for one in equation.invars
+    ]
+    programs = tuple(id(jaxpr) for _, jaxpr in programs_in(equation))
+    results = tuple(map(_type, equation.outvars))
+    params = tuple(params_of(equation).items())
+    return equation.primitive.name, params, tuple(operands), results, programs
+
+
+def _type(variable: Any) -> tuple[Any, ...]:
+    aval = variable.aval
+    return (str(getattr(aval, "dtype", aval)), getattr(aval, "shape", ()), bool(getattr(aval, "weak_type", False)))
+
+
+def _first(forms: Forms, equation: core.JaxprEqn) -> Found | None:
+    variables = variables_of(equation)
+    slots = [f"x{place}" for place in range(len(variables))]
+    names = ["" if isinstance(one, core.Literal) else slots[variables.index(one)] for one in equation.invars]
+    try:
+        specs = [spec_of(one) for one in variables]
+        wanted = seen(applied(equation), specs)
+    except Exception:  # noqa: BLE001 - an equation that cannot be traced by itself has no proof.
+        return None
+    for typed in (False, True):
+        for place, text in enumerate(forms(equation, written(equation, names, typed=typed))):
+            if _is_same(text, slots, specs, wanted):
+                return typed, place
+    return None
+
+
+def _is_same(text: str, slots: Sequence[str], specs: Sequence[Any], wanted: Any) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function = eval(f"lambda {', '.join(slots)}: {text}", dict(NAMESPACE))  # noqa: S307 - our own text.
+        return seen(function, specs) == wanted
+    except Exception:  # noqa: BLE001 - a form that cannot be traced is not this equation.
+        return False
+
+
+def seen(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
+    """What a function computes; where it has rules for derivatives, its derivative also."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = computed(jax.make_jaxpr(function)(*specs))
+        return (found, _derivative(function, specs) if found[1] else None)
+
+
+def _derivative(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
+    smooth = [place for place, one in enumerate(specs) if jnp.issubdtype(one.dtype, jnp.inexact)]
+
+    def pulled(values: Sequence[Any], cotangents: Any) -> Any:
+        def of_smooth(*own: Any) -> Any:
+            given = list(values)
+            for place, one in zip(smooth, own, strict=True):
+                given[place] = one
+            return function(*given)
+
+        return jax.vjp(of_smooth, *(values[place] for place in smooth))[1](cotangents)
+
+    return computed(jax.make_jaxpr(pulled)(list(specs), jax.eval_shape(function, *specs)))

@@ -1,0 +1,47 @@
+"""What a written package has beside its program: `bind` and its arrays. The text of this file is written beside it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.extend.core.primitives
+import jax.numpy as jnp
+import numpy as np
+
+_PRIMITIVES: dict[str, Any] = {}
+
+
+def bind(name: str, *operands: Any, **params: Any) -> Any:
+    """An operation of JAX's that no public function gives with these parameters. Only here are JAX's private names."""
+    if not _PRIMITIVES:
+        private = importlib.import_module("jax._src.lax")
+        paths = [one.name for one in pkgutil.iter_modules(private.__path__, "jax._src.lax.")]
+        for module in (jax.extend.core.primitives, *map(importlib.import_module, paths)):
+            for key, one in vars(module).items():
+                if key.endswith("_p") and hasattr(one, "bind"):
+                    _PRIMITIVES.setdefault(one.name, one)
+    return _PRIMITIVES[name].bind(*operands, **params)
+
+
+def load_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of a file by their names, empty where there is none; nothing in it is executed."""
+    if not path.exists():
+        return {}
+    with np.load(path, allow_pickle=False) as stored:
+        return {entry.partition(".")[0]: _read(stored[entry], entry.partition(".")[2]) for entry in stored.files}
+
+
+def _read(array: np.ndarray, kind: str) -> Any:
+    """`kind`: empty, `key-threefry2x32`, or a dtype that NumPy does not have, as whole numbers of its size."""
+    if kind.startswith("key-"):
+        return jax.random.wrap_key_data(jnp.asarray(array), impl=kind[4:])
+    return jnp.asarray(array.view(jnp.dtype(kind)) if kind else array)
+
+
+def like(tree: Any, leaves: Any) -> Any:
+    """A pytree of the structure of `tree` with other leaves."""
+    return jax.tree.unflatten(jax.tree.structure(tree), leaves)

@@ -1,0 +1,153 @@
+"""Arguments and results: how a leaf is reached, and how a pytree is built again."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+from jax.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+
+from jax_debug_widgets._jax.studies.export.literals import tuple_of
+
+
+@dataclass
+class Arguments:
+    """What a function is given.
+
+    Attributes:
+      leaves: each with its text, `params['w']`, and a name, `params_w`.
+      trees: the structures in it, each with its text.
+    """
+
+    leaves: list[tuple[str, str, Any]] = field(default_factory=list[tuple[str, str, Any]])
+    trees: list[tuple[Any, str]] = field(default_factory=list[tuple[Any, str]])
+
+    def static(self, value: Any) -> str | None:
+        """The text of a leaf that is no array."""
+        return next((text for text, _, leaf in self.leaves if leaf is value), None)
+
+    def structure(self, tree: Any) -> str | None:
+        """The text of what has this structure."""
+        return next((text for own, text in self.trees if own == tree), None)
+
+
+def read_arguments(given: Mapping[str, Any]) -> Arguments:
+    """Name -> value."""
+    found = Arguments()
+    for name, value in given.items():
+        _read(name, name, value, found)
+    return found
+
+
+def _read(text: str, name: str, value: Any, found: Arguments) -> None:
+    if value is None:
+        return
+    structure = jax.tree.structure(value)
+    if is_leaf(structure):
+        found.leaves.append((text, name, value))
+        return
+    found.trees.append((structure, text))
+    for place, (key, child) in enumerate(children_of(value)):
+        reached = _reached(text, value, key, child)
+        if reached is None:
+            leaves = len(jax.tree.leaves(child))
+            reached = f"jax.tree.leaves({text})[{_first_leaf(value, place)}]" if leaves == 1 else None
+        if reached is not None:
+            _read(reached, f"{name}_{plain_key(key)}", child, found)
+            continue
+        first = _first_leaf(value, place)
+        for number, leaf in enumerate(jax.tree.leaves(child)):
+            found.leaves.append(
+                (f"jax.tree.leaves({text})[{first + number}]", f"{name}_{plain_key(key)}_{number}", leaf)
+            )
+
+
+def is_leaf(structure: Any) -> bool:
+    """Whether a structure is one leaf; JAX's own function says so of an empty tuple as well."""
+    return structure.num_nodes == structure.num_leaves == 1
+
+
+def children_of(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each child of a pytree with its key."""
+    for (key, *_), child in jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda one: one is not value)[0]:
+        yield key, child
+
+
+def _first_leaf(value: Any, place: int) -> int:
+    return sum(len(jax.tree.leaves(child)) for _, child in list(children_of(value))[:place])
+
+
+def _reached(text: str, value: Any, key: Any, child: Any) -> str | None:
+    """The text of a child, if Python finds it there."""
+    try:
+        match key:
+            case DictKey(key=name) if value[name] is child:
+                return f"{text}[{name!r}]"
+            case SequenceKey(idx=place) if value[place] is child:
+                return f"{text}[{place}]"
+            case GetAttrKey(name=name) if getattr(value, name) is child:
+                return f"{text}.{name}"
+    except Exception:  # noqa: BLE001 - the keys of a class are for people; they need not be its items.
+        return None
+    return None
+
+
+def plain_key(key: Any) -> Any:
+    """What a child is called: a name, a key, a number."""
+    match key:
+        case DictKey(key=name) | FlattenedIndexKey(key=name) | SequenceKey(idx=name) | GetAttrKey(name=name):
+            return name
+    return str(key)
+
+
+class NoLeaf:
+    """Stands for an array among the results."""
+
+
+_LITERALS: dict[Any, Callable[[Any, list[str]], str]] = {
+    type(None): lambda _, parts: "None",  # noqa: ARG005
+    dict: lambda keys, parts: f"{{{', '.join(f'{key!r}: {part}' for key, part in zip(keys, parts, strict=True))}}}",
+    list: lambda _, parts: f"[{', '.join(parts)}]",
+    tuple: lambda _, parts: tuple_of(parts) if parts else "()",
+}
+
+
+def built(tree: Any, names: Sequence[str], arguments: Arguments, imports: set[str]) -> tuple[str, list[str]]:
+    """The expression that builds a pytree of these, and what it cannot be."""
+    notes: list[str] = []
+    rest = iter(names)
+
+    def build(one: Any) -> str:
+        if is_leaf(one):
+            return next(rest)
+        node: Any = one.node_data()
+        kind: Any = node[0] if node else type(None)
+        about = node[1] if node else None
+        if kind in _LITERALS:
+            return _LITERALS[kind](about, [build(part) for part in one.children()])
+        if hasattr(kind, "_fields") and is_importable(kind):
+            imports.add(f"from {kind.__module__} import {kind.__qualname__}")
+            parts = [f"{key}={build(part)}" for key, part in zip(kind._fields, one.children(), strict=True)]
+            return f"{kind.__qualname__}({', '.join(parts)})"
+        leaves = f"[{', '.join(next(rest) for _ in range(one.num_leaves))}]"
+        if (text := arguments.structure(one)) is not None:
+            return f"like({text}, {leaves})"
+        notes.append(
+            f"a result of type {kind.__qualname__} is given as the list of its leaves: no argument has its structure"
+        )
+        return leaves
+
+    return build(tree), notes
+
+
+def is_importable(kind: type) -> bool:
+    """Whether a class is where it says."""
+    if kind.__module__ == "__main__" or "." in kind.__qualname__:
+        return False
+    try:
+        return getattr(importlib.import_module(kind.__module__), kind.__qualname__, None) is kind
+    except ImportError:
+        return False

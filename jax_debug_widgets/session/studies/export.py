@@ -1,0 +1,239 @@
+"""Write a function as a package of Python files: see `jax_debug_widgets.to_folder`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import itertools
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from html import escape
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.studies.export.package import Written, runtime_text, stored, write_package
+from jax_debug_widgets._jax.studies.programs import program_of
+from jax_debug_widgets._jax.studies.trace import trace
+from jax_debug_widgets.graphs import Diff, Program, computes_the_same, diff
+from jax_debug_widgets.session.studies.export_files import host_text, readme_text, test_text
+from jax_debug_widgets.session.studies.programs import lines_of, reading_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.session import Session
+
+_MARK = ".jaxdebug-export.json"
+"""Says that we have written the folder, and what its files were then."""
+
+MOST_EXAMPLE_BYTES = 256 * 2**20
+"""Arguments that take more are not written beside the program."""
+
+
+class ExportError(NotImplementedError):
+    """A program that cannot be written as it is; `reasons` has one for each equation."""
+
+    def __init__(self, name: str, reasons: Sequence[str]) -> None:
+        self.reasons = list(reasons)
+        listed = "\n".join(f"  {one}" for one in self.reasons)
+        super().__init__(f"{name} cannot be exported; nothing is written. What stands in the way:\n{listed}")
+
+
+class FolderError(ValueError):
+    """A folder that is not to be written."""
+
+
+class Exported:
+    """A function that was written as a package.
+
+    Attributes:
+      path: its folder. `name`: what the function is called in it.
+      difference: how the program of what was written differs from the function's.
+      notes: what is written otherwise than JAX has traced it. `hosts`: functions that are to be filled in, in `host.py`.
+    """
+
+    def __init__(self, path: Path, written: Written, retraced: Callable[[ModuleType], Program]) -> None:
+        self.path, self.name, self.notes = path, written.name, list(written.notes)
+        self.hosts = [one.name for one in written.hosts]
+        self._written, self._retraced = written, retraced
+        again = retraced(self.load())
+        self.difference = diff(written.program, again)
+        self._is_same = computes_the_same(written.program, again)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the module computes the same as the function, by the same operations, as it was written."""
+        return self._is_same
+
+    def load(self) -> ModuleType:
+        """The package as it is in the folder now, as a module that is not among Python's."""
+        name = f"_jaxdebug_exported_{next(_COUNT)}"
+        spec = importlib.util.spec_from_file_location(
+            name, self.path / "__init__.py", submodule_search_locations=[str(self.path)]
+        )
+        if spec is None or spec.loader is None:
+            raise ImportError(f"there is no package in {self.path}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            for one in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+                del sys.modules[one]
+        return module
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function as it is in the folder now."""
+        return getattr(self.load(), self.name)
+
+    def check(self) -> Diff:
+        """Run both, jitted, on the arguments of the export; return how the programs differ.
+
+        What the function gives is kept in `expected.npz`, for the folder's own test.
+
+        Raises:
+          AssertionError: a result is not equal to the bit. NotImplementedError: host functions are to be filled in.
+        """
+        if self.hosts and (self.path / "host.py").read_text(encoding="utf-8") == host_text(self._written):
+            raise NotImplementedError(f"fill in {', '.join(self.hosts)} in host.py first")
+        call, function = self._written.call, self.function
+        arrays = [_copied(one) for one in call.arrays()]
+        expected = jax.jit(partial(call.on_leaves, call.function))(*arrays)
+        found = jax.jit(partial(call.on_leaves, function))(*map(_copied, call.arrays()))
+        for place, (one, other) in enumerate(zip(expected, found, strict=True)):
+            if one.dtype != other.dtype or on_host(one).tobytes() != on_host(other).tobytes():
+                raise AssertionError(f"result {place} of {self.name} is not equal to the bit")
+        _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
+        return diff(self._written.program, self._retraced(self.load()))
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="jaxdebug-program">{escape(repr(self))}</pre>'
+
+    def _lines(self) -> list[str]:
+        told = "the same program" if self.is_same else f"not the same program: {self.difference.headline}"
+        lines = [f"{self.name} is in {self.path}: {told}"]
+        lines += [f"fill in {one} in host.py: it runs on the host, where JAX cannot see it" for one in self.hosts]
+        return [
+            *lines,
+            *self.notes,
+            f"from {self.path.name} import {self.name}; check() runs both and compares the bits",
+        ]
+
+
+_COUNT = itertools.count(1)
+
+
+def _copied(leaf: Any) -> Any:
+    """An array of its own: the function may give its arguments away."""
+    return jax.numpy.array(leaf, copy=True) if isinstance(leaf, jax.Array | np.ndarray) else jax.numpy.asarray(leaf)
+
+
+def export(
+    session: Session,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    path: str | PathLike[str],
+    *,
+    name: str | None = None,
+    overwrite: bool = False,
+) -> Exported:
+    """Write `function`, as it is traced for these arguments, into a folder; see `jax_debug_widgets.to_folder`.
+
+    Raises:
+      ExportError: it cannot be written. FolderError: the folder's name is no name of a package, or there is a folder that we
+        have not written, or that was edited.
+      Exception: what tracing the function raises.
+    """
+    if why := features.why_off(features.STEPPING):
+        raise NotImplementedError(why)
+    folder = Path(path).expanduser().absolute()
+    if not folder.name.isidentifier():
+        raise FolderError(f"a package is called like a variable, which {folder.name!r} is not")
+    _may_write(folder, overwrite=overwrite)
+    capture = session.capture
+    reading = reading_of(capture)
+    with capture.explaining():
+        written = write_package(function, args, kwargs, partial(lines_of, capture), reading, name)
+    if written.refused:
+        raise ExportError(written.name, written.refused)
+    _write(folder, written)
+
+    def retraced(module: ModuleType) -> Program:
+        own = getattr(module, written.name)
+
+        def arrays_of(*arrays: Any) -> list[Any]:
+            return written.call.on_leaves(own, *arrays)
+
+        arrays_of.__name__ = written.name
+        with capture.explaining():
+            found = trace(arrays_of, written.call.operands(), {}, lambda *_: None, whole_numbers=True)
+            return program_of(found, reading)
+
+    return Exported(folder, written, retraced)
+
+
+def _may_write(folder: Path, *, overwrite: bool) -> None:
+    """Raise where a folder has what is not ours."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        files = json.loads((folder / _MARK).read_text())["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise FolderError(f"{folder} is there, and this did not write it: choose another folder") from None
+    edited = [one for one, told in files.items() if (folder / one).exists() and _digest(folder / one) != told]
+    if edited and not overwrite:
+        raise FolderError(f"{', '.join(edited)} in {folder} was edited: choose another folder, or overwrite=True")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def _write(folder: Path, written: Written) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "__init__.py": f"from .module import {written.name} as {written.name}\n",
+        "module.py": written.module,
+        "_runtime.py": runtime_text(),
+        "README.md": readme_text(folder.name, written),
+        "test_program.py": test_text(folder.name, written),
+    }
+    if written.hosts:
+        texts["host.py"] = host_text(written)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for stale in {"host.py", "constants.npz", "example.npz", "expected.npz"} - set(texts):
+        (folder / stale).unlink(missing_ok=True)
+    if written.constants:
+        _savez(folder / "constants.npz", written.constants)
+    arrays = written.call.arrays()
+    if all(not isinstance(one, jax.ShapeDtypeStruct) for one in arrays) and _size(arrays) <= MOST_EXAMPLE_BYTES:
+        _save(folder / "example.npz", [f"x{place}" for place in range(len(arrays))], arrays)
+    ours = sorted(one.name for one in folder.iterdir() if one.name in {*texts, "constants.npz", "example.npz"})
+    mark = {"made_by": "jax_debug_widgets", "files": {one: _digest(folder / one) for one in ours}}
+    (folder / _MARK).write_text(json.dumps(mark, indent=1), encoding="utf-8")
+
+
+def _size(arrays: Sequence[Any]) -> int:
+    return sum(getattr(one, "nbytes", 8) for one in arrays)
+
+
+def _save(path: Path, names: Sequence[str], arrays: Sequence[Any]) -> None:
+    _savez(path, dict(stored(name, one) for name, one in zip(names, arrays, strict=True)))
+
+
+def _savez(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    write: Any = np.savez
+    write(path, **arrays)

@@ -1,0 +1,408 @@
+"""`jdw.to_folder`: a function as a package of Python files, which computes the same to the bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import re
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from IPython.core.error import UsageError
+from jax import lax
+from jax.sharding import PartitionSpec
+
+import jax_debug_widgets as jdw
+
+X = jnp.arange(6.0).reshape(2, 3) * 0.3
+W = jnp.asarray(np.arange(9.0).reshape(3, 3), jnp.bfloat16)
+NARROW = jnp.asarray([1.0, 2.0, 3.0], jnp.float8_e4m3fn)
+KEY = jax.random.key(5)
+
+
+def net(params, x):
+    hidden = jnp.tanh(x @ params["w"] + params["b"])
+    logits = hidden * 2.0
+    return {"logits": logits, "hidden": hidden}
+
+
+P = {"w": jnp.ones((3, 4)) * 0.1, "b": jnp.arange(4.0)[None]}
+
+
+def loss(w, x):
+    h = jnp.tanh(w @ x)
+    return jnp.sum(h**2)
+
+
+@jax.custom_jvp
+def safe_log(x):
+    return jnp.log(jnp.maximum(x, 1e-6))
+
+
+@safe_log.defjvp
+def _(primals, tangents):
+    return safe_log(primals[0]), tangents[0] / jnp.maximum(primals[0], 1e-6)
+
+
+@jax.custom_jvp
+def relu(x):  # Called as JAX's own, with another rule.
+    return jnp.maximum(x, 0.0)
+
+
+relu.defjvp(lambda p, t: (relu(*p), t[0] * 3))
+
+
+@jax.custom_vjp
+def clip_grad(x):
+    return x * 1.0
+
+
+clip_grad.defvjp(lambda x: (x, None), lambda _, g: (jnp.clip(g, -0.1, 0.1),))
+
+
+def of_constants(x):
+    return (
+        (x.astype(jnp.bfloat16) @ W).astype(jnp.float32)
+        + jax.random.uniform(KEY, (2, 3))
+        + NARROW.astype(jnp.float32)[None]
+    )
+
+
+def of_keys(key, x):
+    k1, k2 = jax.random.split(key)
+    mask = jax.random.bernoulli(k1, 0.5, x.shape)
+    return jnp.where(mask, x, 0.0) + jax.random.normal(k2, x.shape)
+
+
+def scanned(w, xs):
+    def step(carry, x):
+        carry = jnp.sin(w @ carry + x)
+        return carry, carry[0]
+
+    return lax.scan(step, jnp.zeros(3), xs, reverse=True, unroll=2)
+
+
+def newton(a):
+    return lax.while_loop(lambda s: s[1] * s[1] > a + 1e-3, lambda s: (s[0] + 1, 0.5 * (s[1] + a / s[1])), (0, a + 1.0))
+
+
+def switched(i, x):
+    y = lax.switch(i, [jnp.sin, jnp.cos, lambda v: v * 2.0], x)
+    return lax.cond(jnp.sum(y) > 0, lambda v: v + 1, lambda v: v - 1, y)
+
+
+def layer(x, w):
+    return jnp.sin(jnp.sin(x @ w))
+
+
+def recomputed(w, x):
+    return jnp.sum(jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable)(x, w))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class State:
+    """A pytree of a class."""
+
+    scale: jax.Array
+    about: dict
+
+
+def with_state(state, mode, n, factor=2.0, *, shift=0.0):
+    y = state.scale * factor + shift if mode == "train" else state.scale
+    return State(y, {"count": state.about["count"] + 1}), (None, y.reshape(n, -1), [])
+
+
+@jax.jit
+def block(x):
+    return jax.nn.gelu(x) + jax.nn.softmax(x)
+
+
+def many(x, i):
+    counted = jax.ops.segment_sum(x, i, 3)
+    most = lax.top_k(x[0], 2)
+    return (
+        block(block(x)),
+        x.at[i].add(1.0),
+        jnp.fft.fft(x[0]),
+        jnp.sort(x)[::-1],
+        counted,
+        most,
+        jnp.var(x, 0),
+        x[i, 1:],
+    )
+
+
+def on_a_mesh(x, w):
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def per_device(x, w):
+        h = jnp.tanh(x @ w)
+        return lax.psum(jnp.sum(h) + lax.axis_index("i").astype(jnp.float32), "i"), h
+
+    specs = {"in_specs": (PartitionSpec("i"), PartitionSpec()), "out_specs": (PartitionSpec(), PartitionSpec("i"))}
+    return jax.shard_map(per_device, mesh=mesh, **specs)(x, w)
+
+
+PROGRAMS = {
+    "names": (net, (P, X), {}),
+    "jit": (jax.jit(net), (P, X), {}),
+    "grad": (jax.value_and_grad(loss), (jnp.ones((3, 3)) * 0.2, jnp.arange(3.0)), {}),
+    "custom_jvp": (jax.grad(lambda x: jnp.sum(safe_log(x) + relu(x))), (jnp.array([0.0, 0.5, 2.0]),), {}),
+    "rules": (lambda x: jnp.sum(safe_log(x) + relu(x) + clip_grad(x) ** 2), (jnp.array([3.0, -4.0, 0.01]),), {}),
+    "constants": (of_constants, (X,), {}),
+    "keys": (of_keys, (jax.random.key(0), X), {}),
+    "scan": (scanned, (jnp.eye(3), jnp.arange(12.0).reshape(4, 3)), {}),
+    "scan_grad": (jax.grad(lambda w, xs: jnp.sum(scanned(w, xs)[1])), (jnp.eye(3), X), {}),
+    "while": (newton, (jnp.float32(9.0),), {}),
+    "while_vmap": (jax.vmap(newton), (jnp.array([2.0, 9.0, 100.0]),), {}),
+    "switch": (switched, (7, jnp.arange(3.0)), {}),
+    "remat": (recomputed, (jnp.eye(3) * 0.3, jnp.ones((2, 3))), {}),
+    "remat_grad": (jax.grad(recomputed), (jnp.eye(3) * 0.3, jnp.ones((2, 3))), {}),
+    "state": (with_state, (State(jnp.arange(3.0), {"count": 3}), "train", 3, 1.5), {"shift": 0.5}),
+    "many": (many, (X, jnp.array([0, 1])), {}),
+    "shard_map": (on_a_mesh, (X, jnp.eye(3)), {}),
+}
+WRITTEN_OTHERWISE = {"while_vmap": "while any lane does", "remat_grad": "optimization_barrier"}
+
+
+def text_in(folder):
+    return (folder / "module.py").read_text()
+
+
+def without_comments(text):
+    return [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_written_is_equal_to_the_bit_and_written_alike_again(name, tmp_path):
+    function, args, kwargs = PROGRAMS[name]
+    exported = jdw.to_folder(function, *args, path=tmp_path / "once", **kwargs)
+    exported.check()
+    note = WRITTEN_OTHERWISE.get(name)
+    assert exported.is_same == (note is None), exported.difference
+    assert note is None or note in str(exported)
+    assert "bind(" not in text_in(tmp_path / "once")
+    jdw.to_folder(function, *args, path=tmp_path / "twice", **kwargs)
+    assert text_in(tmp_path / "once") == text_in(tmp_path / "twice")
+    again = jdw.to_folder(exported.function, *args, path=tmp_path / "again", **kwargs)
+    again.check()
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize("name", ["names", "grad", "constants", "keys", "scan", "state"])
+def test_what_is_exported_of_an_export_is_the_same_text(name, tmp_path):
+    function, args, kwargs = PROGRAMS[name]
+    exported = jdw.to_folder(function, *args, path=tmp_path / "once", **kwargs)
+    again = jdw.to_folder(exported.function, *args, path=tmp_path / "again", **kwargs)
+    assert again.is_same
+    assert without_comments(text_in(tmp_path / "once")) == without_comments(text_in(tmp_path / "again"))
+
+
+@pytest.mark.behaviour("G4")
+def test_names_and_lines_are_those_of_the_source(tmp_path):
+    jdw.to_folder(net, P, X, path=tmp_path / "net")
+    text = text_in(tmp_path / "net")
+    assert "def net(params, x):" in text and "return {'hidden': hidden, 'logits': logits}" in text
+    assert "    logits = hidden * 2.0" in text and "    hidden = jnp.tanh(" in text
+    line = net.__code__.co_firstlineno + 1
+    assert f'# test_export.py:{line}  hidden = jnp.tanh(x @ params["w"] + params["b"])' in text
+    assert not (tmp_path / "net" / "constants.npz").exists()
+
+
+@pytest.mark.behaviour("G4")
+def test_lines_of_the_backward_pass_say_so_and_a_residual_is_not_called_as_its_value(tmp_path):
+    jdw.to_folder(*PROGRAMS["grad"][:1], *PROGRAMS["grad"][1], path=tmp_path / "grad")
+    text = text_in(tmp_path / "grad")
+    assert re.search(r"# backward of test_export.py:\d+  h = jnp.tanh", text)
+    assert len(re.findall(r"^    h = ", text, re.MULTILINE)) == 1 and "    h = jnp.tanh(" in text
+
+
+@pytest.mark.behaviour("G4")
+def test_the_rules_of_derivatives_are_exported(tmp_path):
+    function, args, _ = PROGRAMS["rules"]
+    exported = jdw.to_folder(function, *args, path=tmp_path / "rules")
+    np.testing.assert_array_equal(jax.grad(exported.function)(*args), jax.grad(function)(*args))
+    text = text_in(tmp_path / "rules")
+    assert "jax.nn.relu" not in text, "the user's has another rule"
+    assert "@safe_log.defjvp" in text and "clip_grad.defvjp(clip_grad_fwd, clip_grad_bwd)" in text
+
+
+@pytest.mark.behaviour("G4")
+def test_loops_and_branches_are_functions_of_python(tmp_path):
+    jdw.to_folder(scanned, *PROGRAMS["scan"][1], path=tmp_path / "loop")
+    text = text_in(tmp_path / "loop")
+    assert "def step(carry, x):" in text and "w @ " in text and "reverse=True, unroll=2" in text
+    jdw.to_folder(switched, 7, jnp.arange(3.0), path=tmp_path / "branch")
+    text = text_in(tmp_path / "branch")
+    assert "lax.switch(" in text and "lax.clamp" not in text, "it is clamped once"
+    assert re.search(r"lax.cond\(gt, if_true, if_false, ", text)
+
+
+@pytest.mark.behaviour("G4")
+def test_arrays_are_read_without_pickle_under_the_names_of_the_source(tmp_path):
+    jdw.to_folder(of_constants, X, path=tmp_path / "arrays")
+    with np.load(tmp_path / "arrays" / "constants.npz", allow_pickle=False) as stored:
+        assert sorted(stored.files) == ["KEY.key-threefry2x32", "NARROW.float8_e4m3fn", "W.bfloat16"]
+    assert 'W = _constants["W"]  # bfloat16[3,3]' in text_in(tmp_path / "arrays")
+
+
+@pytest.mark.behaviour("G4")
+def test_a_host_function_becomes_a_stub_to_be_filled_in(tmp_path):
+    def doubled(v):
+        return np.asarray(v) * 2
+
+    def f(x):
+        y = jax.pure_callback(doubled, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        jax.debug.print("y {y}", y=y)
+        return y + 1
+
+    x = jnp.arange(3.0)
+    exported = jdw.to_folder(f, x, path=tmp_path / "host")
+    assert exported.hosts == ["doubled"] and "fill in doubled in host.py" in str(exported)
+    with pytest.raises(NotImplementedError, match=r"fill in doubled in host\.py"):
+        exported.check()
+    assert 'jax.debug.print("y {y}", y=y)' in text_in(tmp_path / "host").replace("'", '"')
+    host = tmp_path / "host" / "host.py"
+    assert "return np.asarray(v) * 2" in host.read_text(), "its source stands there as a comment"
+    host.write_text("def doubled(v):\n    return v * 2\n")
+    exported.check()
+    np.testing.assert_array_equal(exported.function(x), [1.0, 3.0, 5.0])
+    jax.effects_barrier()
+
+
+@pytest.mark.behaviour("G4")
+def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
+    @jax.custom_batching.custom_vmap
+    def f(x):
+        return x * 2
+
+    @f.def_vmap
+    def _(_size, batched, x):
+        return x * 2, batched[0]
+
+    with pytest.raises(NotImplementedError, match="nothing is written") as caught:
+        jdw.to_folder(lambda x: f(x) + 1, X, path=tmp_path / "refused")
+    assert [one for one in caught.value.reasons if "custom_vmap_call" in one and "test_export.py:" in one]
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.mark.behaviour("G4")
+def test_what_it_did_not_write_is_not_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="this did not write it"):
+        jdw.to_folder(net, P, X, path=tmp_path / "mine")
+    with pytest.raises(ValueError, match="called like a variable"):
+        jdw.to_folder(net, P, X, path=tmp_path / "my-net")
+    jdw.to_folder(net, P, X, path=tmp_path / "ours")
+    jdw.to_folder(net, P, X, path=tmp_path / "ours")
+    module = tmp_path / "ours" / "module.py"
+    module.write_text(module.read_text().replace("* 2.0", "* 3.0"))
+    with pytest.raises(ValueError, match="was edited"):
+        jdw.to_folder(net, P, X, path=tmp_path / "ours")
+    assert "* 3.0" in module.read_text()
+    jdw.to_folder(net, P, X, path=tmp_path / "ours", overwrite=True)
+    assert "* 2.0" in module.read_text()
+
+
+@pytest.mark.behaviour("G4")
+def test_an_edited_package_runs_as_it_was_edited(tmp_path):
+    exported = jdw.to_folder(net, P, X, path=tmp_path / "net")
+    module = tmp_path / "net" / "module.py"
+    module.write_text(module.read_text().replace("hidden * 2.0", "hidden * 4.0"))
+    np.testing.assert_array_equal(exported.function(P, X)["logits"], 2 * net(P, X)["logits"])
+    changed = jdw.diff(net, exported.function, P, X).of_kind("changed")
+    assert [one.after.names for one in changed] == [("logits",)]
+    with pytest.raises(AssertionError, match="not equal to the bit"):
+        exported.check()
+
+
+@pytest.mark.behaviour("G4")
+def test_the_package_has_a_test_of_its_own_that_needs_jax_only(tmp_path):
+    function, args, kwargs = PROGRAMS["state"]
+    jdw.to_folder(function, *args, path=tmp_path / "own", **kwargs).check()
+    said = subprocess.run(
+        [sys.executable, "own/test_program.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "3 results, equal to the bit\n"
+    assert "jax_debug_widgets" not in "".join(
+        (tmp_path / "own" / one).read_text() for one in ("_runtime.py", "test_program.py")
+    )
+    assert "from own import with_state" in (tmp_path / "own" / "README.md").read_text()
+
+
+def with_equinox():
+    import equinox as eqx
+    import optax
+
+    model = eqx.nn.MLP(3, 2, 4, 1, key=jax.random.key(0))
+    adam = optax.adam(1e-3)
+
+    @eqx.filter_jit
+    def step(model, state, x, y):
+        value, grads = eqx.filter_value_and_grad(lambda m: jnp.mean((jax.vmap(m)(x) - y) ** 2))(model)
+        updates, state = adam.update(grads, state, eqx.filter(model, eqx.is_inexact_array))
+        return eqx.apply_updates(model, updates), state, value
+
+    return step, (model, adam.init(eqx.filter(model, eqx.is_inexact_array)), X, jnp.zeros((2, 2)))
+
+
+def with_flax():
+    import flax.linen as nn
+    import optax
+    from flax.training.train_state import TrainState
+
+    class Net(nn.Module):
+        @nn.compact
+        def __call__(self, x, train):  # noqa: ANN204
+            x = nn.relu(nn.Conv(2, (3, 3))(x))
+            x = nn.Dropout(0.5, deterministic=not train)(x.reshape(x.shape[0], -1))
+            return nn.Dense(3)(nn.LayerNorm()(x))
+
+    batch = {"image": jnp.ones((2, 4, 4, 1)), "label": jnp.array([1, 2])}
+    params = Net().init(jax.random.key(0), batch["image"], train=False)["params"]
+    state = TrainState.create(apply_fn=Net().apply, params=params, tx=optax.adamw(1e-3))
+
+    @jax.jit
+    def step(state, batch, key):
+        def loss_of(params):
+            logits = state.apply_fn({"params": params}, batch["image"], True, rngs={"dropout": key})
+            return optax.softmax_cross_entropy_with_integer_labels(logits, batch["label"]).mean()
+
+        loss, grads = jax.value_and_grad(loss_of)(state.params)
+        return state.apply_gradients(grads=grads), {"loss": loss}
+
+    return step, (state, batch, jax.random.key(1))
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(("library", "made"), [("equinox", with_equinox), ("flax", with_flax)])
+def test_training_steps_of_libraries_take_and_give_their_own_classes(library, made, tmp_path):
+    pytest.importorskip(library)
+    pytest.importorskip("optax")
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        function, args = made()
+        exported = jdw.to_folder(function, *args, path=tmp_path / "step")
+        exported.check()
+        found = exported.function(*args)
+        expected = function(*args)
+    assert exported.is_same, exported.difference
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+
+
+@pytest.mark.behaviour("G4")
+def test_the_magic_takes_a_call_and_a_folder(ours, tmp_path):
+    ours.ip.push({"net": net, "P": P, "X": X})
+    exported = ours.ip.run_line_magic("jaxdebug", f"export net(P, X) {tmp_path / 'net'} --name model")
+    assert exported.is_same and "def model(params, x):" in text_in(tmp_path / "net")
+    spec = importlib.util.find_spec("jax_debug_widgets")
+    assert spec is not None and not [name for name in sys.modules if name.startswith("_jaxdebug_exported")]
+    for line, told in (("net(P, X)", "a call and a folder"), (f"net {tmp_path / 'other'}", "takes a call")):
+        with pytest.raises(UsageError, match=told):
+            ours.ip.run_line_magic("jaxdebug", f"export {line}")
