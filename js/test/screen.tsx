@@ -27,6 +27,12 @@ export function showTab(tab: Tab, batch: Batch): { run: TestRun; ui: UiState } {
   return { run: show(batch, ui), ui };
 }
 
+/** A panel with the streams open. */
+export function showStreams(batch: Batch, ui: UiState = createUi()): TestRun {
+  ui.tab.value ??= "streams";
+  return show(batch, ui);
+}
+
 /** A panel whose run goes on, or so the kernel said last, and stands at a stop. */
 export function showStop(stop: Partial<StopBody> | null = {}, changes: Partial<StatusMessage> = {}) {
   const ui = createUi();

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
 
 AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
-TABS = ["streams", "plots", "arrays", "timeline", "calls"]
+TABS = ["overview", "streams", "plots", "arrays", "timeline", "calls"]
 THEMES = ["light", "dark"]
 SERIOUS = {"serious", "critical"}
 
@@ -105,6 +105,7 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("tab", "wanted"),
     [
+        ("overview", {"fact-steps", "fact-loss", "loss: first", "2 more numbers", "all 1200"}),
         ("streams", {"Ordered events", "Unordered events", "Mute loss", "Copy and export", "Filter the lines"}),
         ("plots", {"smoothing", "Pin loss", "png: save loss as a picture", "log axis of loss"}),
         ("arrays", {"Array", "x, float32[4,64,128]"}),
@@ -137,7 +138,7 @@ def test_the_keys_are_listed_and_the_list_is_closed_by_escape(harness: Harness):
     assert panel.get_by_test_id("filter").input_value() == "m /"
 
 
-@pytest.mark.parametrize("selector", ["[data-testid=state]", "[data-testid=life]", ".body"])
+@pytest.mark.parametrize("selector", [".header", "[data-testid=state]", ".body"])
 def test_a_click_anywhere_in_the_panel_leaves_the_keys_to_it(harness: Harness, selector: str):
     panel = harness.open(scenario="training", events=50)
     panel.locator(selector).first.click(position={"x": 2, "y": 2})
@@ -164,9 +165,9 @@ def test_the_focus_stays_in_the_panel_when_what_has_it_goes_away(harness: Harnes
     panel.get_by_test_id("keys").wait_for()
     keys.press("Escape")
     wait_for_focus(stream)
-    keys.press("5")
+    keys.press("6")
     wait_for_focus("#body[aria-labelledby=tab-timeline]")
-    keys.press("2")
+    keys.press("3")
     panel.get_by_test_id("value").first.click()
     panel.get_by_test_id("inspect").get_by_label("Close the detail").focus()
     keys.press("Escape")

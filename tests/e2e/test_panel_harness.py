@@ -35,11 +35,15 @@ class Harness:
         self.url = url
 
     def open(self, **options: object) -> Locator:
-        """The panel of a run with these options, see `harness.js`."""
+        """The panel of a run with these options, see `harness.js`; with the streams open, unless a tab or a stop is named."""
+        if "stop" not in options:
+            options.setdefault("tab", "streams")
         hash_ = "&".join(f"{name}={value}" for name, value in options.items())
         self.page.goto(f"{self.url}/js/dev/index.html#{hash_}")
         panel = self.page.get_by_test_id("jaxdebug-panel").first
         panel.wait_for()
+        if options.get("tab"):
+            panel.locator(f"#tab-{options['tab']}[aria-selected=true]").wait_for()
         return panel
 
     def requests_elsewhere(self) -> list[str]:

@@ -24,8 +24,9 @@ TOLERANCE = 14
 """Pixels: another machine has other fonts."""
 
 PARTS = {
+    "overview": (".facts", ".fact", ".charts", ".lines", ".lines figcaption", ".lines .chart", ".scrubber"),
     "streams": (
-        ".header", ".life", ".tab-bar", "[data-testid=filter]", "[data-testid=stream-ordered]", ".scrubber",
+        ".header", ".tab-bar", "[data-testid=filter]", "[data-testid=stream-ordered]", ".scrubber",
         "[data-testid=stream-unordered]", ".row .step", ".row .tags", ".sites", ".chips", "[data-testid=site]",
     ),
     "plots": (".toolbar", ".plots", ".plot", ".plot figcaption", ".chart", ".scrubber"),
@@ -155,10 +156,10 @@ def test_the_numbers_of_an_axis_stand_apart(harness: Harness, width: int):
 
 def test_what_is_cut_is_noticed(harness: Harness):
     panel = harness.open(state="done", rate=100, seconds=4)
-    panel.get_by_test_id("state").evaluate(
-        "(state) => { state.style.width = '20px'; state.style.overflow = 'hidden'; }"
+    panel.get_by_test_id("tab-timeline").evaluate(
+        "(tab) => { tab.style.width = '20px'; tab.style.overflow = 'hidden'; }"
     )
-    assert harness.page.evaluate(CUT) == ["state done: Done"]
+    assert harness.page.evaluate(CUT) == ["tab: Timeline"]
 
 
 def test_the_sites_are_reached_where_there_is_no_room_for_them(harness: Harness):
@@ -176,7 +177,7 @@ def test_the_sites_are_reached_where_there_is_no_room_for_them(harness: Harness)
     ("style", "part"),
     [
         (".sites { flex-basis: 260px !important }", ".sites"),
-        (".life { display: none !important }", ".life"),
+        (".header { padding-bottom: 30px !important }", ".tab-bar"),
         (".row { grid-template-columns: 3px 80px 1fr auto !important }", ".row .step"),
     ],
 )

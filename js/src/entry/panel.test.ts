@@ -107,6 +107,8 @@ describe("an output", () => {
     model.receive("small");
     await settled();
     const view = live(cell.firstElementChild as HTMLElement);
+    view?.querySelector<HTMLElement>("#tab-streams")?.click();
+    await settled();
     const filter = view?.querySelector<HTMLInputElement>("[data-testid=filter]");
     const list = view?.querySelector<HTMLElement>(".viewport");
     expect(list).toBeTruthy();

@@ -29,6 +29,28 @@ export function launched(call: CallMessage): boolean {
   return call.dispatched !== null || call.state === "dispatched";
 }
 
+/** What waits for so long is worth a look. */
+const LONG = 0.25;
+/** So many times as long as others take is slow. */
+const SLOW = 5;
+
+/**
+ * Whether something of it is wrong, slow, or has been waiting for a while; `typical` is how long calls of its function take
+ * from one to the next, null where that is not known.
+ */
+export function needsLook(call: CallMessage, barrier: BarrierMessage, now: number, typical: number | null): boolean {
+  if (failed(call) || barrier.state === "timeout" || barrier.state === "failed") return true;
+  const waitsSince = call.ready === null ? call.started : call.effects && call.drained === null ? call.ready : null;
+  return waitsSince !== null && now - waitsSince > Math.max(LONG, SLOW * (typical ?? 0));
+}
+
+/** Seconds from one call of that function to the next; null where there are too few. */
+export function typicalOf(calls: readonly CallMessage[], name: string): number | null {
+  const began = calls.filter((call) => call.name === name).map(({ started }) => started);
+  const [first, last] = [began[0], began.at(-1)];
+  return first === undefined || last === undefined || began.length < 3 ? null : (last - first) / (began.length - 1);
+}
+
 /** When the program began to run: it was prepared, and the calls before it were over. In seconds since the run started. */
 export function runStart(call: CallMessage): number {
   return Math.max(call.started + (call.trace ?? 0) + (call.lower ?? 0) + (call.compile ?? 0), call.queued);

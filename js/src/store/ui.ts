@@ -1,7 +1,17 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export const TABS = ["streams", "source", "plots", "arrays", "findings", "timeline", "calls", "debugger"] as const;
+export const TABS = [
+  "overview",
+  "streams",
+  "source",
+  "plots",
+  "arrays",
+  "findings",
+  "timeline",
+  "calls",
+  "debugger",
+] as const;
 export type Tab = (typeof TABS)[number];
 
 export interface Place {
@@ -27,6 +37,8 @@ export interface UiState {
   onlyCall: Signal<number | null>;
   /** The call whose life is shown; null for the newest. */
   call: Signal<number | null>;
+  /** The life of the call is shown also where nothing is pending, slow or wrong. */
+  life: Signal<boolean>;
   /** The number of the event shown in full. */
   event: Signal<number | null>;
   /** The event where the selected stretch begins; it ends at `event`. */
@@ -83,6 +95,7 @@ export function createUi(): UiState {
     site: signal<number | null>(null),
     onlyCall: signal<number | null>(null),
     call: signal<number | null>(null),
+    life: signal(false),
     event: signal<number | null>(null),
     anchor: signal<number | null>(null),
     moment: signal<number | null>(null),

@@ -309,20 +309,30 @@ export class Watched {
   plotted(keys: Iterable<string>): Series[] {
     return [...keys].flatMap((key) => {
       const [site, value] = key.split("/").map(Number) as [number, number];
-      const table = this.tables.get(site);
       const name = this.sites.get(site)?.values[value] ?? "";
-      if (!table) return [];
-      const kept = this.series.get(key) ?? { series: new Series(site, value), last: -1 };
-      this.series.set(key, kept);
-      const events = table.executions;
-      const loops = new LoopsOf(this.sites);
-      for (let row = table.after(kept.last); row < table.length; row++) {
-        const y = table.at(row, name) ?? Number.NaN;
-        kept.series.push({ events }, row, 0, y, loops.at(site, events.type[row]), table.markAt(row, y));
-        kept.last = table.event(row);
-      }
-      return kept.series;
+      return this.derived(key, site, value, (table, row) => table.at(row, name)) ?? [];
     });
+  }
+
+  /** The series of what `y` makes of each row of a site's table; kept as `key`, and continued with the rows that are new. */
+  derived(
+    key: string,
+    site: number,
+    value: number,
+    y: (table: WatchTable, row: number) => number | undefined,
+  ): Series | undefined {
+    const table = this.tables.get(site);
+    if (!table) return undefined;
+    const kept = this.series.get(key) ?? { series: new Series(site, value), last: -1 };
+    this.series.set(key, kept);
+    const events = table.executions;
+    const loops = new LoopsOf(this.sites);
+    for (let row = table.after(kept.last); row < table.length; row++) {
+      const made = y(table, row) ?? Number.NaN;
+      kept.series.push({ events }, row, 0, made, loops.at(site, events.type[row]), table.markAt(row, made));
+      kept.last = table.event(row);
+    }
+    return kept.series;
   }
 
   /**

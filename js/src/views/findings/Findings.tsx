@@ -1,10 +1,11 @@
 /** What the user should know of the run: each finding with its lines of source, why it is one, and what to write instead. */
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { copy } from "../../kit/give";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
 import type { FindingMessage, FollowerMessage } from "../../transport/wire";
+import { useFindings } from "./useFindings";
 
 /** So many that follow are shown by name. */
 const MOST_FOLLOWERS = 8;
@@ -47,22 +48,6 @@ export function Findings({ run, ui }: Props) {
       ))}
     </ol>
   );
-}
-
-/** Asks for them when the view is shown, and again whenever there are more or the run has ended. */
-function useFindings(run: RunStore): { findings: FindingMessage[] | null; problem: string } {
-  const [findings, setFindings] = useState<FindingMessage[] | null>(null);
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    run.ask({ type: "findings" }, (answer) => {
-      if (typeof answer === "string") setProblem(answer);
-      else if (answer.type === "findings") {
-        setFindings(answer.findings);
-        setProblem("");
-      }
-    });
-  }, [run, run.status?.findings, run.active]);
-  return { findings, problem: findings ? "" : problem };
 }
 
 interface EntryProps extends Props {

@@ -17,10 +17,20 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
   const { name, words } = stateOf(run, status);
   return (
     <header class="header">
-      <span class={`state ${name}`} data-testid="state">
+      <button
+        type="button"
+        class={`state ${name}`}
+        data-testid="state"
+        aria-expanded={ui.life.value}
+        title="Show or hide the life of the last call"
+        onClick={() => {
+          ui.life.value = !ui.life.value;
+          ui.call.value = null;
+        }}
+      >
         <span class="dot" aria-hidden="true" />
         {words}
-      </span>
+      </button>
       <span class="title mono" title={status.title}>
         {status.title}
       </span>

@@ -3,23 +3,16 @@ import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { guiltyPlace, isWatched } from "../../store/watched";
+import { firstBadOf } from "../overview/contents";
 
 interface Props {
   run: RunStore;
   ui: UiState;
 }
 
-/** The event with the first one, and the site where that is a watched value, -1 otherwise; undefined where all is finite. */
-function firstOf(run: RunStore): { event: number; site: number } | undefined {
-  const { nan, inf } = run.watched.firstBad;
-  const told = run.status?.nonfinite;
-  const all = [nan, inf, told && { event: told.first, site: -1 }].filter((one) => !!one);
-  return all.sort((a, b) => a.event - b.event)[0];
-}
-
 /** To the line in the streams, or in the source, and the moment. */
 export function goToNonFinite({ run, ui }: Props): void {
-  const first = firstOf(run);
+  const first = firstBadOf(run);
   if (!first || first.event < run.oldest) return;
   ui.moment.value = first.event;
   const site = run.sites.get(first.site);
@@ -38,7 +31,7 @@ export function goToNonFinite({ run, ui }: Props): void {
 
 export function NonFinite({ run, ui }: Props) {
   run.watch();
-  const first = firstOf(run);
+  const first = firstBadOf(run);
   if (!first) return null;
   const { nan, inf } = run.status?.nonfinite ?? { nan: 0, inf: 0 };
   const words = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} ∞`].filter(Boolean).join(", ");

@@ -20,5 +20,6 @@ export { toggled } from "../../store/ui";
 export { guilty, guiltyPlace, ITSELF, isWatched } from "../../store/watched";
 export { allArrays, arraysOf, canBeImage, namesOf, typeName } from "../arrays/values";
 export { STEPS, WAYS } from "../debugger/ways";
+export { useFindings } from "../findings/useFindings";
 export { Plot } from "../plots/Plot";
 export { siteName, watchedName } from "../sites/name";

@@ -1,9 +1,12 @@
-/** The life of one call as a strip, which is the status of its effects barrier, and the same in words. */
+/**
+ * The life of one call as a strip, which is the status of its effects barrier, and the same in words. The strip is there where
+ * something is pending, slow or wrong, or somebody asked for it.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 import { count } from "../../kit/format";
 import { stateWords } from "../../kit/states";
-import { type Stage, stagesOf } from "../../store/life";
+import { failed, needsLook, type Stage, stagesOf, typicalOf } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
@@ -23,8 +26,14 @@ export function Life({ run, ui, status }: Props) {
   const selected = calls.findIndex((call) => call.id === ui.call.value);
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
-  if (!call) return <NoCall over={!run.active} captured={status.captured} />;
-  const stages = stagesOf(call, status.barrier, elapsed(run, status), run.flights.ran(call));
+  const asked = ui.life.value || ui.call.value !== null;
+  if (!call) return asked || !status.captured ? <NoCall over={!run.active} captured={status.captured} /> : null;
+  const now = elapsed(run, status);
+  const stages = stagesOf(call, status.barrier, now, run.flights.ran(call));
+  const isOver = !run.active || run.gone;
+  const isOpen =
+    asked || (!isOver && needsLook(call, status.barrier, now, typicalOf(calls, call.name))) || failed(call);
+  if (!isOpen) return <Announcement state={status.state} call={call} stages={stages} />;
   return (
     <div class="life" data-testid="life" data-call={call.id}>
       {calls.length > 1 && <Chooser calls={calls} at={at} ui={ui} />}

@@ -1,7 +1,7 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
+import { all, change, click, find, press, show, showStreams, showTab, status, texts, type } from "../../../test/screen";
 import { createUi, type UiState } from "../../store/ui";
 import type { CallMessage } from "../../transport/wire";
 
@@ -27,7 +27,7 @@ describe("the panel", () => {
   });
 
   it("draws again when the run changes", () => {
-    const run = show(goldenBatch("small"));
+    const run = showStreams(goldenBatch("small"));
     change(run, goldenBatch("small", { first: 5, status: status({ state: "running" }) }));
     expect(find(".panel").dataset.events).toBe("10");
     expect(find("[data-testid=state]").textContent).toBe("Running");
@@ -57,7 +57,7 @@ describe("the panel", () => {
     click("[aria-label='Dismiss: muted: y']");
     expect(document.activeElement?.getAttribute("aria-label")).toBe("Dismiss: The barrier timed out.");
     click("[aria-label='Dismiss: The barrier timed out.']");
-    expect(document.activeElement?.id).toBe("tab-streams");
+    expect(document.activeElement?.id).toBe("tab-overview");
     change(run, goldenBatch("small", { status: status({ notes: [...notes, "muted: z"] }) }));
     expect(texts(NOTES)).toEqual(["muted: z"]);
     complain();
@@ -114,7 +114,7 @@ describe("the header", () => {
   it("disables what can do nothing any more, and says why", () => {
     const why = () => ["pause", "halt", "barrier"].map((id) => [isDisabled(id), find(`[data-testid=${id}]`).title]);
     const isDisabled = (id: string) => (find(`[data-testid=${id}]`) as HTMLButtonElement).disabled;
-    const run = show(goldenBatch("small", { status: status({ state: "running" }) }));
+    const run = showStreams(goldenBatch("small", { status: status({ state: "running" }) }));
     expect(why().map(([disabled]) => disabled)).toEqual([false, false, true]);
     expect(find("[data-mute]").title).toBe("Recorded. Mute it from now on");
     change(run, goldenBatch("small", { status: status({ state: "waiting", stoppable: false, barrier: PENDING }) }));
@@ -160,7 +160,7 @@ describe("what is not finite", () => {
     expect(find(".row.selected").dataset.event).toBe("1");
     expect(find("[data-testid=scrubber]").dataset.moment).toBe("1");
     press(".tab", "l");
-    press(".tab", "1");
+    press(".tab", "2");
     press(".tab", "!");
     expect(moved(ui)).toEqual(["streams", 1, 1]);
     change(run, goldenBatch("nonfinite", { oldest: 3 }));
@@ -186,8 +186,10 @@ describe("what is not finite", () => {
 });
 
 describe("the life strip", () => {
-  it("is the barrier's status in words", () => {
+  it("is opened by the dot, and is the barrier's status in words", () => {
     show(goldenBatch("small"));
+    expect(texts(".stage")).toEqual([]);
+    click("[data-testid=state]");
     expect(texts(".stage")).toEqual([
       "traced 0.21 s",
       "lowered 40 ms",
@@ -197,6 +199,26 @@ describe("the life strip", () => {
       "outputs ready ",
       "effects drained 50 ms later",
     ]);
+    click("[data-testid=state]");
+    expect(texts(".stage")).toEqual([]);
+  });
+
+  it("opens by itself while something has been pending for a while, and where something is wrong", () => {
+    const [call] = goldenBatch("small").calls as [CallMessage];
+    const running = status({
+      state: "running",
+      elapsed: call.started + 0.2,
+      barrier: { ...PENDING, state: "pending" },
+    });
+    const pending = { ...call, ready: null, drained: null, state: "dispatched" };
+    const run = show(goldenBatch("small", { status: running, calls: [pending] }));
+    expect(all(".stage")).toEqual([]);
+    change(run, goldenBatch("small", { status: { ...running, elapsed: call.started + 2 }, calls: [pending] }));
+    expect(texts(".stage.now b")).toEqual(["running"]);
+    change(run, goldenBatch("small", { calls: [call] }));
+    expect(all(".stage")).toEqual([]);
+    change(run, goldenBatch("small", { calls: [{ ...call, error: "nan at train.py:3", state: "failed" }] }));
+    expect(texts(".stage.bad span")).toEqual(["nan at train.py:3"]);
   });
 
   it("shows the newest call, or the one chosen", () => {
@@ -204,6 +226,7 @@ describe("the life strip", () => {
     if (!call) throw new Error("the case has a call");
     const calls = [1, 2, 3].map((id) => ({ ...call, id, compile: id / 10 }));
     show(goldenBatch("small", { calls }));
+    click("[data-testid=state]");
     expect(find(".chooser").textContent).toContain("call 3 · 3 in all");
     click("[aria-label='Earlier call']");
     expect(find(".chooser").textContent).toContain("call 2 · 3 in all");
@@ -216,6 +239,8 @@ describe("the life strip", () => {
     const { run } = showTab("calls", goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
     expect(find(".empty").textContent).toContain("under %%jaxdebug");
     change(run, goldenBatch("empty", { status: status({ state: "running" }) }));
+    expect(all(".life")).toEqual([]);
+    click("[data-testid=state]");
     expect(find(".life").textContent).toContain("No call yet");
   });
 
@@ -233,10 +258,11 @@ describe("the life strip", () => {
 describe("the tabs", () => {
   it("are moved along with the arrow keys", () => {
     show(goldenBatch("small"));
-    press("#tab-streams", "ArrowRight");
-    expect(find("[aria-selected=true]").id).toBe("tab-source");
-    press("#tab-source", "ArrowLeft");
+    expect(find("[aria-selected=true]").id).toBe("tab-overview");
+    press("#tab-overview", "ArrowRight");
+    expect(find("[aria-selected=true]").id).toBe("tab-streams");
     press("#tab-streams", "ArrowLeft");
+    press("#tab-overview", "ArrowLeft");
     expect(find("[aria-selected=true]").id).toBe("tab-debugger");
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
@@ -244,6 +270,7 @@ describe("the tabs", () => {
   it("have one for arrays only where there are some", () => {
     show(goldenBatch("lanes"));
     expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
+      "Overview",
       "Streams",
       "Code",
       "Plots",
@@ -252,7 +279,7 @@ describe("the tabs", () => {
       "Debugger",
     ]);
     show(goldenBatch("small"));
-    expect(all("[role=tab]")).toHaveLength(7);
+    expect(all("[role=tab]")).toHaveLength(8);
   });
 });
 
@@ -260,7 +287,7 @@ describe("the keys", () => {
   it("open views, and their own list", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
-    press(".tab", "5");
+    press(".tab", "6");
     expect(ui.tab.value).toBe("timeline");
     press(".tab", "?");
     expect(find("[data-testid=keys]").textContent).toContain("live: back to the newest event");
@@ -270,7 +297,7 @@ describe("the keys", () => {
 
   it("are left alone where something is typed, or with a modifier", () => {
     const ui = createUi();
-    show(goldenBatch("small"), ui);
+    showStreams(goldenBatch("small"), ui);
     press(".filter", "m");
     press(".tab", "m", { ctrlKey: true });
     expect(ui.merged.value).toBe(false);

@@ -10,6 +10,7 @@ import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
 import { Arrays, Debugger, Findings, Source } from "../later/Later";
 import { Life } from "../life/Life";
+import { Overview } from "../overview/Overview";
 import { Plots } from "../plots/Plots";
 import { Scrubber } from "../scrubber/Scrubber";
 import { Streams } from "../streams/Streams";
@@ -20,6 +21,7 @@ import { Notes } from "./Notes";
 import { Tabs } from "./Tabs";
 
 const BODIES = {
+  overview: Overview,
   streams: Streams,
   source: Source,
   plots: Plots,
@@ -46,7 +48,7 @@ export function Panel({ run, ui, dark }: Props) {
   useFocusKept(root, run.status !== undefined);
   const { status } = run;
   if (!status) return null;
-  const tab = tabOf(run, ui);
+  const tab = tabOf(ui);
   const Body = BODIES[tab];
   return (
     <section

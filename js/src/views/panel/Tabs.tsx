@@ -6,6 +6,7 @@ import { Search } from "../search/Search";
 import { tabOf, tabsOf } from "./available";
 
 const NAMES: Readonly<Record<Tab, string>> = {
+  overview: "Overview",
   streams: "Streams",
   source: "Code",
   plots: "Plots",
@@ -26,7 +27,7 @@ export function Tabs({ run, ui }: Props) {
   run.watch();
   const list = useRef<HTMLDivElement>(null);
   const tabs = tabsOf(run);
-  const shown = tabOf(run, ui);
+  const shown = tabOf(ui);
   const counts: Partial<Record<Tab, number>> = {
     source: run.watched.tables.size,
     plots: run.series.size,

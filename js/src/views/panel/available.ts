@@ -1,7 +1,6 @@
 /** The views there are for a run. */
 import type { RunStore } from "../../store/run";
 import { TABS, type Tab, type UiState } from "../../store/ui";
-import { isWatched } from "../../store/watched";
 
 /** That of arrays only where some value is one, that of findings where there are any. */
 export function tabsOf(run: RunStore): readonly Tab[] {
@@ -10,8 +9,7 @@ export function tabsOf(run: RunStore): readonly Tab[] {
   return TABS.filter((tab) => !missing[tab]);
 }
 
-/** The one chosen; until then that of what came first. */
-export function tabOf(run: RunStore, ui: UiState): Tab {
-  const [first] = run.sites.values();
-  return ui.tab.value ?? (first && isWatched(first) ? "source" : "streams");
+/** The one chosen, the overview until then. */
+export function tabOf(ui: UiState): Tab {
+  return ui.tab.value ?? "overview";
 }

@@ -10,6 +10,7 @@ import headerCss from "../header/header.css";
 import keysCss from "../keys/keys.css";
 import { LaterStyle } from "../later/Later";
 import lifeCss from "../life/life.css";
+import overviewCss from "../overview/overview.css";
 import plotsCss from "../plots/plots.css";
 import scrubberCss from "../scrubber/scrubber.css";
 import searchCss from "../search/search.css";
@@ -29,6 +30,7 @@ const CSS = [
   streamsCss,
   sitesCss,
   plotsCss,
+  overviewCss,
   timelineCss,
   callsCss,
   scrubberCss,

@@ -21,6 +21,8 @@ interface Listeners {
   onHover(reading: Reading | null): void;
   /** Null for all there is. */
   onZoom(zoom: Range | null): void;
+  /** A place of the axis was clicked. */
+  onPick?(x: number): void;
 }
 
 export class Chart {
@@ -105,7 +107,11 @@ export class Chart {
   private drop(at: number): void {
     const from = this.dragFrom;
     this.dragFrom = null;
-    if (from === null || Math.abs(at - from) < SHORTEST_DRAG) return;
+    if (from === null) return;
+    if (Math.abs(at - from) < SHORTEST_DRAG) {
+      this.listeners.onPick?.(this.valueAt(at));
+      return;
+    }
     const [low, high] = [Math.min(from, at), Math.max(from, at)].map((pixel) => this.valueAt(pixel)) as [
       number,
       number,

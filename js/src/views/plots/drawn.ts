@@ -6,6 +6,10 @@ import type { Line, Series } from "../../store/series";
 const MOST_DRAWN = 2000;
 /** The values of more lines are read as a range. */
 const MOST_READ = 4;
+/** A line of fewer points is drawn as it is. */
+const LEAST_SMOOTHED = 30;
+/** How many stretches of a line have a mean of their own. */
+const PARTS_SMOOTHED = 40;
 
 export type Range = readonly [number, number];
 
@@ -22,6 +26,8 @@ export interface Look {
   zoom: Range | null;
   /** Up to which the run is looked at, in seconds. */
   moment: number | null;
+  /** Long lines are drawn smoothed around each point, and faintly as they were. */
+  trend?: boolean;
 }
 
 export interface Curve {
@@ -33,6 +39,8 @@ export interface Curve {
   /** As it was. */
   y: number[];
   smooth: number[] | null;
+  /** The points where the line begins anew: before them something was not finite. */
+  begins: ReadonlySet<number>;
   /** Of many lanes and devices the lowest and the highest; `y` is the mean. */
   band: { low: number[]; high: number[] } | null;
   /** When each point was, in seconds. */
@@ -41,6 +49,8 @@ export interface Curve {
 
 /** A value that was not finite. */
 export interface Mark {
+  /** The first line of its series. */
+  line: number;
   x: number;
   y: number;
 }
@@ -71,8 +81,12 @@ export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Gho
   const marks: Mark[] = [];
   const own = lineCount(all);
   for (const [i, series] of all.entries()) {
-    marks.push(...marksOf(series, look));
-    for (const trace of series.traces) curves.push({ line: curves.length, ago: 0, ...curveOf(trace, look) });
+    const odd = marksOf(series, look, curves.length);
+    marks.push(...odd);
+    const { traces } = series;
+    // Of several lanes only one may have been not finite.
+    const gaps = traces.length === 1 ? odd.map(({ x }) => x) : [];
+    for (const trace of traces) curves.push({ line: curves.length, ago: 0, ...curveOf(trace, look, gaps) });
     ghosts[i]?.forEach((ghost, k) => {
       for (const trace of ghost?.traces.slice(0, series.traces.length) ?? []) {
         behind.push({ line: own + k, ago: k + 1, ...curveOf(trace, { ...look, during: null }) });
@@ -96,17 +110,18 @@ export function lineCount(all: readonly Series[]): number {
   return all.reduce((sum, { traces }) => sum + traces.length, 0);
 }
 
-function marksOf({ marks: { x, time, y } }: Series, { byTime, during }: Look): Mark[] {
+function marksOf({ marks: { x, time, y } }: Series, { byTime, during }: Look, line: number): Mark[] {
   return [...y.view()].flatMap((value, i) => {
     const at = time.at(i);
-    return during && (at < during.from || at > during.to) ? [] : [{ x: byTime ? at : x.at(i), y: value }];
+    return during && (at < during.from || at > during.to) ? [] : [{ line, x: byTime ? at : x.at(i), y: value }];
   });
 }
 
 /** The part of a line that is looked at, in few enough points. */
 function curveOf(
   trace: Line | Band,
-  { byTime, during, zoom, logarithmic, smoothing }: Look,
+  { byTime, during, zoom, logarithmic, smoothing, trend }: Look,
+  gaps: readonly number[] = [],
 ): Omit<Curve, "line" | "ago"> {
   const axis = byTime ? trace.time : trace.x;
   const rises = !byTime || trace.risesInTime;
@@ -123,13 +138,47 @@ function curveOf(
   const kept = decimate(part(isBand ? trace.high : trace.y), MOST_DRAWN, keep);
   if (!rises) kept.sort((i, k) => trace.time.at(start + i) - trace.time.at(start + k));
   const at = (column: Float64Array) => kept.map((i) => column[i] as number);
+  const x = at(part(axis));
+  const begins = rises ? beginsOf(x, gaps) : new Set<number>();
   return {
-    x: at(part(axis)),
+    x,
     y: at(y),
-    smooth: smoothing > 0 && !isBand ? at(smoothed(y, smoothing)) : null,
+    smooth: isBand ? null : trend ? trendOf(at(y), begins) : smoothing > 0 ? at(smoothed(y, smoothing)) : null,
+    begins,
     band: isBand ? { low: at(part(trace.low)), high: at(part(trace.high)) } : null,
     time: at(part(trace.time)),
   };
+}
+
+/** The points that have one of `gaps` between them and the point before; both rise. */
+function beginsOf(x: readonly number[], gaps: readonly number[]): Set<number> {
+  const begins = new Set<number>();
+  const sorted = [...gaps].sort((a, b) => a - b);
+  let next = 0;
+  for (let i = 0; i < x.length && next < sorted.length; i++) {
+    const before = next;
+    while (next < sorted.length && (sorted[next] as number) <= (x[i] as number)) next++;
+    if (next > before && i > 0) begins.add(i);
+  }
+  return begins;
+}
+
+/** The mean around each point, so that it does not lag; null where there are too few points to need one. */
+export function trendOf(y: readonly number[], begins: ReadonlySet<number> = new Set()): number[] | null {
+  if (y.length < LEAST_SMOOTHED) return null;
+  const wide = Math.max(1, Math.round(y.length / PARTS_SMOOTHED));
+  const starts = [0, ...begins, y.length];
+  return starts.slice(1).flatMap((end, i) => around(around(y.slice(starts[i], end), wide), wide));
+}
+
+/** The mean of so many on each side, fewer at the ends. */
+function around(y: readonly number[], wide: number): number[] {
+  const sums = [0];
+  for (const one of y) sums.push((sums.at(-1) as number) + one);
+  return y.map((_, i) => {
+    const reach = Math.min(wide, i, y.length - 1 - i);
+    return ((sums[i + reach + 1] as number) - (sums[i - reach] as number)) / (2 * reach + 1);
+  });
 }
 
 /** The exponential moving average, which starts at the first value and not at 0. */
@@ -160,6 +209,19 @@ function whereAt(line: Line | Band | undefined, time: number): number | null {
     if (own <= time + 1e-9 && (last < 0 || own >= line.time.at(last))) last = i;
   }
   return last < 0 ? null : line.x.at(last);
+}
+
+/** Of each line its value nearest to `x`: NaN where it was not finite there, undefined where it has none near. */
+export function valuesAt({ curves, marks }: Drawn, x: number): (number | undefined)[] {
+  const values: (number | undefined)[] = [];
+  for (const { line, ago, x: xs, y } of curves) {
+    const k = ago === 0 ? nearest(xs, x) : -1;
+    if (k < 0) continue;
+    const away = Math.abs((xs[k] as number) - x);
+    const mark = marks.find((one) => one.line === line && Math.abs(one.x - x) < away);
+    values[line] = mark ? mark.y : y[k];
+  }
+  return values;
 }
 
 /** Of the points nearest to `x`. */

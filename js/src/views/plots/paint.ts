@@ -1,10 +1,12 @@
 /** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
-import { tick as axisTick, value } from "../../kit/format";
+import { tick as axisTick, seconds, value } from "../../kit/format";
 import { logTicks, ticks } from "../../kit/ticks";
 import type { Curve, Drawn, Mark } from "./drawn";
 
 export interface ChartColours {
   lines: string[];
+  /** The lines that are broken. */
+  dashed?: readonly boolean[];
   text: string;
   grid: string;
   mark: string;
@@ -14,6 +16,8 @@ export interface ChartColours {
 export interface ChartStyle {
   logarithmic: boolean;
   byTime: boolean;
+  /** Where on the axis something was not finite first, in this chart or in another. */
+  bad?: number | null;
 }
 
 /** Where the curves are, in pixels. */
@@ -52,6 +56,7 @@ export type Pen = Pick<
   | "rect"
   | "restore"
   | "save"
+  | "setLineDash"
   | "stroke"
   | "strokeStyle"
   | "textAlign"
@@ -60,6 +65,9 @@ export type Pen = Pick<
 
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
+const DASHES = [5, 3];
+/** Of what is told below the axis at its end. */
+const WORD = { gap: 6, wide: 6 };
 /** How opaque a band is; of several each less, so that the lines stand out. */
 const BAND = 0.2;
 /** How high what stands above a saved chart is. */
@@ -97,7 +105,7 @@ export function paint(
   context: Pen,
   frame: Frame,
   drawn: Drawn,
-  { logarithmic, byTime }: ChartStyle,
+  { logarithmic, byTime, bad = null }: ChartStyle,
   colours: ChartColours,
   pointer: Pointer,
 ): void {
@@ -109,7 +117,8 @@ export function paint(
   context.font = FONT;
   const across = ticks(drawn.from, drawn.to, width / PIXELS_EACH.x, byTime ? 0 : 1);
   const up = (logarithmic ? logTicks : ticks)(low, high, height / PIXELS_EACH.y);
-  paintAxes(context, frame, across, up, toX, toY, colours);
+  const end = byTime ? seconds(drawn.to) : `step ${value(Math.floor(drawn.to))}`;
+  paintAxes(context, frame, across, up, toX, toY, colours, end);
   context.save();
   context.beginPath();
   context.rect(left - MARK, top - MARK, width + 2 * MARK, height + MARK + 1);
@@ -123,8 +132,10 @@ export function paint(
       toY,
       colours.lines[curve.line] ?? colours.text,
       BAND / Math.sqrt(Math.max(1, bands)),
+      colours.dashed?.[curve.line] ? DASHES : [],
     );
   }
+  if (bad !== null && bad >= drawn.from && bad <= drawn.to) paintBad(context, frame, toX(bad), colours.mark);
   if (drawn.at !== null) paintRule(context, frame, toX(drawn.at), colours.moment);
   paintMarks(context, drawn.marks, frame, toX, colours.mark);
   paintPointer(context, frame, pointer, colours);
@@ -139,6 +150,7 @@ function paintAxes(
   toX: To,
   toY: To,
   { text, grid }: ChartColours,
+  end: string,
 ): void {
   context.fillStyle = grid;
   for (const tick of up) context.fillRect(left, Math.round(toY(tick)), width, 1);
@@ -148,11 +160,35 @@ function paintAxes(
   for (const tick of up) context.fillText(axisTick(tick), left - 6, toY(tick));
   context.textAlign = "center";
   context.textBaseline = "top";
-  for (const tick of across) context.fillText(value(tick), toX(tick), top + height + 5);
+  const right = left + width;
+  const isFree = (tick: number) =>
+    toX(tick) + (WORD.wide * value(tick).length) / 2 + WORD.gap < right - WORD.wide * end.length;
+  for (const tick of across.filter(isFree)) context.fillText(value(tick), toX(tick), top + height + 5);
+  context.textAlign = "right";
+  context.fillText(end, right + MARK, top + height + 5);
 }
 
-function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string, opacity: number): void {
-  const { x, y, smooth, band, ago } = curve;
+/** Broken, so that it is told from the moment without its colour. */
+function paintBad(context: Pen, { top, height }: Frame, x: number, colour: string): void {
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.setLineDash([2, 2]);
+  context.beginPath();
+  context.moveTo(x, top);
+  context.lineTo(x, top + height);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function paintCurve(
+  context: Pen,
+  { x, y, smooth, band, ago, begins }: Curve,
+  toX: To,
+  toY: To,
+  colour: string,
+  opacity: number,
+  dashes: number[],
+): void {
   context.strokeStyle = colour;
   context.fillStyle = colour;
   context.lineJoin = "round";
@@ -167,41 +203,57 @@ function paintCurve(context: Pen, curve: Curve, toX: To, toY: To, colour: string
     trace(context, [...x].reverse(), [...band.high].reverse(), toX, toY);
     context.fill();
   }
-  if (smooth) stroke(context, x, y, toX, toY, 1, 0.3);
-  stroke(context, x, smooth ?? y, toX, toY, 1.4, 1);
+  if (smooth) stroke(context, x, y, toX, toY, 1, 0.35, begins);
+  if (dashes.length > 0) context.setLineDash(dashes);
+  stroke(context, x, smooth ?? y, toX, toY, 1.4, 1, begins);
+  if (dashes.length > 0) context.setLineDash([]);
   // A line of one point would not be seen.
   for (let i = 0; i < (x.length < 3 ? x.length : 0); i++) {
     context.fillRect(toX(x[i] as number) - 2, toY(y[i] as number) - 2, 4, 4);
   }
 }
 
-function stroke(context: Pen, x: number[], y: number[], toX: To, toY: To, width: number, alpha: number): void {
+function stroke(
+  context: Pen,
+  x: number[],
+  y: number[],
+  toX: To,
+  toY: To,
+  width: number,
+  alpha: number,
+  begins?: ReadonlySet<number>,
+): void {
   context.globalAlpha = alpha;
   context.lineWidth = width;
   context.beginPath();
-  trace(context, x, y, toX, toY);
+  trace(context, x, y, toX, toY, begins);
   context.stroke();
   context.globalAlpha = 1;
 }
 
-function trace(context: Pen, x: number[], y: number[], toX: To, toY: To): void {
-  for (let i = 0; i < x.length; i++) context.lineTo(toX(x[i] as number), toY(y[i] as number));
+function trace(context: Pen, x: number[], y: number[], toX: To, toY: To, begins?: ReadonlySet<number>): void {
+  for (let i = 0; i < x.length; i++) {
+    const [across, down] = [toX(x[i] as number), toY(y[i] as number)];
+    if (begins?.has(i)) context.moveTo(across, down);
+    else context.lineTo(across, down);
+  }
 }
 
-/** A cross for NaN, at the top; an arrow towards the infinity that it was. */
+/** A cross for NaN, on the floor; an arrow towards the infinity that it was. */
 function paintMarks(context: Pen, marks: Mark[], { top, height }: Frame, toX: To, colour: string): void {
   context.strokeStyle = context.fillStyle = colour;
   context.lineWidth = 1.6;
   for (const { x: at, y } of marks) {
     const x = toX(at);
+    const floor = top + height - MARK;
     const tip = y < 0 ? top + height : top;
     const tail = y < 0 ? tip - 2 * MARK : tip + 2 * MARK;
     context.beginPath();
     if (Number.isNaN(y)) {
-      context.moveTo(x - MARK, top - MARK);
-      context.lineTo(x + MARK, top + MARK);
-      context.moveTo(x + MARK, top - MARK);
-      context.lineTo(x - MARK, top + MARK);
+      context.moveTo(x - MARK, floor - MARK);
+      context.lineTo(x + MARK, floor + MARK);
+      context.moveTo(x + MARK, floor - MARK);
+      context.lineTo(x - MARK, floor + MARK);
       context.stroke();
     } else {
       context.moveTo(x, tip);

@@ -13,6 +13,7 @@ export class SvgPen implements Pen {
   textAlign: CanvasTextAlign = "left";
   textBaseline: CanvasTextBaseline = "alphabetic";
   private path = "";
+  private dashes = "";
   private body = "";
 
   constructor(
@@ -47,8 +48,13 @@ export class SvgPen implements Pen {
     this.body += `<path d="${this.path}" ${ink("fill", this.fillStyle)} opacity="${this.globalAlpha}"/>`;
   }
 
+  setLineDash(dashes: number[]): void {
+    this.dashes = dashes.length > 0 ? ` stroke-dasharray="${dashes.join(" ")}"` : "";
+  }
+
   stroke(): void {
-    const line = `${ink("stroke", this.strokeStyle)} stroke-width="${this.lineWidth}" stroke-linejoin="round"`;
+    const width = `stroke-width="${this.lineWidth}" stroke-linejoin="round"${this.dashes}`;
+    const line = `${ink("stroke", this.strokeStyle)} ${width}`;
     this.body += `<path d="${this.path}" fill="none" ${line} opacity="${this.globalAlpha}"/>`;
   }
 

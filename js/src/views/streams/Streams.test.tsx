@@ -1,18 +1,18 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenArray, goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
+import { all, change, click, find, press, showStreams, showTab, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 
 describe("the streams", () => {
   it("show text as text", () => {
-    show(goldenBatch("unicode"));
+    showStreams(goldenBatch("unicode"));
     expect(texts(".text")).toContain("🙂 <b>not html</b>");
     expect(all(".text b")).toHaveLength(0);
   });
 
   it("name a callback without the functions it was defined in, which the copied line has", () => {
-    const run = show(goldenBatch("small"));
+    const run = showStreams(goldenBatch("small"));
     const text = "train.<locals>.step.<locals>.<lambda>([1. 2.])";
     run.store.texts.add(new Map([[0, text]]), 3);
     change(run, goldenBatch("empty", { first: 5 }));
@@ -21,19 +21,19 @@ describe("the streams", () => {
   });
 
   it("leave the room to the stream that has sites", () => {
-    show(goldenBatch("unicode"));
+    showStreams(goldenBatch("unicode"));
     expect(find("[data-testid=stream-ordered]").className).toContain("slim");
     expect(find("[data-testid=stream-unordered]").className).not.toContain("slim");
   });
 
   it("mark what is not finite", () => {
-    show(goldenBatch("nonfinite"));
+    showStreams(goldenBatch("nonfinite"));
     expect(texts(".text mark")).toEqual(["nan", "inf", "-inf"]);
     expect(texts(".phase-backward").length).toBeGreaterThan(0);
   });
 
   it("mark phantoms, and hide them when asked to", () => {
-    show(goldenBatch("lanes"));
+    showStreams(goldenBatch("lanes"));
     expect(all(".row.phantom .badge")).toHaveLength(2);
     expect(find("[data-testid=phantoms]").textContent).toBe("5 phantoms");
     click("[data-testid=phantoms]");
@@ -43,12 +43,12 @@ describe("the streams", () => {
   });
 
   it("have no word about phantoms where there are none", () => {
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     expect(all("[data-testid=phantoms], .phantom")).toHaveLength(0);
   });
 
   it("have a field for each site that says of how many firings one is recorded", () => {
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     const field = find("[data-every='2']") as HTMLInputElement;
     expect(field.value).toBe("1");
     act(() => {
@@ -64,7 +64,7 @@ describe("the streams", () => {
   });
 
   it("open a text of several lines below", () => {
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     expect(find(".expander").textContent).toBe("⏎ 2 lines");
     click(".expander");
     expect(find("[data-testid=detail] pre").textContent).toBe("x [1. 2.]\n  [3. 4.]");
@@ -73,14 +73,14 @@ describe("the streams", () => {
   });
 
   it("move the selection with the arrow keys", () => {
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     press("[data-testid=stream-ordered] .viewport", "ArrowUp");
     press("[data-testid=stream-ordered] .viewport", "ArrowUp");
     expect(find(".row.selected .text").textContent).toBe("loss 1.25");
   });
 
   it("show the events of a chosen site only, and where it is", () => {
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     click("[data-site='2']");
     expect(texts("[data-testid=stream-ordered] .row")).toEqual([]);
     expect(texts("[data-testid=stream-unordered] .row")).toHaveLength(2);
@@ -91,7 +91,7 @@ describe("the streams", () => {
 
   it("are filtered by what is typed", () => {
     const ui = createUi();
-    show(goldenBatch("small"), ui);
+    showStreams(goldenBatch("small"), ui);
     act(() => {
       ui.filter.value = "/0\\.6/";
     });
@@ -105,44 +105,44 @@ describe("the streams", () => {
   });
 
   it("name the gap and ask for the lines that are missing", () => {
-    show(goldenBatch("dropped"));
+    showStreams(goldenBatch("dropped"));
     expect(texts(".row.gap")).toEqual(["1\u2009000 events dropped"]);
-    const run = show(goldenBatch("large", { texts: new Map() }));
+    const run = showStreams(goldenBatch("large", { texts: new Map() }));
     expect(run.asked).toEqual(["rows 9800 200"]);
     expect(texts(".text")[0]).toBe("…");
   });
 
   it("hold few rows of many", () => {
-    show(goldenBatch("large"));
+    showStreams(goldenBatch("large"));
     expect(find("[data-testid=stream-ordered]").dataset.rows).toBe("5000");
     expect(texts(".row").length).toBeLessThan(100);
   });
 
   it("say why they are empty", () => {
-    show(goldenBatch("empty", { status: status({ state: "running" }) }));
+    showStreams(goldenBatch("empty", { status: status({ state: "running" }) }));
     expect(find(".empty").textContent).toContain("Nothing has fired yet");
-    show(goldenBatch("empty"));
+    showStreams(goldenBatch("empty"));
     expect(find(".empty").textContent).toContain("Nothing fired in this run");
     showTab("streams", goldenBatch("watch"));
     expect(find(".empty").textContent).toContain("What this run watches is in Source");
   });
 
   it("can be one, by arrival", () => {
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     click("[data-testid=merged]");
     expect(texts("[data-testid=stream-merged] .step")).toEqual(["0", "0", "1", "1", "2"]);
     expect(all("[data-testid=stream-ordered]")).toHaveLength(0);
   });
 
   it("mark what came in another order than the program's", () => {
-    show(goldenBatch("out_of_order"));
+    showStreams(goldenBatch("out_of_order"));
     expect(texts("h4 .inversion")).toEqual(["1 inversion"]);
     expect(texts(".row .inversion")).toEqual(["↑", "↓"]);
   });
 
   it("find a text, and go from match to match", () => {
     const ui = createUi();
-    show(goldenBatch("small"), ui);
+    showStreams(goldenBatch("small"), ui);
     type("[data-testid=find]", "loss");
     expect(find("[data-testid=found]").textContent).toBe("3");
     expect(texts("mark.hit")).toEqual(["loss", "loss", "loss"]);
@@ -158,7 +158,7 @@ describe("the streams", () => {
   it("select a stretch, which can be copied as text and as Python", async () => {
     const copied: string[] = [];
     vi.stubGlobal("navigator", { clipboard: { writeText: async (text: string) => copied.push(text) } });
-    show(goldenBatch("small"));
+    showStreams(goldenBatch("small"));
     click("[data-event='0']");
     click("[data-event='2']", { shiftKey: true });
     expect(texts(".row.selected .text")).toEqual(["loss 2.5", "loss 1.25", "x [1. 2.]⏎ 2 lines"]);
@@ -171,7 +171,7 @@ describe("the streams", () => {
   });
 
   it("mute a site, and show that it is", () => {
-    const run = show(goldenBatch("small"));
+    const run = showStreams(goldenBatch("small"));
     click("[data-mute='2']");
     expect(run.asked).toContain("mute 2 true");
     act(() => run.draw());
@@ -180,7 +180,7 @@ describe("the streams", () => {
   });
 
   it("show the arrays of the selected event", () => {
-    const run = show(goldenBatch("small"));
+    const run = showStreams(goldenBatch("small"));
     click("[data-event='1']");
     expect(run.asked).toContain("array 1/0 []");
     expect(find(".detail .slice").textContent).toBe("Loading …");
@@ -193,7 +193,7 @@ describe("the streams", () => {
 
   it("are dim after the moment that is looked at", () => {
     const ui = createUi();
-    show(goldenBatch("small"), ui);
+    showStreams(goldenBatch("small"), ui);
     act(() => {
       ui.moment.value = 1;
     });

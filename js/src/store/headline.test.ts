@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { huesOf, isBias, kindOf, pathOf } from "./groups";
+import { compiledOf, counts, factsOf, goneFrom, paceOf, rankOf } from "./headline";
+
+/** The rules that the kernel's side has as well. */
+const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../tests/overview_cases.json"), "utf8"));
+
+describe("the overview, as the kernel's side tells it too", () => {
+  it.each(CASES.ranks as [string, boolean, boolean, number][])("ranks %s", (name, forward, watched, rank) => {
+    expect(rankOf(name, { forward, watched })).toBe(rank);
+  });
+
+  it.each(CASES.counters as [number[], string, boolean][])("tells a counter: %j %s", (values, dtype, isCounter) => {
+    expect(counts(values, dtype)).toBe(isCounter);
+  });
+
+  it.each(CASES.paths as [string, [string, string, string] | null, string, boolean][])(
+    "knows the place of %s in its tree",
+    (name, place, kind, bias) => {
+      const path = pathOf(name);
+      expect(path && [path.root, path.group, path.leaf]).toEqual(place);
+      expect(path ? kindOf(path.root) : "").toBe(kind);
+      expect(path !== null && isBias(path.leaf)).toBe(bias);
+    },
+  );
+
+  it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("gives hues %j", (sizes, hues) => {
+    const groups = sizes.map(([group, size]) => ({ group, size: size ?? Number.NaN }));
+    expect(Object.fromEntries(huesOf(groups))).toEqual(hues);
+  });
+
+  it.each(CASES.paces as [number[], number[], number | null][])("tells how long a step took", (x, time, pace) => {
+    expect(paceOf(x, time)).toEqual(pace);
+  });
+
+  it.each(CASES.courses as [number | null, number | null, string][])("writes %s to %s", (first, last, words) => {
+    expect(goneFrom(first ?? Number.NaN, last ?? Number.NaN)).toBe(words);
+  });
+});
+
+describe("the facts", () => {
+  const NOTHING = {
+    steps: 0,
+    pace: null,
+    elapsed: 1,
+    loss: null,
+    quality: null,
+    nan: null,
+    findings: 0,
+    compiled: null,
+  };
+
+  it("leave out what is not known", () => {
+    expect(factsOf(NOTHING)).toEqual([]);
+    expect(factsOf({ ...NOTHING, steps: 1 }).map(({ label, value }) => [label, value])).toEqual([["Step", "1"]]);
+  });
+
+  it("say what was compiled most, and what was not compiled again", () => {
+    const call = (name: string, compile: number | null) => ({ name, compile, trace: 0.1, lower: null }) as never;
+    expect(compiledOf([call("f", null)])).toBeNull();
+    const words = (...calls: never[]) => factsOf({ ...NOTHING, compiled: compiledOf(calls) })[0]?.value;
+    expect(words(call("f", 1))).toBe("once");
+    expect(words(call("f", 1), call("g", 1), call("f", null))).toBe("2 functions");
+    expect(words(call("f", 1), call("g", 1), call("f", 2))).toBe("2 times");
+  });
+
+  it("mark what is wrong", () => {
+    const loss = { name: "loss", where: "In [2]:24", first: 2.29, last: Number.NaN };
+    const nan = { name: "∂ n2", where: "In [2]:7", step: 20, nan: true };
+    const facts = factsOf({ ...NOTHING, loss, nan });
+    expect(facts.map(({ label, value, note, bad }) => [label, value, note, bad])).toEqual([
+      ["loss", "2.29 → nan", "In [2]:24", true],
+      ["First NaN", "∂ n2", "In [2]:7, step 20", true],
+    ]);
+  });
+});

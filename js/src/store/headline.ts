@@ -1,0 +1,130 @@
+/**
+ * A run in few facts, and which of its numbers are drawn first.
+ * `session/run/headline.py` and `outline.py` are its twins; both are tested on `tests/overview_cases.json`.
+ */
+import { brief, count, plural, seconds } from "../kit/format";
+import type { CallMessage } from "../transport/wire";
+import { isName } from "./groups";
+
+const LOSS = /loss|nll|elbo|objective|cost|energy/i;
+const QUALITY = /acc|score|reward|return|error|auc|f1/i;
+/** Steps that the time of one is the mean of, the newest. */
+const NEWEST = 100;
+
+/** Where a number comes in the order: a loss, how good it is, other prints, watched numbers, expressions. */
+export type Rank = 0 | 1 | 2 | 3 | 4;
+
+export function rankOf(name: string, { forward, watched }: { forward: boolean; watched: boolean }): Rank {
+  const plain = isName(name.split(" · ")[0] as string);
+  if (plain && forward && LOSS.test(name)) return 0;
+  if (plain && forward && QUALITY.test(name)) return 1;
+  if (!watched) return 2;
+  return plain ? 3 : 4;
+}
+
+/** Whether a series counts steps: integers, each one more than the last. */
+export function counts(values: ArrayLike<number>, dtype: string): boolean {
+  if (!/^u?int/.test(dtype) || values.length < 2) return false;
+  for (let i = 1; i < values.length; i++) if ((values[i] as number) - (values[i - 1] as number) !== 1) return false;
+  return true;
+}
+
+/** Seconds from one step to the next, of late; null where that cannot be told. */
+export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | null {
+  const [end, start] = [x.length - 1, Math.max(0, x.length - NEWEST)];
+  const steps = (x[end] as number) - (x[start] as number);
+  const took = (time[end] as number) - (time[start] as number);
+  return end > start && steps > 0 && took > 0 ? took / steps : null;
+}
+
+/** What was compiled: how often the function was that was compiled most, and how long all took. */
+export interface Compiled {
+  name: string;
+  times: number;
+  functions: number;
+  seconds: number;
+}
+
+export function compiledOf(calls: Iterable<CallMessage>): Compiled | null {
+  const times = new Map<string, number>();
+  let took = 0;
+  for (const { name, trace, lower, compile } of calls) {
+    if (compile === null) continue;
+    times.set(name, (times.get(name) ?? 0) + 1);
+    took += compile + (trace ?? 0) + (lower ?? 0);
+  }
+  const [most] = [...times].sort(([, a], [, b]) => b - a);
+  return most ? { name: most[0], times: most[1], functions: times.size, seconds: took } : null;
+}
+
+export type FactId = "steps" | "pace" | "loss" | "quality" | "nan" | "findings" | "compiled";
+
+export interface Fact {
+  id: FactId;
+  label: string;
+  value: string;
+  note: string;
+  bad: boolean;
+}
+
+/** From which number to which a value went. */
+export interface Course {
+  name: string;
+  where: string;
+  first: number;
+  last: number;
+}
+
+/** What the facts are made of; null and 0 where it is not known. */
+export interface Known {
+  steps: number;
+  pace: number | null;
+  elapsed: number;
+  loss: Course | null;
+  quality: Course | null;
+  nan: { name: string; where: string; step: number | null; nan: boolean } | null;
+  findings: number;
+  compiled: Compiled | null;
+}
+
+/** What is not known is not among them. */
+export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, compiled }: Known): Fact[] {
+  const fact = (id: FactId, label: string, value: string, note: string, bad = false): Fact => ({
+    id,
+    label,
+    value,
+    note,
+    bad,
+  });
+  const course = (id: "loss" | "quality", of: Course | null) =>
+    of ? [fact(id, of.name, goneFrom(of.first, of.last), of.where, !Number.isFinite(of.last))] : [];
+  return [
+    ...(steps > 0 ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), `in ${seconds(elapsed)}`)] : []),
+    ...(pace !== null ? [fact("pace", "A step", seconds(pace), "from one to the next, of late")] : []),
+    ...course("loss", loss),
+    ...course("quality", quality),
+    ...(nan
+      ? [
+          fact(
+            "nan",
+            nan.nan ? "First NaN" : "First infinity",
+            nan.name,
+            nan.step === null ? nan.where : `${nan.where}, step ${count(nan.step)}`,
+            true,
+          ),
+        ]
+      : []),
+    ...(findings > 0 ? [fact("findings", "Findings", count(findings), "what is wrong or slow", true)] : []),
+    ...(compiled ? [fact("compiled", "Compiled", timesOf(compiled), seconds(compiled.seconds))] : []),
+  ];
+}
+
+function timesOf({ times, functions }: Compiled): string {
+  if (times === 1) return functions === 1 ? "once" : plural(functions, "function");
+  return `${times} times`;
+}
+
+/** `2.29 → 0.2`, or one number where both are written alike. */
+export function goneFrom(first: number, last: number): string {
+  return [...new Set([first, last].map(brief))].join(" → ");
+}

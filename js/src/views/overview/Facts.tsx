@@ -1,0 +1,33 @@
+/** The run in few facts; each leads to where it is seen. */
+import type { Fact } from "../../store/headline";
+
+const GOES: Readonly<Record<Fact["id"], string>> = {
+  steps: "Show them on the timeline",
+  pace: "Show how long each call took",
+  loss: "Show this value",
+  quality: "Show this value",
+  nan: "Go to its line, at that step (!)",
+  findings: "Show all findings",
+  compiled: "Show what was compiled, and why",
+};
+
+export function Facts({ facts, go }: { facts: readonly Fact[]; go: (fact: Fact) => void }) {
+  return (
+    <section class="facts" data-testid="facts" aria-label="Facts">
+      {facts.map((fact) => (
+        <button
+          type="button"
+          key={fact.id}
+          class="fact"
+          data-testid={`fact-${fact.id}`}
+          title={`${fact.label} ${fact.value} · ${fact.note}. ${GOES[fact.id]}`}
+          onClick={() => go(fact)}
+        >
+          <span class="fact-label">{fact.label}</span>
+          <span class={`fact-value number${fact.bad ? " bad-text" : ""}`}>{fact.value}</span>
+          <span class="fact-note">{fact.note}</span>
+        </button>
+      ))}
+    </section>
+  );
+}

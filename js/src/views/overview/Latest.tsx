@@ -1,0 +1,116 @@
+/** The last lines printed, and what is wrong or slow: each a way to its place. */
+import type { RunStore } from "../../store/run";
+import { firingOf, stepsOf } from "../../store/steps";
+import type { UiState } from "../../store/ui";
+import { useFindings } from "../findings/useFindings";
+import { goToFinding, goToLine } from "./go";
+
+const LINES = 5;
+const FINDINGS = 5;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  /** Changes with what is to be drawn. */
+  at: number;
+}
+
+export function LastPrints({ run, ui }: Props) {
+  const { positions, received } = run.merged;
+  const last = Array.from({ length: Math.min(LINES, positions.length) }, (_, i) =>
+    positions.at(positions.length - Math.min(LINES, positions.length) + i),
+  ).filter((position) => run.log.gapCount(position) === 0);
+  if (last.length === 0) return null;
+  run.texts.request(
+    last.map((position) => run.log.number(position)),
+    run.next,
+  );
+  return (
+    <section class="latest" data-testid="last-prints" aria-label="Last prints">
+      <header>
+        <b>Last prints</b>
+        <span class="grow" />
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            ui.tab.value = "streams";
+          }}
+        >
+          all {received}
+        </button>
+      </header>
+      {last.map((position) => {
+        const [number, site] = [run.log.number(position), run.siteAt(position)];
+        const text = run.texts.get(number)?.split("\n")[0] ?? "…";
+        return (
+          <button
+            type="button"
+            key={number}
+            class="latest-row"
+            title={`${text} · ${site?.where}. Show it in Streams`}
+            onClick={() => goToLine(ui, number)}
+          >
+            <span class="latest-step mono number">
+              {stepsOf(run.log, position, site).join("·") || firingOf(run.log, position, site)}
+            </span>
+            <bdi class="latest-text mono">{text}</bdi>
+            <span class="latest-where mono">{site?.where}</span>
+          </button>
+        );
+      })}
+    </section>
+  );
+}
+
+/** Of losing time or precision, as opposed to a wrong result; see `checks/kinds.py`. */
+const SLOW = new Set(["retrace", "x64", "hoisted"]);
+
+export function LatestFindings({ run, ui }: Props) {
+  const isAny = (run.status?.findings ?? 0) > 0;
+  const { findings } = useFindings(run, isAny);
+  if (!isAny || !findings || findings.length === 0) return null;
+  return (
+    <section class="latest" data-testid="latest-findings" aria-label="Findings">
+      <header>
+        <b>Findings</b>
+        <span class="grow" />
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            ui.tab.value = "findings";
+          }}
+        >
+          all {findings.length}
+        </button>
+      </header>
+      {findings.slice(0, FINDINGS).map((finding, i) => {
+        const slow = SLOW.has(finding.kind);
+        return (
+          <button
+            type="button"
+            key={i}
+            class="latest-row"
+            title={`${finding.headline} · ${finding.where}`}
+            onClick={() => goToFinding(run, ui, finding)}
+          >
+            <span class={`severity${slow ? " slow" : ""}`} role="img" aria-label={slow ? "slow" : "wrong"} />
+            <span class="latest-text">
+              {finding.headline.split("`").map((part, k) =>
+                k % 2 === 1 ? (
+                  <code key={k} class="mono">
+                    {part}
+                  </code>
+                ) : (
+                  part
+                ),
+              )}
+            </span>
+            <span class="latest-where mono">{finding.where}</span>
+          </button>
+        );
+      })}
+    </section>
+  );
+}

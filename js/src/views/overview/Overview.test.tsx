@@ -1,0 +1,79 @@
+import { act } from "preact/test-utils";
+import { describe, expect, it, vi } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { all, change, click, find, show, status, texts } from "../../../test/screen";
+import { createUi } from "../../store/ui";
+import type { FindingMessage } from "../../transport/wire";
+
+const charts = () => all("[data-testid=lines]").map(({ dataset }) => [dataset.chart, dataset.lines]);
+
+describe("the overview", () => {
+  it("is what the panel lands on, with facts and the numbers that were printed, the loss first", () => {
+    show(goldenBatch("small"));
+    expect(find("[aria-selected=true]").id).toBe("tab-overview");
+    expect(texts("[data-testid=facts] .fact-label")).toEqual(["Steps", "A step", "loss", "Compiled"]);
+    expect(charts()[0]).toEqual(["loss", "1"]);
+    expect(all("[data-testid=last-prints] .latest-row")).toHaveLength(5);
+  });
+
+  it("draws gradients and activations of what is watched, and tells where NaN was first", () => {
+    const ui = createUi();
+    const { store } = show(goldenBatch("watch"), ui);
+    expect(charts()).toEqual([
+      ["loss", "1"],
+      ["Gradient norms", "1"],
+      ["Activations", "1"],
+    ]);
+    expect(texts("[data-chart='Gradient norms'] .legend-name")).toEqual(["logits"]);
+    expect(find("[data-testid=fact-nan]").textContent).toContain("∂ logits");
+    click("[data-testid=fact-nan]");
+    expect([ui.tab.value, ui.value.value]).toEqual(["source", store.watched.firstBad.nan?.site]);
+  });
+
+  it("leads from a name to its value, and from a line to the streams", () => {
+    const ui = createUi();
+    show(goldenBatch("watch"), ui);
+    click("[data-chart=Activations] .legend button");
+    expect([ui.tab.value, ui.value.value]).toEqual(["source", 1]);
+    show(goldenBatch("small"), createUi());
+    click(".latest-row:last-child");
+    expect(find("[aria-selected=true]").id).toBe("tab-streams");
+    expect(find(".row.selected").dataset.event).toBe("4");
+  });
+
+  it("lists findings, each a way to its line, and asks for none where there are none", () => {
+    const finding = { kind: "key", where: "a.py:3", headline: "key `k` used twice", file: "a.py", line: 3 };
+    const run = show(goldenBatch("small"));
+    expect(run.asked.filter((asked) => asked.startsWith("findings"))).toEqual([]);
+    change(run, goldenBatch("small", { status: status({ findings: 1 }) }));
+    act(() => {
+      run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings: [finding as FindingMessage] });
+      run.draw();
+    });
+    expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice"]);
+    click("[data-testid=latest-findings] .latest-row");
+    expect(find("[aria-selected=true]").id).toBe("tab-findings");
+  });
+
+  it("says what to write where there is nothing to draw", () => {
+    show(goldenBatch("empty"));
+    expect(find("[data-testid=nothing-drawn]").textContent).toContain("%%jaxdebug --watch-all");
+  });
+
+  it("is drawn a few times a second while the run goes on", () => {
+    vi.useFakeTimers();
+    const received = () => Number(find("[data-testid=last-prints] .link").textContent?.slice(4));
+    const running = { status: status({ state: "running" }) };
+    const run = show(goldenBatch("small", running));
+    expect(received()).toBe(5);
+    change(run, goldenBatch("small", { first: 5, ...running }));
+    expect(received()).toBe(10);
+    change(run, goldenBatch("small", { first: 10, ...running }));
+    expect(received()).toBe(10);
+    act(() => {
+      vi.advanceTimersByTime(300);
+    });
+    expect(received()).toBe(15);
+    vi.useRealTimers();
+  });
+});

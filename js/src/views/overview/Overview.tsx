@@ -1,0 +1,133 @@
+/** What a person would ask first: how far, how fast, how good, what is wrong; with pictures that nobody had to ask for. */
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { count } from "../../kit/format";
+import { copy } from "../../kit/give";
+import { useSlowly } from "../../kit/slowly";
+import { factsOf } from "../../store/headline";
+import type { RunStore } from "../../store/run";
+import type { Series } from "../../store/series";
+import type { UiState } from "../../store/ui";
+import type { Range } from "../plots/drawn";
+import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, type Scalar, scalarsOf } from "./contents";
+import { Facts } from "./Facts";
+import { goToFact, goToValue } from "./go";
+import { LastPrints, LatestFindings } from "./Latest";
+import { Lines, type OneLine, type Shared } from "./Lines";
+
+/** Between two drawings while the run goes on. */
+const DRAWN_MS = 250;
+/** Of the first row. */
+const SCALARS = 3;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  dark: boolean;
+}
+
+export function Overview({ run, ui, dark }: Props) {
+  const watch = useCallback(() => run.watch(), [run]);
+  const at = useSlowly(watch, DRAWN_MS);
+  // The same element is not drawn again; nor is one with the same properties, so that `at` is one of them.
+  return useMemo(() => <Contents run={run} ui={ui} dark={dark} at={at} />, [run, ui, dark, at]);
+}
+
+function Contents({ run, ui, dark, at }: Props & { at: number }) {
+  const [zoom, setZoom] = useState<Range | null>(null);
+  const [all, setAll] = useState(false);
+  const scalars = scalarsOf(run);
+  const known = knownOf(run, scalars);
+  const facts = factsOf(known);
+  const [gradients, activations, ratios] = [gradientsOf(run), activationsOf(run), ratiosOf(run)];
+  const shared: Shared = { run, ui, dark, zoom, onZoom: setZoom, bad: known.nan?.step ?? null };
+  const open = (series: Series) => goToValue(run, ui, series);
+  const shown = all ? scalars : scalars.slice(0, SCALARS - (ratios.lines.length > 0 ? 1 : 0));
+  const isEmpty = scalars.length === 0 && gradients.lines.length === 0 && activations.lines.length === 0;
+  return (
+    <div class="overview" data-testid="overview">
+      {facts.length > 0 && (
+        <Facts facts={facts} go={(fact) => goToFact(run, ui, fact.id, seriesOf(fact.id, scalars))} />
+      )}
+      {isEmpty ? (
+        <Nothing run={run} />
+      ) : (
+        <div class="charts" data-testid="charts">
+          {shown.map((scalar) => (
+            <Lines
+              key={`${scalar.series.site}/${scalar.series.value}`}
+              {...shared}
+              title={scalar.name}
+              note={scalar.where}
+              lines={[{ series: scalar.series, group: "", name: scalar.name, hue: 0, dashed: false }]}
+              open={open}
+            />
+          ))}
+          <GroupChart {...shared} title="Update / weight" of={ratios} note="log" logarithmic open={open} />
+          <GroupChart {...shared} title="Gradient norms" of={gradients} note="log" logarithmic open={open} wide />
+          <GroupChart {...shared} title="Activations" of={activations} note="std" open={open} wide />
+          {scalars.length > shown.length && (
+            <button type="button" class="button more-lines" onClick={() => setAll(true)}>
+              {count(scalars.length - shown.length)} more numbers
+            </button>
+          )}
+        </div>
+      )}
+      <div class="latest-both">
+        <LastPrints run={run} ui={ui} at={at} />
+        <LatestFindings run={run} ui={ui} at={at} />
+      </div>
+    </div>
+  );
+}
+
+function seriesOf(id: string, scalars: readonly Scalar[]): Series | undefined {
+  const rank = { loss: 0, quality: 1 }[id];
+  return scalars.find((one) => one.rank === rank)?.series;
+}
+
+interface GroupProps extends Shared {
+  title: string;
+  of: Group;
+  note: string;
+  logarithmic?: boolean;
+  open: (series: Series) => void;
+  wide?: boolean;
+}
+
+function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
+  if (lines.length === 0) return null;
+  const all = lines.map(
+    ({ series, group, leaf, hue, dashed }): OneLine => ({
+      series,
+      group: leaf ? group : "",
+      name: leaf || group,
+      hue,
+      dashed,
+    }),
+  );
+  const left = more > 0 ? `, ${count(more)} more in Source` : "";
+  return <Lines {...props} note={`${note}${left}`} lines={all} />;
+}
+
+const WATCH_ALL = "%%jaxdebug --watch-all";
+
+/** What to do where nothing can be drawn. */
+function Nothing({ run }: { run: RunStore }) {
+  const [copied, setCopied] = useState(false);
+  const goesOn = run.active && !run.gone;
+  return (
+    <div class="empty" data-testid="nothing-drawn">
+      <strong>{goesOn ? "No number yet" : "No number to draw"}</strong>
+      <span>
+        Each number that is printed with <code class="mono">jax.debug.print</code> or handed to a callback is drawn
+        here.
+      </span>
+      <span>
+        To see every value and every gradient without a print, begin the cell with <code class="mono">{WATCH_ALL}</code>{" "}
+        <button type="button" class="button" onClick={() => void copy(WATCH_ALL).then(() => setCopied(true))}>
+          {copied ? "Copied" : "Copy"}
+        </button>
+      </span>
+    </div>
+  );
+}

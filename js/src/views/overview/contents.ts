@@ -1,0 +1,250 @@
+/** What the overview of a run draws and tells, by the rules of `store/headline.ts` and `store/groups.ts`. */
+import { huesOf, isBias, isName, kindOf, type Path, pathOf } from "../../store/groups";
+import { type Course, compiledOf, counts, type Known, paceOf, type Rank, rankOf } from "../../store/headline";
+import type { RunStore } from "../../store/run";
+import { Line, type Series } from "../../store/series";
+import { guilty, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
+import { siteName, watchedName } from "../sites/name";
+
+/** Lines of one chart. */
+const MOST_LINES = 48;
+/** Of these few numbers of a series it is seen whether it counts. */
+const LOOKED_AT = 1000;
+
+export interface Scalar {
+  series: Series;
+  name: string;
+  where: string;
+  rank: Rank;
+}
+
+export interface GroupLine {
+  series: Series;
+  group: string;
+  leaf: string;
+  hue: number;
+  dashed: boolean;
+}
+
+export interface Group {
+  lines: GroupLine[];
+  /** How many more there are than can be drawn. */
+  more: number;
+}
+
+/** The numbers that a chart is made of without asking, the most telling first. */
+export function scalarsOf(run: RunStore): Scalar[] {
+  const printed = run.series.all().flatMap((series): Scalar[] => {
+    const site = run.sites.get(series.site);
+    if (!site || isCounter(series, site.dtypes[series.value] ?? "")) return [];
+    const name = siteName(run, site, site.values[series.value]);
+    const rank = rankOf(name, { forward: site.phase === "forward", watched: false });
+    return [{ series, name, where: site.where, rank }];
+  });
+  const taken = new Set(printed.map(({ name }) => name));
+  const watched = watchedSites(run).flatMap((site): Scalar[] => {
+    if (site.watch.role !== "value" || site.phase === "recompute" || !run.watched.tables.get(site.id)?.isScalar)
+      return [];
+    const name = watchedName(site);
+    const rank = rankOf(name, { forward: site.phase === "forward", watched: true });
+    if (taken.has(name) || site.watch.primitive === "argument" || isTree(site)) return [];
+    const [series] = run.watched.plotted([`${site.id}/0`]);
+    if (!series || series.total === 0 || isCounter(series, site.watch.dtype)) return [];
+    return [{ series, name, where: site.where, rank }];
+  });
+  const order = ({ series }: Scalar) => run.rank.get(series.site) ?? 0;
+  const all = [...printed, ...watched].sort((a, b) => a.rank - b.rank || order(a) - order(b));
+  return all.filter((one, i) => !all.slice(0, i).some((other) => isSame(one, other)));
+}
+
+function isCounter(series: Series, dtype: string): boolean {
+  const { first } = series;
+  return first instanceof Line && series.elements.size === 1 && counts(first.y.view().subarray(0, LOOKED_AT), dtype);
+}
+
+/** A function and its caller often call what it returns by one name. */
+function isSame({ name, series: a }: Scalar, { name: other, series: b }: Scalar): boolean {
+  return name === other && a.total === b.total && Object.is(a.last, b.last) && Object.is(a.newest, b.newest);
+}
+
+function watchedSites(run: RunStore): WatchSite[] {
+  return [...run.sites.values()].filter(isWatched);
+}
+
+function isTree({ watch }: WatchSite): boolean {
+  const path = pathOf(watch.name);
+  return path !== null && path.leaf !== "" && kindOf(path.root) !== "";
+}
+
+interface Leaf {
+  site: WatchSite;
+  path: Path;
+  key: string;
+}
+
+/** The leaves of trees of that kind, the first of each path; a tree of a short name is one where it has parts. */
+function leavesOf(run: RunStore, kind: "gradient" | "update" | "parameter"): Leaf[] {
+  const found = new Map<string, Leaf>();
+  for (const site of watchedSites(run)) {
+    const { watch, phase } = site;
+    const path = watch.role === "value" && phase !== "recompute" ? pathOf(watch.name) : null;
+    if (!path || kindOf(path.root) !== kind) continue;
+    const isSure = path.leaf !== "" || path.root.length > 2 || (kind === "gradient" && phase === "backward");
+    const key = `${path.group}/${path.leaf}`;
+    if (isSure && !found.has(key)) found.set(key, { site, path, key });
+  }
+  return [...found.values()];
+}
+
+/** The norm of what a row has; of a number its size. */
+function norm(table: WatchTable, row: number): number | undefined {
+  const y = table.at(row, table.isScalar ? "value" : "l2");
+  return y === undefined ? undefined : Math.abs(y);
+}
+
+function normOf(run: RunStore, { id, values }: WatchSite): Series | undefined {
+  return run.watched.derived(`norm ${id}`, id, Math.max(0, values.indexOf("l2")), norm);
+}
+
+/** The norms of the gradients of parameters; where none is known as such, of all named values. */
+export function gradientsOf(run: RunStore): Group {
+  const leaves = leavesOf(run, "gradient");
+  const known = new Set(leaves.map(({ key }) => key));
+  const named: Leaf[] = [];
+  const others: Leaf[] = [];
+  for (const site of watchedSites(run)) {
+    const path = site.watch.role === "gradient" ? pathOf(site.watch.name) : null;
+    if (!path) continue;
+    const isParameter = path.leaf !== "" && kindOf(path.root) === "parameter";
+    const key = `${path.group}/${path.leaf}`;
+    if (!isParameter) others.push({ site, path: { ...path, group: site.watch.name, leaf: "" }, key: `${site.id}` });
+    else if (!known.has(key)) named.push({ site, path, key });
+    known.add(key);
+  }
+  const parameters = [...leaves, ...named];
+  // The gradient of a number is mostly that of the loss by itself, 1.
+  const arrays = others.filter(({ site }) => site.watch.shape.length > 0);
+  return groupOf(run, parameters.length > 0 ? parameters : arrays.length > 0 ? arrays : others, normOf);
+}
+
+/** How large a step of each parameter is, compared with the parameter. */
+export function ratiosOf(run: RunStore): Group {
+  const parameters = new Map(leavesOf(run, "parameter").map((leaf) => [leaf.key, leaf.site]));
+  const both = leavesOf(run, "update").filter(({ key }) => parameters.has(key));
+  return groupOf(run, both, (run, site) => {
+    const { path } = { path: pathOf(site.watch.name) as Path };
+    const beside = run.watched.tables.get((parameters.get(`${path.group}/${path.leaf}`) as WatchSite).id);
+    return run.watched.derived(`ratio ${site.id}`, site.id, Math.max(0, site.values.indexOf("l2")), (table, row) => {
+      if (!beside || beside.length === 0) return undefined;
+      const other = beside.rowBeside(table, row, { moment: null, call: table.at(row, "call") ?? null });
+      return other < 0 ? undefined : (norm(table, row) ?? Number.NaN) / (norm(beside, other) ?? Number.NaN);
+    });
+  });
+}
+
+/** How widely the arrays are spread that the program computes on its way forward. */
+export function activationsOf(run: RunStore): Group {
+  const seen = new Set<string>();
+  const found: Leaf[] = [];
+  for (const site of watchedSites(run)) {
+    const { watch, phase, values } = site;
+    if (watch.role !== "value" || phase !== "forward" || watch.shape.length === 0 || !values.includes("std")) continue;
+    if (watch.primitive === "argument" || !/float/.test(watch.dtype) || !isName(watch.name) || isTree(site)) continue;
+    const path = pathOf(watch.name) as Path;
+    if (/grad|update|params/i.test(path.root) || /^opt|state$/.test(path.root)) continue;
+    const newest = run.watched.tables.get(site.id);
+    const same = `${watch.name} ${newest?.total} ${newest?.at(newest.length - 1, "std")}`;
+    if (seen.has(same)) continue;
+    seen.add(same);
+    const apart = run.apart.get(site.id);
+    found.push({
+      site,
+      path: { root: path.root, group: apart ? `${watch.name} · ${apart}` : watch.name, leaf: "" },
+      key: "",
+    });
+  }
+  return groupOf(run, found, (run, { id, values }) => run.watched.plotted([`${id}/${values.indexOf("std")}`])[0]);
+}
+
+function groupOf(
+  run: RunStore,
+  leaves: readonly Leaf[],
+  series: (run: RunStore, site: WatchSite) => Series | undefined,
+): Group {
+  const drawn = leaves.slice(0, MOST_LINES).flatMap(({ site, path }) => {
+    const one = series(run, site);
+    if (!one || one.total === 0) return [];
+    const group = path.group || path.leaf || path.root;
+    return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
+  });
+  const hues = huesOf(drawn);
+  const lines = drawn.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
+  // What is of one group stands together, in the order in which the groups came.
+  const order = [...hues.keys()];
+  lines.sort((a, b) => order.indexOf(a.group) - order.indexOf(b.group));
+  return { lines, more: Math.max(0, leaves.length - MOST_LINES) };
+}
+
+/** The first value that was NaN or infinite; undefined where all is finite. */
+export function firstBadOf(run: RunStore): { event: number; site: number } | undefined {
+  const { nan, inf } = run.watched.firstBad;
+  const told = run.status?.nonfinite;
+  const all = [nan, inf, told && { event: told.first, site: -1 }].filter((one) => !!one);
+  return all.sort((a, b) => a.event - b.event)[0];
+}
+
+/** What the facts are made of. */
+export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
+  const lead = scalars.find(({ series }) => series.elements.size === 1) ?? null;
+  const line = lead?.series.first ?? longest(run);
+  return {
+    steps: line && line.x.length > 0 ? Math.floor(line.x.at(-1)) + 1 : 0,
+    pace: line ? paceOf(line.x.view(), line.time.view()) : null,
+    elapsed: run.status?.elapsed ?? 0,
+    loss: courseOf(scalars, 0),
+    quality: courseOf(scalars, 1),
+    nan: badOf(run),
+    findings: run.status?.findings ?? 0,
+    compiled: compiledOf(run.calls.values()),
+  };
+}
+
+/** Where no number is drawn, a gradient or an array that came most often tells the steps. */
+function longest(run: RunStore) {
+  const [site] = watchedSites(run)
+    .filter(({ phase }) => phase === "forward")
+    .sort((a, b) => (run.watched.tables.get(b.id)?.total ?? 0) - (run.watched.tables.get(a.id)?.total ?? 0));
+  return site && run.watched.plotted([`${site.id}/0`])[0]?.first;
+}
+
+function courseOf(scalars: readonly Scalar[], rank: Rank): Course | null {
+  const found = scalars.find((one) => one.rank === rank && one.series.elements.size === 1);
+  if (found?.series.strands !== 1) return null;
+  const { series, name, where } = found;
+  const [mark = Number.POSITIVE_INFINITY] = series.marks.x.view();
+  const line = series.first;
+  const first = !line || line.y.length === 0 || mark < line.x.at(0) ? series.marks.y.at(0) : line.y.at(0);
+  return { name, where, first, last: series.last };
+}
+
+function badOf(run: RunStore): Known["nan"] {
+  const first = firstBadOf(run);
+  if (!first) return null;
+  const position = run.log.find(first.event);
+  const site = run.sites.get(first.site >= 0 ? first.site : run.log.site(position));
+  if (!site || (first.site < 0 && position < 0)) return null;
+  const time = run.log.time(position);
+  const all = isWatched(site)
+    ? run.watched.plotted([`${site.id}/0`])
+    : run.series.all().filter((one) => one.site === site.id);
+  const marks = all.map(({ marks }) => marks);
+  const steps = marks.flatMap(({ x, time: at }) => [...at.view()].flatMap((one, i) => (one === time ? [x.at(i)] : [])));
+  const isNaNFirst = isWatched(site)
+    ? run.watched.firstBad.nan?.event === first.event
+    : marks.some(({ y, time: at }) => at.view().some((one, i) => one === time && Number.isNaN(y.at(i))));
+  const name = isWatched(site)
+    ? watchedName(site)
+    : siteName(run, site, site.values.length === 1 ? site.values[0] : undefined);
+  const where = (isWatched(site) && guilty(site)?.where) || site.where;
+  return { name, where, step: steps.length > 0 ? Math.floor(Math.min(...steps)) : null, nan: isNaNFirst };
+}
