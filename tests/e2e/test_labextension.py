@@ -196,7 +196,7 @@ def waves(x):
 
 _ = waves(jnp.linspace(-3.0, 3.0, 30 * 40).reshape(30, 40))
 """
-TABS = ["Streams", "Plots", "Arrays", "Timeline", "Calls"]
+TABS = ["Overview", "Streams", "Plots", "Arrays", "Timeline", "Calls"]
 THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 

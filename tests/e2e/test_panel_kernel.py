@@ -36,6 +36,7 @@ def panel(lab, lab_page):
 
 
 def test_an_array_is_looked_at_in_place_and_step_by_step(panel, lab_page):
+    panel.open_tab("Streams")
     unordered = panel.root.get_by_test_id("stream-unordered")
     unordered.get_by_text("x [[[").last.click()
     detail = panel.root.get_by_test_id("detail")

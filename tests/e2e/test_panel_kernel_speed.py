@@ -80,6 +80,7 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
     notebook.output(1)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", events=EVENTS, unordered=EVENTS, dropped=0)
+    panel.open_tab("Streams")
 
     reached = measured(
         lab_page,

@@ -31,12 +31,12 @@ OTHER_KERNEL = """() => {
   other.start();
 }"""
 
-SHOWN = "() => outputs.every((output) => output.firstElementChild?.shadowRoot?.querySelector('.row'))"
+SHOWN = "() => outputs.every((output) => output.firstElementChild?.shadowRoot?.querySelector('.fact'))"
 
 VISIT = """() => { for (const output of outputs) {
   const root = output.firstElementChild.shadowRoot;
   for (const tab of root.querySelectorAll('[role=tab]')) tab.click();
-  root.querySelector('#tab-streams').click();
+  root.querySelector('#tab-overview').click();
 } }"""
 
 HIDE = (
@@ -133,7 +133,7 @@ def test_runs_that_nobody_looks_at_are_let_go(harness: Harness):
             }""",
             f"run-{i}",
         )
-        page.wait_for_function("() => document.querySelector('.again > div')?.shadowRoot.querySelector('.row')")
+        page.wait_for_function("() => document.querySelector('.again > div')?.shadowRoot.querySelector('.fact')")
         heap.append(counts(session)["JSHeapUsedSize"] / 1e6)
     held = page.evaluate("[...__jaxDebug.hidden.values()].map((run) => run.log.length)")
     assert sum(held) <= 1_000_000

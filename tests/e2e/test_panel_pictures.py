@@ -55,6 +55,7 @@ FRAMES = """async () => {
 }"""
 
 VIEWS = {
+    "overview": ("Overview", None),
     "streams": ("Streams", open_array),
     "plots": ("Plots", None),
     "arrays": ("Arrays", choose_array),

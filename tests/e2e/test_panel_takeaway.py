@@ -65,6 +65,7 @@ def exported(panel: PanelOnScreen, page: Any, kind: str, folder: Path) -> Path:
 
 
 def test_files_lines_and_pictures_have_what_the_run_has(notebook, panel, lab_page, tmp_path):
+    panel.open_tab("Streams")
     panel.root.get_by_label("Copy and export").click()
     files = {kind: exported(panel, lab_page.page, kind, tmp_path) for kind in ("csv", "json", "parquet")}
     panel.root.get_by_label("Copy and export").click()

@@ -44,6 +44,7 @@ def saved(lab, notebook):
 def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, lab_page, notebook, hold):
     panel = PanelOnScreen(lab_page)
     panel.root.evaluate("(panel) => { window.panelBefore = panel; }")
+    panel.open_tab("Streams")
     find = panel.root.get_by_test_id("filter")
     find.fill("step")
     wait_until_stored(lab_page, notebook, f"{EVENTS} events")

@@ -61,6 +61,8 @@ def test_the_streams_and_counts_are_the_kernels_and_outlive_page_and_kernel(tour
 
 
 def the_streams_are_told_apart(panel, lab_page):
+    lab_page.screenshot("tour-overview-light")
+    panel.open_tab("Streams")
     lab_page.screenshot("tour-streams-light")
     ordered, unordered = panel.root.get_by_test_id("stream-ordered"), panel.root.get_by_test_id("stream-unordered")
     assert ordered.get_by_text("loss 0.").count() > 3
@@ -111,6 +113,7 @@ def test_the_panel_answers_while_the_main_thread_is_blocked(lab, lab_page, hold)
     run = notebook.start_cell(1)
     notebook.output(1)
     panel.wait(events=2001, state="running", barrier="pending")
+    panel.open_tab("Streams")
     unordered = panel.root.get_by_test_id("stream-unordered")
     unordered.get_by_label("Unordered events").evaluate("list => { list.scrollTop = 0; }")
     unordered.get_by_text("step 0", exact=True).wait_for()

@@ -314,7 +314,10 @@ export class Watched {
     });
   }
 
-  /** The series of what `y` makes of each row of a site's table; kept as `key`, and continued with the rows that are new. */
+  /**
+   * The series of what `y` makes of each row of a site's table, of some rows nothing; kept as `key`, and continued with the
+   * rows that are new.
+   */
   derived(
     key: string,
     site: number,
@@ -328,9 +331,10 @@ export class Watched {
     const events = table.executions;
     const loops = new LoopsOf(this.sites);
     for (let row = table.after(kept.last); row < table.length; row++) {
-      const made = y(table, row) ?? Number.NaN;
-      kept.series.push({ events }, row, 0, made, loops.at(site, events.type[row]), table.markAt(row, made));
+      const made = y(table, row);
       kept.last = table.event(row);
+      if (made === undefined) continue;
+      kept.series.push({ events }, row, 0, made, loops.at(site, events.type[row]), table.markAt(row, made));
     }
     return kept.series;
   }

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
@@ -5,6 +7,7 @@ import { all, change, click, find, show, status, texts } from "../../../test/scr
 import { createUi } from "../../store/ui";
 import type { FindingMessage } from "../../transport/wire";
 
+const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../../tests/overview_cases.json"), "utf8"));
 const charts = () => all("[data-testid=lines]").map(({ dataset }) => [dataset.chart, dataset.lines]);
 
 describe("the overview", () => {
@@ -53,6 +56,13 @@ describe("the overview", () => {
     expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice"]);
     click("[data-testid=latest-findings] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
+  });
+
+  it("has a quiet line for what watching costs, which is no note", () => {
+    const cost = CASES.cost as { note: string; words: string };
+    show(goldenBatch("watch", { status: status({ notes: [cost.note, "muted: x"] }) }));
+    expect(find("[data-testid=cost]").textContent).toContain(cost.words);
+    expect(texts("[data-testid=notes] .note-text")).toEqual(["muted: x"]);
   });
 
   it("says what to write where there is nothing to draw", () => {

@@ -9,6 +9,7 @@ import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
 import type { Range } from "../plots/drawn";
 import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, type Scalar, scalarsOf } from "./contents";
+import { costOf } from "./cost";
 import { Facts } from "./Facts";
 import { goToFact, goToValue } from "./go";
 import { LastPrints, LatestFindings } from "./Latest";
@@ -18,6 +19,8 @@ import { Lines, type OneLine, type Shared } from "./Lines";
 const DRAWN_MS = 250;
 /** Of the first row. */
 const SCALARS = 3;
+/** See `rankOf`. */
+const EXPRESSION = 4;
 
 interface Props {
   run: RunStore;
@@ -41,7 +44,9 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
   const [gradients, activations, ratios] = [gradientsOf(run), activationsOf(run), ratiosOf(run)];
   const shared: Shared = { run, ui, dark, zoom, onZoom: setZoom, bad: known.nan?.step ?? null };
   const open = (series: Series) => goToValue(run, ui, series);
-  const shown = all ? scalars : scalars.slice(0, SCALARS - (ratios.lines.length > 0 ? 1 : 0));
+  const named = scalars.filter(({ rank }) => rank < EXPRESSION);
+  const first = (named.length > 0 ? named : scalars).slice(0, SCALARS - (ratios.lines.length > 0 ? 1 : 0));
+  const shown = all ? scalars : first;
   const isEmpty = scalars.length === 0 && gradients.lines.length === 0 && activations.lines.length === 0;
   return (
     <div class="overview" data-testid="overview">
@@ -76,6 +81,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
         <LastPrints run={run} ui={ui} at={at} />
         <LatestFindings run={run} ui={ui} at={at} />
       </div>
+      <Cost run={run} />
     </div>
   );
 }
@@ -107,6 +113,29 @@ function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
   );
   const left = more > 0 ? `, ${count(more)} more in Source` : "";
   return <Lines {...props} note={`${note}${left}`} lines={all} />;
+}
+
+const VERIFY = "%jaxdebug verify F(X)";
+
+/** What it costs to watch, and how to know it better. */
+function Cost({ run }: { run: RunStore }) {
+  const words = costOf(run.status?.notes ?? [], run.watched.tables.size);
+  if (!words) return null;
+  return (
+    <p class="cost muted" data-testid="cost">
+      <span title="An estimate. To pay less, name some of the values (--watch NAMES), or watch every N-th step (--every N)">
+        {words}
+      </span>{" "}
+      <button
+        type="button"
+        class="link"
+        title={`Copy ${VERIFY}: it measures what watching costs, and whether the results stay the same to the bit`}
+        onClick={() => void copy(VERIFY)}
+      >
+        measure
+      </button>
+    </p>
+  );
 }
 
 const WATCH_ALL = "%%jaxdebug --watch-all";

@@ -137,7 +137,9 @@ export function ratiosOf(run: RunStore): Group {
     return run.watched.derived(`ratio ${site.id}`, site.id, Math.max(0, site.values.indexOf("l2")), (table, row) => {
       if (!beside || beside.length === 0) return undefined;
       const other = beside.rowBeside(table, row, { moment: null, call: table.at(row, "call") ?? null });
-      return other < 0 ? undefined : (norm(table, row) ?? Number.NaN) / (norm(beside, other) ?? Number.NaN);
+      const [step, size] = [norm(table, row), other < 0 ? undefined : norm(beside, other)];
+      // Of what is 0 nothing can be a share.
+      return step === undefined || !size ? undefined : step / size;
     });
   });
 }
@@ -177,11 +179,11 @@ function groupOf(
     const group = path.group || path.leaf || path.root;
     return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
   });
+  // What is of one group stands together; layers by their numbers, other values in the order of the program.
+  const byName = drawn.some(({ leaf }) => leaf !== "");
+  if (byName) drawn.sort((a, b) => a.group.localeCompare(b.group, "en", { numeric: true }));
   const hues = huesOf(drawn);
   const lines = drawn.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
-  // What is of one group stands together, in the order in which the groups came.
-  const order = [...hues.keys()];
-  lines.sort((a, b) => order.indexOf(a.group) - order.indexOf(b.group));
   return { lines, more: Math.max(0, leaves.length - MOST_LINES) };
 }
 

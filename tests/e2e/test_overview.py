@@ -1,0 +1,123 @@
+"""The overview after a training cell: what is there without a click, and what one click leads to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.panel import PanelOnScreen
+from tests.e2e.test_panel_accessibility import violations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STEPS = 30
+
+CELLS = [
+    """%load_ext jax_debug_widgets
+import jax, jax.numpy as jnp
+key = jax.random.key(0)
+params = {"layers": [{"w": jax.random.normal(key, (4, 8)), "b": jnp.zeros(8)}, {"w": jax.random.normal(key, (8, 2)), "b": jnp.zeros(2)}]}
+x = jax.random.normal(key, (16, 4))""",
+    f"""%%jaxdebug --watch-all
+def unit(z):
+    n2 = (z ** 2).sum(-1, keepdims=True)
+    norm = jnp.where(n2 > 0, jnp.sqrt(n2), 1.0)
+    return z / norm
+
+def loss_fn(params, x):
+    first, second = params["layers"]
+    h = unit(x @ first["w"]) + first["b"]
+    logits = jnp.tanh(h) @ second["w"] + second["b"]
+    return ((logits - 1.0) ** 2).mean()
+
+@jax.jit
+def step(params, x, i):
+    loss, grads = jax.value_and_grad(loss_fn)(params, x)
+    updates = jax.tree.map(lambda g: jnp.where(jnp.isfinite(g), -0.1 * g, 0.0), grads)
+    params = jax.tree.map(lambda p, u: p + u, params, updates)
+    jax.debug.print("{{i}} loss {{loss}}", i=i, loss=loss)
+    return params
+
+for i in range({STEPS}):
+    params = step(params, x.at[0].set(0.0) if i == 20 else x, i)""",
+    "%%jaxdebug\nquiet = jax.jit(lambda x: x + 1)(1.0)",
+]
+
+
+@pytest.fixture
+def notebook(lab, lab_page) -> Iterator:
+    notebook = lab_page.open_notebook(lab.write_notebook("overview.ipynb", *CELLS))
+    notebook.run_cell(0)
+    yield notebook
+    assert lab_page.requests_elsewhere() == []
+    assert lab_page.errors == []
+
+
+@pytest.mark.behaviour("P4")
+def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_leads_to_the_line_of_the_first_nan(
+    notebook, lab_page
+):
+    notebook.run_cell(1, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    root = panel.root
+    root.get_by_test_id("overview").wait_for()
+    root.scroll_into_view_if_needed()
+    root.locator("[data-chart=loss] .chart canvas").wait_for()
+    assert root.get_by_test_id("fact-steps").locator(".fact-value").inner_text() == str(STEPS)
+    assert "→" in root.get_by_test_id("fact-loss").inner_text()
+    assert root.locator("[data-chart=i]").count() == 0, "a counter is no curve"
+    gradients = root.locator("[data-chart='Gradient norms']")
+    assert gradients.locator(".legend-group").all_inner_texts() == ["layers[0]", "layers[1]"]
+    assert sorted(gradients.locator(".legend-name").all_inner_texts()) == ["b", "b", "w", "w"]
+    assert root.locator("[data-chart='Update / weight']").get_attribute("data-lines") == "4"
+    activations = root.locator("[data-chart=Activations] .legend-name").all_inner_texts()
+    assert {"h", "logits"} <= set(activations) and not {"x", "params"} & set(activations)
+    assert f"{STEPS - 1} loss" in root.get_by_test_id("last-prints").inner_text()
+    lab_page.screenshot("overview-light")
+    for theme in ("Light", "Dark"):
+        lab_page.set_theme(theme)
+        assert violations(lab_page.page) == []
+    lab_page.screenshot("overview-dark")
+    lab_page.set_theme("Light")
+
+    fact = root.get_by_test_id("fact-nan")
+    assert "n2" in fact.inner_text() and "In [2]:4, step 20" in fact.inner_text()
+    fact.click()
+    root.locator("[data-testid=inspect]").wait_for()
+    assert root.locator("#tab-source").get_attribute("aria-selected") == "true"
+    assert "sqrt" in root.get_by_test_id("code").inner_text()
+
+
+def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_then(notebook, lab_page):
+    notebook.run_cell(1, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    root = panel.root
+    root.scroll_into_view_if_needed()
+    chart = root.locator("[data-chart='Gradient norms']")
+    last = chart.locator(".legend-value").first.inner_text()
+    canvas = chart.locator("canvas")
+    box = canvas.bounding_box()
+    assert box
+    canvas.click(position={"x": 60, "y": box["height"] / 2})
+    root.locator("[data-testid=scrubber]:not([data-moment=live])").wait_for()
+    root.get_by_test_id("facts").hover()
+    lab_page.wait_for_js(
+        "last => [...document.querySelectorAll('[data-jaxdebug-run] > *')].some(host => host.shadowRoot &&"
+        " host.shadowRoot.querySelector(\"[data-chart='Gradient norms'] .legend-value\")?.textContent !== last)",
+        last,
+    )
+    root.get_by_test_id("live").click()
+    lab_page.wait_for_js(
+        "last => [...document.querySelectorAll('[data-jaxdebug-run] > *')].some(host => host.shadowRoot &&"
+        " host.shadowRoot.querySelector(\"[data-chart='Gradient norms'] .legend-value\")?.textContent === last)",
+        last,
+    )
+
+
+def test_a_run_without_numbers_says_how_to_see_some(notebook, lab_page):
+    notebook.run_cell(2, timeout_s=120)
+    PanelOnScreen(lab_page).root.get_by_test_id("nothing-drawn").get_by_text("%%jaxdebug --watch-all").wait_for()
