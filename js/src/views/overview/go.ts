@@ -49,7 +49,7 @@ export function goToFinding(run: RunStore, ui: UiState, { file, line, site, even
   ui.tab.value = "source";
 }
 
-/** The last event of what was told at `time`: the moment at which all values of a step are there. */
+/** The last event of what came at `time`: the moment at which all values of a step are there. */
 export function momentAt(run: RunStore, time: number): number | null {
   if (run.log.length === 0) return null;
   const event = run.log.endOf(run.log.number(run.log.atTime(time)));

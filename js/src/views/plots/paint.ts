@@ -66,7 +66,7 @@ export type Pen = Pick<
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
 const DASHES = [5, 3];
-/** Of what is told below the axis at its end. */
+/** Of the words below the axis at its end. */
 const WORD = { gap: 6, wide: 6 };
 /** How opaque a band is; of several each less, so that the lines stand out. */
 const BAND = 0.2;
@@ -168,7 +168,7 @@ function paintAxes(
   context.fillText(end, right + MARK, top + height + 5);
 }
 
-/** Broken, so that it is told from the moment without its colour. */
+/** Broken, so that it is no moment even without its colour. */
 function paintBad(context: Pen, { top, height }: Frame, x: number, colour: string): void {
   context.strokeStyle = colour;
   context.lineWidth = 1;
