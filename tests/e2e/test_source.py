@@ -171,7 +171,7 @@ def panel_of(notebook: Notebook, lab_page: LabPage, cell: int) -> PanelOnScreen:
     notebook.run_cell(cell, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")
-    panel.open_tab("Source")
+    panel.open_tab("Code")
     return panel
 
 
@@ -199,7 +199,7 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     panel = PanelOnScreen(lab_page)
     run = notebook.start_cell(1)
     notebook.output(1)
-    panel.open_tab("Source")
+    panel.open_tab("Code")
     value(panel, "logits").wait_for(timeout=120_000)
     lab_page.wait_for_js(
         f"() => {{ {FIND} const button = shown('logits'); return button && Number(button.dataset.event) > 2000; }}",

@@ -35,7 +35,8 @@ export function Debugger({ run, ui, status, dark }: Props) {
     >
       <Bar run={run} stop={last} stands={stands} />
       <div class="debugger-columns">
-        <div class="debugger-side">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by the keyboard */}
+        <section class="debugger-side" tabIndex={0} aria-label="Frames and breakpoints">
           <Frames run={run} stop={last} stands={stands} />
           <Breakpoints run={run} status={status} />
           {status.commands && (
@@ -43,7 +44,7 @@ export function Debugger({ run, ui, status, dark }: Props) {
               Requests reach the kernel {status.commands}.
             </small>
           )}
-        </div>
+        </section>
         <div class="debugger-middle">
           {frame ? (
             <Source run={run} frame={frame} stepping={stands && last.kind === "step"} />

@@ -111,7 +111,7 @@ function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
       dashed,
     }),
   );
-  const left = more > 0 ? `, ${count(more)} more in Source` : "";
+  const left = more > 0 ? `, ${count(more)} more in Code` : "";
   return <Lines {...props} note={`${note}${left}`} lines={all} />;
 }
 
