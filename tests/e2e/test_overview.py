@@ -18,7 +18,8 @@ CELLS = [
     """%load_ext jax_debug_widgets
 import jax, jax.numpy as jnp
 key = jax.random.key(0)
-params = {"layers": [{"w": jax.random.normal(key, (4, 8)), "b": jnp.zeros(8)}, {"w": jax.random.normal(key, (8, 2)), "b": jnp.zeros(2)}]}
+sizes = (4, 8), (8, 2)
+params = {"layers": [{"w": jax.random.normal(key, size), "b": jnp.zeros(size[1])} for size in sizes]}
 x = jax.random.normal(key, (16, 4))""",
     f"""%%jaxdebug --watch-all
 def unit(z):
