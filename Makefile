@@ -1,10 +1,14 @@
 # What people do here. `make` alone lists it. Everything lives in .venv and js/node_modules; stamps make a second run fast.
 
 VENV := .venv
-VENV_OLDEST := .venv-oldest
-OLDEST_JAX := 0.8.0
-OLDEST_ARGS ?= $(addprefix tests/,_jax breakpoints callbacks magics plots session store taps watch widgets)
-PYTHON ?= python3
+# `make test-jax` is on another JAX: the oldest that is supported, if none is said.
+JAX ?= 0.8.0
+VENV_JAX := .venv-jax-$(JAX)
+JAX_ARGS ?= $(addprefix tests/,_jax breakpoints callbacks magics plots session store taps watch widgets)
+# The newest JAX wants a newer Python than the oldest that is supported: one that the PATH has, or pyenv (whose commands on the PATH may be of no use).
+PYTHON ?= $(shell for one in python3.13 ~/.pyenv/versions/3.13*/bin/python python3; do \
+	$$one -c "import venv" 2>/dev/null && echo $$one && break; done)
+PYTHON_JAX ?= python3
 # The environment first: its tools, and its npm where the machine has none.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
@@ -26,7 +30,7 @@ BUILT := $(PANEL) $(VIEWS) $(LABEXTENSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help lab test test-oldest lint docs format pictures bench speed clean
+.PHONY: help lab test test-jax lint docs format pictures bench speed clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -46,9 +50,9 @@ else
 	python -m pytest $(PARALLEL) tests/e2e
 endif
 
-test-oldest: $(VENV_OLDEST)/.tests  ## run the tests of the kernel's side on the oldest JAX that is supported
-	@echo "Testing on jax $(OLDEST_JAX)"
-	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) $(OLDEST_ARGS)
+test-jax: $(VENV_JAX)/.tests  ## run the tests of the kernel's side on another JAX (JAX=0.8.0, the oldest that is supported)
+	@echo "Testing on jax $(JAX)"
+	$(VENV_JAX)/bin/python -m pytest $(PARALLEL) $(JAX_ARGS)
 
 lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
 	@echo "Checking style, types and imports"
@@ -84,7 +88,7 @@ speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as f
 		tests/e2e/test_debugger.py -k "not debugger or looked_into"
 
 clean:  ## remove everything that was built or installed here
-	rm -rf $(VENV) $(VENV_OLDEST) js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	@echo "Making the environment $(VENV)"
@@ -114,10 +118,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python $(BUILT)
 	@touch $@ $(VENV)/.notebooks
 
 # Only what those tests need: no JupyterLab, no browser.
-$(VENV_OLDEST)/.tests: pyproject.toml | $(BUILT)
-	@echo "Installing the package with jax $(OLDEST_JAX)"
-	$(PYTHON) -m venv $(VENV_OLDEST)
-	$(VENV_OLDEST)/bin/pip install --quiet --editable '.[oldest]'
+$(VENV_JAX)/.tests: pyproject.toml | $(BUILT)
+	@echo "Installing the package with jax $(JAX)"
+	$(PYTHON_JAX) -m venv $(VENV_JAX)
+	$(VENV_JAX)/bin/pip install --quiet --editable '.[kernel]' jax==$(JAX) jaxlib==$(JAX)
 	@touch $@
 
 js/node_modules/.package-lock.json: js/package-lock.json | $(VENV)/bin/python
