@@ -9,7 +9,7 @@ const PANEL = { outfile: "../jax_debug_widgets/static/panel.js", limitKb: 200 };
 const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
 /** Whose style sheets come with the second bundle. */
-const LATER = /^(source|names|inspector|debugger|findings|arrays|spread)\.css$/;
+const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|runs\.raw)\.css$/;
 
 /** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */
 const cssAsText = (isMine) => ({

@@ -15,7 +15,9 @@ def running_kernel() -> Any:
 
 def running_cell() -> int | None:
     """The number of the cell that runs, `In [n]`; None where there are no cells."""
-    return getattr(get_ipython(), "execution_count", None)
+    history = getattr(get_ipython(), "history_manager", None)
+    # IPython 9 counts a cell when it begins, older ones when it ends; both store its text before it runs.
+    return (len(history.input_hist_parsed) - 1 or None) if history is not None else None
 
 
 def may_ask() -> bool:

@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 
 BESIDE = ".jaxdebug-RunWidget"
 SIDE = ".jaxdebug-SidePanel"
+TABLE = ".jaxdebug-Runs"
 
+_ROW_SHOWS = """([selector, wanted]) => {
+  const rows = [...(document.querySelector(selector)?.shadowRoot?.querySelectorAll('tr[data-run]') ?? [])];
+  return rows.some((row) => Object.entries(wanted).every(([name, value]) => row.dataset[name] === value));
+}"""
 _SHOWS = """([selector, wanted]) => {
   const places = [...document.querySelectorAll(selector)];
   return places.some((place) => Object.entries(wanted).every(([name, value]) => place.dataset[name] === value));
@@ -36,8 +41,8 @@ class SidePanel:
 
     @property
     def runs(self) -> Locator:
-        """The rows of the list, the newest first."""
-        return self.root.locator(".jaxdebug-Run")
+        """The rows of the table, the newest first."""
+        return self.root.locator("tr[data-run]")
 
     @property
     def status(self) -> Locator:
@@ -52,7 +57,7 @@ class SidePanel:
     def wait_for_row(self, timeout_s: float = 60, **expected: Any) -> None:
         """Wait until a row's numbers are these, e.g. `state="done"`, `events=12`."""
         wanted = {name: str(value) for name, value in expected.items()}
-        self._lab_page.wait_for_js(_SHOWS, [".jaxdebug-Run", wanted], timeout_s)
+        self._lab_page.wait_for_js(_ROW_SHOWS, [TABLE, wanted], timeout_s)
 
     def wait_for_status(self, timeout_s: float = 60, **expected: Any) -> None:
         """The same for the item in the status bar."""

@@ -48,7 +48,8 @@ def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page,
     side.wait_for_status(barrier="pending", timeout_s=120)
     lab_page.page.keyboard.press("Alt+Shift+j")
     side.panel(BESIDE).wait_for()
-    counted = "() => +document.querySelector('.jaxdebug-Run').dataset.events > 1000"
+    row = "document.querySelector('.jaxdebug-Runs').shadowRoot.querySelector('tr[data-run]')"
+    counted = f"() => +{row}.dataset.events > 1000"
     lab_page.wait_for_js(counted, timeout_s=120)
     assert int(side.panel(BESIDE).get_attribute("data-events") or 0) > 0
     lab_page.screenshot("lab-running-light")
@@ -59,7 +60,7 @@ def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page,
     side.wait_for_row(state="done", barrier="drained", events=COUNTS["events"])
     side.wait_for_status(state="done", barrier="drained")
     side.wait_for_panel(BESIDE, state="done", barrier="drained", **COUNTS)
-    assert side.status.inner_text() == "JAX: effects drained"
+    assert side.status.inner_text() == "JAX: done"
     side.panel(BESIDE).get_by_role("tab", name="Plots").click()
     side.panel(BESIDE).locator("[data-series=loss]").wait_for()
     lab_page.screenshot("lab-beside-light")
@@ -284,6 +285,6 @@ def test_in_notebook_7_the_panel_lives_and_the_runs_are_listed(lab, lab_page, si
     PanelOnScreen(lab_page).wait(state="done", barrier="drained", events=30)
     side.show()
     side.wait_for_row(state="done", barrier="drained", events=30)
-    side.runs.locator("button").click()
+    side.runs.get_by_role("button", expanded=False).click()
     side.wait_for_panel(SIDE, state="done", events=30)
     lab_page.screenshot("notebook-7")

@@ -216,5 +216,6 @@ def test_a_front_end_renames_a_run_and_has_runs_laid_over_each_other(comms):
 def test_a_file_that_cannot_be_read_is_a_problem_that_is_told(comms, tmp_path):
     with jdw.capture():
         program(1.0)
-    comms[0].ask({"type": "load", "path": str(tmp_path / "nothing.jdw")})
-    assert comms[0].messages[-1][0]["type"] == "problem"
+    comms[0].ask({"type": "load", "id": 3, "path": str(tmp_path / "nothing.jdw")})
+    told = comms[0].messages[-1][0]
+    assert (told["type"], told["id"]) == ("loaded", 3) and "nothing.jdw" in told["problem"]

@@ -13,7 +13,7 @@ to kernel:
            kernel writes into its output does not reach a page that was loaded, or was away, while the cell ran.
 `rename`   call run `run` `name`; its row says so.
 `compare`  lay the runs `runs` over each other: `{"type": "compared", "version": 1, "id", ...}`, see `compared.py`.
-`load`     read the runs in `path`; their rows come, or `{"type": "problem", "version": 1, "text"}` says why not.
+`load`     read the runs in `path`; their rows come, and `{"type": "loaded", "version": 1, "id", "problem"}` says why not.
 """
 
 from __future__ import annotations
@@ -86,12 +86,9 @@ class Listing:
     def answer(self, request: dict[str, Any]) -> None:
         """Do what a front end asks for; what cannot be done is left: the rows say how things stand."""
         try:
-            self._answer(request)
-        except (ImportError, OSError, ValueError) as error:  # Of a file that cannot be read.
-            self._comm.send({"type": "problem", "version": VERSION, "text": str(error)})
-
-    def _answer(self, request: dict[str, Any]) -> None:
-        run = self._session.find_run(str(request.get("run", "")))
+            run = self._session.find_run(str(request.get("run", "")))
+        except (OSError, ValueError):  # Its file is gone; who looks at its row finds that it says no more.
+            return
         match request.get("type"):
             case "list":
                 self._send_rows(self.rows())
@@ -101,7 +98,7 @@ class Listing:
                 arguments = ([str(key) for key in request.get("runs", ())], request.get("id"))
                 threading.Thread(target=self._compare, args=arguments, name="jaxdebug-compare", daemon=True).start()
             case "load":
-                self._session.load(str(request.get("path", "")))
+                self._load(str(request.get("path", "")), request.get("id"))
             case "panel" if (program := self._panels.program()) is not None:
                 self._comm.send({"type": "panel", "version": VERSION, **program})
             case "open" if run is not None:
@@ -115,6 +112,14 @@ class Listing:
     def _wait(self, run: RunView) -> None:
         run.barrier(run.options.timeout)
         self._send([run])
+
+    def _load(self, path: str, number: object) -> None:
+        problem = ""
+        try:
+            self._session.load(path)
+        except (ImportError, OSError, ValueError) as error:
+            problem = str(error)
+        self._comm.send({"type": "loaded", "version": VERSION, "id": number, "problem": problem})
 
     def _compare(self, keys: list[str], number: object) -> None:
         told = comparison(self._session, keys)

@@ -13,10 +13,16 @@ const host = document.createElement("div");
 document.body.append(host);
 afterEach(() => render(null, host));
 
-const text = (selector: string) => [...host.querySelectorAll(selector)].map((found) => found.textContent);
+/** In the page, and in the place that looks as the panel does. */
+function all(selector: string): HTMLElement[] {
+  const places = [host, ...[...host.querySelectorAll("div")].flatMap(({ shadowRoot }) => shadowRoot ?? [])];
+  return places.flatMap((place) => [...place.querySelectorAll<HTMLElement>(selector)]);
+}
+
+const text = (selector: string) => all(selector).map((found) => found.textContent);
 
 function click(selector: string): void {
-  act(() => host.querySelector<HTMLElement>(selector)?.click());
+  act(() => all(selector)[0]?.click());
 }
 
 function shown() {
@@ -48,37 +54,54 @@ describe("the side panel", () => {
     expect(host.textContent).toContain("Open a notebook");
   });
 
-  it("lists the runs in words, the newest first", () => {
+  it("lists the runs in a table, the newest first, each with its cell, name, options and numbers", () => {
     const { comm } = shown();
-    const done = row("a", { state: "done", elapsed: 12.34, events: 30_000, barrier: "drained" });
-    const going = row("b", { state: "paused", title: "<b>", events: 1, barrier: "pending", pending: ["f"], waited: 2 });
+    const told = { name: "lr 3", cell: 4, asked: "--watch h", steps: 1000, value: "loss", step_ms: 5.123, findings: 2 };
+    const done = row("a", { ...told, state: "done", started: 10, last: 0.12345 });
+    const going = row("b", { state: "paused", title: "<b>", started: 20, value: "loss", last: "NaN" });
     act(() => comm.receive(message(done, going)));
-    expect(text(".jaxdebug-Run-title")).toEqual(["<b>", "run a"]);
-    expect(text(".jaxdebug-Run-state")).toEqual(["Paused · 1.00 s", "Done · 12.3 s"]);
-    expect(text(".jaxdebug-Run-detail")).toEqual([
-      "1 event · effects pending 2.00 s",
-      "30\u2009000 events · effects drained",
-    ]);
+    expect(text(".run-open")).toEqual(["<b>", "In [4]lr 3"]);
+    expect(text(".run-detail")).toEqual(["Paused", "--watch h"]);
+    expect(text("td.steps")).toEqual(["–", "1\u2009000"]);
+    expect(text("td.last")).toEqual(["NaN", "0.123"]);
+    expect(text("th.last")).toEqual(["last loss"]);
+    expect([text("td.ms")[1], text("td.findings")[1]]).toEqual(["5.12", "2"]);
   });
 
   it("tells a run that its user ended from one that failed", () => {
     const { comm } = shown();
-    const runs = (["failed", "stopped", "interrupted"] as const).map((state) => row(state, { state }));
+    const runs = (["failed", "stopped", "interrupted"] as const).map((state, i) => row(state, { state, started: i }));
     act(() => comm.receive(message(...runs)));
-    expect(text(".jaxdebug-Run-state")).toEqual(["Interrupted · 1.00 s", "Stopped · 1.00 s", "Failed · 1.00 s"]);
-    const dots = [...host.querySelectorAll<HTMLElement>(".jaxdebug-Dot")];
-    expect(dots.map(({ dataset }) => dataset.tone)).toEqual(["ended", "ended", "bad"]);
+    expect(text(".run-detail")).toEqual(["Interrupted", "Stopped", "Failed"]);
+    expect(all(".run-detail .bad-text").map(({ textContent }) => textContent)).toEqual(["Failed"]);
+  });
+
+  it("renames a run in its place, asks for those that are ticked side by side, and says what came of a file", () => {
+    const { comm } = shown();
+    act(() => comm.receive(message(row("a"), row("b", { started: 1 }))));
+    click("[aria-label='Rename run a']");
+    const [field] = all(".run-field") as [HTMLInputElement];
+    field.value = "slow";
+    act(() => void field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true })));
+    expect(comm.sent.at(-1)).toEqual({ type: "rename", run: "a", name: "slow" });
+    click("[aria-label='Compare run b']");
+    expect(comm.sent).toHaveLength(1);
+    click("[aria-label='Compare run a']");
+    const { id } = comm.sent.at(-1) as { id: number };
+    expect(comm.sent.at(-1)).toEqual({ type: "compare", id, runs: ["b", "a"] });
+    act(() => comm.receive({ type: "compared", version: 1, id, problem: "These runs cannot be compared: so." }));
+    expect(text("[role=alert]")).toEqual(["These runs cannot be compared: so."]);
   });
 
   it("shows the panel of the run that is chosen, which the kernel is asked to make ready", () => {
     const { comm } = shown();
     act(() => comm.receive(message(row("a"), row("b"))));
-    click("[data-run=a] .jaxdebug-Run-main");
+    click("[data-run=a] .run-open");
     expect(host.querySelector("[data-jaxdebug-run]")?.getAttribute("data-jaxdebug-run")).toBe("a");
     expect(comm.sent).toEqual([{ type: "open", run: "a" }]);
-    click("[data-run=b] .jaxdebug-Run-main");
+    click("[data-run=b] .run-open");
     expect(host.querySelectorAll("[data-jaxdebug-run]")).toHaveLength(1);
-    click("[data-run=b] .jaxdebug-Run-main");
+    click("[data-run=b] .run-open");
     expect(host.querySelector("[data-jaxdebug-run]")).toBeNull();
   });
 
@@ -104,7 +127,7 @@ describe("the side panel", () => {
   it("opens a run beside the notebook", () => {
     const { comm, openBeside } = shown();
     act(() => comm.receive(message(row("a"))));
-    click(".jaxdebug-Run-beside");
+    click(".beside");
     expect(openBeside.mock.calls[0]?.[0]).toMatchObject({ key: "a" });
   });
 
@@ -113,7 +136,7 @@ describe("the side panel", () => {
     act(() => comm.receive(message(row("a"))));
     act(() => kernel.statusChanged.emit("dead"));
     expect(text("[role=status]")).toEqual(["The kernel is gone. What had arrived is still here."]);
-    expect(text(".jaxdebug-Run-title")).toEqual(["run a"]);
+    expect(text(".run-open")).toEqual(["run a"]);
   });
 });
 
@@ -131,13 +154,15 @@ describe("the item in the status bar", () => {
     act(() => render(<StatusItem followed={followed} settings={settings} onOpen={open} />, host));
     expect(host.textContent).toBe("");
     act(() => comm.receive(message(row("a", { state: "waiting", barrier: "pending", pending: ["f"], waited: 3 }))));
-    expect(host.textContent).toBe("JAX: effects pending 3.00 s");
+    expect(host.textContent).toBe("JAX: waiting for effects 3.00 s");
     act(() => comm.receive(message(row("a", { state: "paused", barrier: "pending", pending: ["f"], waited: 3 }))));
     expect(host.textContent).toBe("JAX: stopped");
     act(() => comm.receive(message(row("a", { state: "done", barrier: "drained" }))));
-    expect(host.textContent).toBe("JAX: effects drained");
+    expect(host.textContent).toBe("JAX: done");
+    act(() => comm.receive(message(row("a", { state: "failed", barrier: "idle" }))));
+    expect(host.textContent).toBe("JAX: failed");
     act(() => comm.receive(message(row("a", { barrier: "timeout", pending: ["f", "g"], waited: 60 }))));
-    expect(host.textContent).toBe("JAX: 2 calls not drained after 1 min 0 s");
+    expect(host.textContent).toBe("JAX: effects of 2 calls missing after 1 min 0 s");
     click("button");
     expect(open).toHaveBeenCalled();
   });

@@ -1,12 +1,11 @@
 /** The list of the current notebook's runs, and the panel of the one that is chosen. */
 import { type ReadonlySignal, useSignal } from "@preact/signals";
-import { plural, seconds } from "../../src/kit/format";
-import { stateWords } from "../../src/kit/states";
+import { RunsView } from "../../src/views/runs/RunsView";
 import type { Followed } from "./follow";
 import type { KernelLink } from "./link";
 import { RunOutput } from "./RunOutput";
+import { Themed } from "./Themed";
 import type { RunRow } from "./wire";
-import { barrierWords, tone } from "./words";
 
 interface Props {
   followed: ReadonlySignal<Followed | undefined>;
@@ -17,7 +16,9 @@ interface Props {
 export function SidePanel({ followed, openBeside }: Props) {
   const { name = "", link } = followed.value ?? {};
   const chosen = useSignal<string | undefined>(undefined);
+  const ticked = useSignal<readonly string[]>([]);
   const runs = link?.runs.newestFirst.value ?? [];
+  const compared = ticked.value.filter((key) => runs.some((run) => run.key === key));
   const shown = runs.find((run) => run.key === chosen.value);
   return (
     <>
@@ -36,64 +37,28 @@ export function SidePanel({ followed, openBeside }: Props) {
         </p>
       )}
       {runs.length === 0 && <Nothing link={link} name={name} />}
-      <ul class="jaxdebug-Runs" aria-label={`Runs of ${name}`}>
-        {runs.map((run) => (
-          <Run
-            key={run.key}
-            run={run}
-            chosen={run === shown}
-            onChoose={() => {
-              chosen.value = run === shown ? undefined : run.key;
-            }}
-            onOpenBeside={openBeside && (() => openBeside(run))}
-          />
-        ))}
-      </ul>
+      {link && runs.length > 0 && (
+        <Themed class="jaxdebug-Runs">
+          {(dark) => (
+            <RunsView
+              rows={runs}
+              ports={link}
+              dark={dark}
+              ticked={compared}
+              onTicked={(keys) => {
+                ticked.value = keys;
+              }}
+              open={shown?.key}
+              onOpen={(run) => {
+                chosen.value = run.key === shown?.key ? undefined : run.key;
+              }}
+              onOpenBeside={openBeside}
+            />
+          )}
+        </Themed>
+      )}
       {shown && link && <RunOutput key={shown.key} runKey={shown.key} link={link} />}
     </>
-  );
-}
-
-interface RunProps {
-  run: RunRow;
-  chosen: boolean;
-  onChoose(): void;
-  onOpenBeside: (() => void) | undefined;
-}
-
-function Run({ run, chosen, onChoose, onOpenBeside }: RunProps) {
-  return (
-    <li
-      class="jaxdebug-Run"
-      data-run={run.key}
-      data-state={run.state}
-      data-events={run.events}
-      data-barrier={run.barrier}
-    >
-      <button type="button" class="jaxdebug-Run-main" aria-expanded={chosen} title={run.title} onClick={onChoose}>
-        <span class="jaxdebug-Run-title">{run.title}</span>
-        <span class="jaxdebug-Run-state">
-          <span class="jaxdebug-Dot" data-tone={tone(run)} aria-hidden="true" />
-          {stateWords(run.state)} · {seconds(run.elapsed)}
-        </span>
-        <span class="jaxdebug-Run-detail">
-          {plural(run.events, "event")} · {barrierWords(run)}
-        </span>
-      </button>
-      {onOpenBeside && (
-        <button
-          type="button"
-          class="jaxdebug-Run-beside"
-          aria-label={`Open ${run.title} beside the notebook`}
-          title="Open beside the notebook"
-          onClick={onOpenBeside}
-        >
-          <svg viewBox="0 0 16 16" aria-hidden="true">
-            <path d="M2 3h12v10H2zM9 3v10" fill="none" stroke="currentColor" stroke-width="1.3" />
-          </svg>
-        </button>
-      )}
-    </li>
   );
 }
 

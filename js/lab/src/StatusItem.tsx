@@ -3,7 +3,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import { stateWords } from "../../src/kit/states";
 import type { Followed } from "./follow";
 import type { Settings } from "./settings";
-import { barrierWords, tone } from "./words";
+import { statusWords, tone } from "./words";
 
 interface Props {
   followed: ReadonlySignal<Followed | undefined>;
@@ -16,7 +16,7 @@ export function StatusItem({ followed, settings, onOpen }: Props) {
   const link = followed.value?.link;
   const run = link?.runs.newest.value;
   if (!link || !run || !settings.value.statusBar) return null;
-  const words = link.lost.value ? "kernel gone" : run.state === "paused" ? "stopped" : barrierWords(run);
+  const words = link.lost.value ? "kernel gone" : statusWords(run);
   return (
     <button
       type="button"

@@ -58,7 +58,7 @@ export class Follower {
   /** What it has stored of runs is compared with what their kernels know. */
   private onReady(): void {
     this.onOpen();
-    for (const link of this.links.peek().values()) link.compare();
+    for (const link of this.links.peek().values()) link.compareSaved();
   }
 
   private link(kernel: Kernel.IKernelConnection | null | undefined): KernelLink | undefined {

@@ -3,10 +3,11 @@
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import { signal } from "@preact/signals";
 import { sendControl } from "../../src/entry/control";
+import type { Compared, RunsPorts } from "../../src/store/rows";
 import { Runs } from "./runs";
 import type { Saved } from "./saved";
 import { StandIn } from "./standin";
-import { decode, type PanelMessage, type Request, TARGET } from "./wire";
+import { type ComparedMessage, decode, type LoadedMessage, type PanelMessage, type Request, TARGET } from "./wire";
 
 /** A kernel that is running a cell answers on its control channel; one that is idle has answered by then. */
 const BUSY_AFTER_MS = 2000;
@@ -20,7 +21,7 @@ type CommInfoReply = KernelMessage.ICommInfoReplyMsg["content"];
 /** Asks for the kernel's comms on its control channel: see `askControl` in `control.ts`. */
 export type AskControl = (kernel: Kernel.IKernelConnection) => Promise<CommInfoReply | undefined>;
 
-export class KernelLink {
+export class KernelLink implements RunsPorts {
   readonly runs = new Runs();
   /** The kernel is dead, or the server is. */
   readonly lost = signal(false);
@@ -33,6 +34,9 @@ export class KernelLink {
   private sent = 0;
   /** The kernel was running a cell when the page came, and did not answer as usual. */
   private wasBusy = false;
+  /** By the id of a request, who waits for its answer. */
+  private readonly waiting = new Map<number, (message: ComparedMessage | LoadedMessage) => void>();
+  private questions = 0;
   private standIn: StandIn | undefined;
 
   /** `onBegin` is told when a run begins while we listen; `saved` keeps what notebooks have stored of the runs. */
@@ -52,11 +56,38 @@ export class KernelLink {
     if (!this.comm) return;
     try {
       // ipykernel 6 reads what comes the usual way only between cells.
-      if (this.way === "control") sendControl(this.kernel, this.comm.commId, { ...request, id: --this.sent });
+      if (this.way === "control") sendControl(this.kernel, this.comm.commId, { id: --this.sent, ...request });
       else this.comm.send({ method: "custom", content: { ...request } });
     } catch {
       // A dead kernel takes no messages; `lost` says so.
     }
+  }
+
+  rename(run: string, name: string): void {
+    this.request({ type: "rename", run, name });
+  }
+
+  compare(runs: readonly string[], answer: (answer: Compared | string) => void): void {
+    const id = this.expect((message) => {
+      if (message.type === "compared") answer(message.problem || message);
+    });
+    this.request({ type: "compare", id, runs: [...runs] });
+  }
+
+  load(path: string, answer: (problem: string) => void): void {
+    const id = this.expect(({ problem = "" }) => answer(problem));
+    this.request({ type: "load", id, path });
+  }
+
+  private expect(answer: (message: ComparedMessage | LoadedMessage) => void): number {
+    this.waiting.set(++this.questions, answer);
+    return this.questions;
+  }
+
+  private settle(message: ComparedMessage | LoadedMessage): void {
+    const answer = this.waiting.get(message.id);
+    this.waiting.delete(message.id);
+    answer?.(message);
   }
 
   /** Looks for a comm that the kernel opened before this page was there, and asks for its runs until it has answered. */
@@ -120,6 +151,7 @@ export class KernelLink {
     }
     if (message?.type === "panel") this.restore(message);
     if (message?.type === "saved") this.saved?.write(message);
+    if (message?.type === "compared" || message?.type === "loaded") this.settle(message);
     if (message?.type !== "runs") return;
     this.heard = true;
     this.lost.value = false;
@@ -129,11 +161,11 @@ export class KernelLink {
       this.request({ type: "panel" });
     }
     if (this.runs.apply(message) && message.runs.length === 1) this.onBegin(this);
-    this.compare(message.runs);
+    this.compareSaved(message.runs);
   }
 
   /** Asks for the runs of which a notebook has an older picture than the kernel. */
-  compare(rows = this.runs.newestFirst.peek()): void {
+  compareSaved(rows = this.runs.newestFirst.peek()): void {
     this.saved?.compare(rows, (run) => this.request({ type: "saved", run }));
   }
 

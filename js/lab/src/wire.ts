@@ -1,30 +1,13 @@
 /** The messages between a kernel and the list of its runs; the twin of `jax_debug_widgets/session/panel/listing.py`. */
 
-import type { State } from "../../src/kit/states";
+import type { Compared, RunRow } from "../../src/store/rows";
 
 /** The name of the comm, see `jax_debug_widgets/widgets/listing.py`. */
 export const TARGET = "jax_debug_widgets";
 
 const VERSION = 1;
 
-export interface RunRow {
-  key: string;
-  title: string;
-  /** `paused` is at a stop of the debugger. */
-  state: State;
-  /** Seconds since the epoch. */
-  started: number;
-  /** Seconds. */
-  elapsed: number;
-  events: number;
-  barrier: "off" | "idle" | "pending" | "drained" | "timeout" | "failed";
-  /** The calls whose effects have not drained. */
-  pending: string[];
-  /** Seconds. */
-  waited: number;
-  /** How often it was written down, see `saved.ts`; not told by older kernels. */
-  saved?: number;
-}
+export type { RunRow };
 
 export interface RunsMessage {
   type: "runs";
@@ -54,21 +37,42 @@ export interface SavedMessage {
   data: Readonly<Record<string, string>>;
 }
 
-type Message = RunsMessage | PanelMessage | SavedMessage;
+/** Runs over each other, or why they cannot be. */
+export interface ComparedMessage extends Compared {
+  type: "compared";
+  version: number;
+  id: number;
+  problem?: string;
+}
+
+/** The runs in a file were read, or why not. */
+export interface LoadedMessage {
+  type: "loaded";
+  version: number;
+  id: number;
+  problem: string;
+}
+
+type Message = RunsMessage | PanelMessage | SavedMessage | ComparedMessage | LoadedMessage;
+
+const KINDS = ["panel", "saved", "compared", "loaded"];
 
 export type Request =
   | { type: "list" }
   | { type: "panel" }
   | { type: "open"; run: string }
   | { type: "saved"; run: string }
-  | { type: "barrier"; run: string };
+  | { type: "barrier"; run: string }
+  | { type: "rename"; run: string; name: string }
+  | { type: "compare"; id: number; runs: string[] }
+  | { type: "load"; id: number; path: string };
 
 /** The message in the data of a comm message; undefined for what is not for us, or not yet known to us. */
 export function decode(data: unknown): Message | undefined {
   const content = (data as { content?: Partial<Message> } | null)?.content;
   const isRuns = content?.type === "runs" && Array.isArray(content.keys) && Array.isArray(content.runs);
-  if (!isRuns && content?.type !== "panel" && content?.type !== "saved") return undefined;
-  if (content.version !== VERSION)
+  if (!isRuns && !KINDS.includes(content?.type ?? "")) return undefined;
+  if (content?.version !== VERSION)
     throw new Error("The kernel's jax_debug_widgets is not this page's: reload the page.");
   return content as Message;
 }

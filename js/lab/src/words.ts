@@ -1,21 +1,16 @@
 /** A run in words. */
 import { plural, seconds } from "../../src/kit/format";
-import { wasEnded } from "../../src/kit/states";
+import { stateWords, wasEnded } from "../../src/kit/states";
 import type { RunRow } from "./wire";
 
-export function barrierWords({ barrier, pending, waited }: RunRow): string {
-  switch (barrier) {
-    case "pending":
-      return waited > 0 ? `effects pending ${seconds(waited)}` : "effects pending";
-    case "timeout":
-      return `${plural(pending.length, "call")} not drained after ${seconds(waited)}`;
-    case "drained":
-      return "effects drained";
-    case "failed":
-      return "effects failed";
-    default:
-      return "no effects";
-  }
+/** What a run does, and what of its effects has not come. */
+export function statusWords({ state, barrier, pending, waited }: RunRow): string {
+  if (state === "paused") return "stopped";
+  if (state === "failed") return "failed";
+  if (barrier === "failed") return "an effect failed";
+  if (barrier === "timeout") return `effects of ${plural(pending.length, "call")} missing after ${seconds(waited)}`;
+  if (state === "waiting") return `waiting for effects${waited > 0 ? ` ${seconds(waited)}` : ""}`;
+  return stateWords(state).toLowerCase();
 }
 
 /** How its state is coloured. */

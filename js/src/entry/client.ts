@@ -1,4 +1,5 @@
 /** Serves one anywidget model, that is one kernel session: routes its messages to the runs they belong to. */
+import { RunTable } from "../store/rows";
 import { RunStore } from "../store/run";
 import { Channel, problemOf } from "../transport/channel";
 import type { StopChange } from "../transport/stops";
@@ -17,6 +18,9 @@ export class Client implements RunSource {
   private readonly forgotten = new Set<string>();
   private readonly silences = new Map<string, ReturnType<typeof setTimeout>>();
   private readonly channel: Channel;
+  private readonly table = new RunTable((body, answer) =>
+    this.channel.request(body, (message) => answer(problemOf(message) || message)),
+  );
   private readonly presence: Presence;
 
   /** `onRun` gets each run when its first batch is here. `only` is the one run of a model that has but one. */
@@ -121,6 +125,7 @@ export class Client implements RunSource {
       ask: (body, answer) =>
         this.channel.request({ ...body, run: key }, (message) => answer(problemOf(message) || message)),
       runs: () => this.runs.values(),
+      table: this.table,
       nextFrame: (draw) => requestAnimationFrame(draw),
     });
     this.runs.set(key, run);

@@ -1,9 +1,9 @@
-/** Light or dark, and the colours that a canvas needs as values. The rest of the theme is in `theme.css`. */
+/** Light or dark, and the colours that a canvas needs as values. The rest of the theme is in `theme.raw.css`. */
 import { type Signal, signal } from "@preact/signals";
 
 export const SITE_COLOURS = 8;
 
-/** A custom property of `theme.css`. */
+/** A custom property of `theme.raw.css`. */
 export function siteColour(rank: number): string {
   return `--site-${rank % SITE_COLOURS}`;
 }

@@ -13,6 +13,7 @@ import { earlierRuns } from "./earlier";
 import { EventLog } from "./events";
 import { Flights } from "./flights";
 import { ProgramOrder } from "./order";
+import { RunTable } from "./rows";
 import { SeriesSet } from "./series";
 import { Sites } from "./sites";
 import { Sources } from "./sources";
@@ -46,8 +47,9 @@ export interface RunPorts {
   barrier(): void;
   /** `answer` is given the answer, or told what went wrong. */
   ask(body: Question, answer: (answer: Message | string) => void): void;
-  /** All runs of this kernel session. */
+  /** All runs of this kernel session that the page has, and the table of those that its kernel knows. */
   runs(): Iterable<RunStore>;
+  table?: RunTable;
   nextFrame(draw: () => void): void;
 }
 
@@ -83,6 +85,7 @@ export class RunStore {
   readonly threads = new Threads();
   readonly arrays: ArraySlices;
   readonly debugger: Debugger;
+  readonly table: RunTable;
   status: StatusMessage | undefined;
   /** `performance.now()` at the newest status. */
   statusAt = 0;
@@ -106,6 +109,7 @@ export class RunStore {
     private readonly ports: RunPorts,
   ) {
     this.texts = new Texts((first, count) => ports.rows(first, count));
+    this.table = ports.table ?? new RunTable();
     const changed = () => this.changed();
     this.arrays = new ArraySlices(ports.array, changed);
     this.sources = new Sources((file, answer) => this.ask({ type: "source", file }, answer), changed);

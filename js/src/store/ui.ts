@@ -11,6 +11,7 @@ export const TABS = [
   "timeline",
   "calls",
   "debugger",
+  "runs",
 ] as const;
 export type Tab = (typeof TABS)[number];
 
@@ -77,6 +78,8 @@ export interface UiState {
   draft: Signal<string>;
   /** The newest stop that the debugger was opened for. */
   stop: Signal<number>;
+  /** The runs that are laid over each other, in the order in which they were chosen; null for this one alone. */
+  compared: Signal<readonly string[] | null>;
   /** The list of keys is open. */
   keys: Signal<boolean>;
   /** The notes that are not shown any more, and those shown in full. */
@@ -115,6 +118,7 @@ export function createUi(): UiState {
     local: signal(""),
     draft: signal(""),
     stop: signal(-1),
+    compared: signal<readonly string[] | null>(null),
     keys: signal(false),
     dismissed: signal<ReadonlySet<string>>(new Set()),
     openNotes: signal<ReadonlySet<string>>(new Set()),

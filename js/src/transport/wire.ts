@@ -5,6 +5,7 @@
  * Both are tested on the same bytes, `tests/wire_cases/`.
  */
 
+import type { ComparedAnswer, RunsAnswer } from "../store/rows";
 import { type Column, type ColumnSpec, take, unpack, unpackTexts, WireError } from "./columns";
 import type { ArrayStatistics, Completions, ConsoleOutput, HowToResume, StopChange, TypedBefore } from "./stops";
 
@@ -443,6 +444,8 @@ type Plain =
   | TypedBefore
   | Completions
   | ModuleMessage
+  | RunsAnswer
+  | ComparedAnswer
   | Done
   | Failure;
 
@@ -470,6 +473,10 @@ export type RequestBody =
   | { type: "local"; run: string; stop: number; frame: number; name: string; index?: number[]; image?: true }
   | { type: "source"; run: string; file: string }
   | { type: "findings"; run: string }
+  | { type: "runs"; run: string }
+  | { type: "rename"; run: string; of: string; name: string }
+  | { type: "load"; run: string; path: string }
+  | { type: "compare"; run: string; runs: string[] }
   | { type: "module"; run: string; name: "views" }
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };
@@ -517,6 +524,8 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
     case "findings":
     case "values":
     case "module":
+    case "runs":
+    case "compared":
     case "done":
     case "error":
       return header;

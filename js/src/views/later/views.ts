@@ -5,11 +5,13 @@ import debuggerCss from "../debugger/debugger.css";
 import findingsCss from "../findings/findings.css";
 import inspectorCss from "../inspector/inspector.css";
 import namesCss from "../names/names.css";
+import runsCss from "../runs/runs.raw.css";
 import sourceCss from "../source/source.css";
 
 export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
 export { Debugger } from "../debugger/Debugger";
 export { Findings } from "../findings/Findings";
+export { Runs } from "../runs/Runs";
 export { Source } from "../source/Source";
-export const css = arraysCss + spreadCss + sourceCss + namesCss + inspectorCss + debuggerCss + findingsCss;
+export const css = arraysCss + spreadCss + sourceCss + namesCss + inspectorCss + debuggerCss + findingsCss + runsCss;

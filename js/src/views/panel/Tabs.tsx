@@ -1,5 +1,5 @@
 /** The row of tabs, moved along with the arrow keys, and the filter. */
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { Tab, UiState } from "../../store/ui";
 import { Search } from "../search/Search";
@@ -15,6 +15,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   timeline: "Timeline",
   calls: "Calls",
   debugger: "Debugger",
+  runs: "Runs",
 };
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
@@ -26,6 +27,7 @@ interface Props {
 export function Tabs({ run, ui }: Props) {
   run.watch();
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => run.table.refresh(run.key), [run, run.status?.state]);
   const tabs = tabsOf(run);
   const shown = tabOf(ui);
   const counts: Partial<Record<Tab, number>> = {
@@ -33,6 +35,7 @@ export function Tabs({ run, ui }: Props) {
     plots: run.series.size,
     calls: run.calls.size,
     findings: run.status?.findings ?? 0,
+    runs: run.table.rows.value.length,
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];

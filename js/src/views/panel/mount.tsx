@@ -2,7 +2,7 @@
 import { render } from "preact";
 import listCss from "../../kit/list.css";
 import { watchTheme } from "../../kit/theme";
-import themeCss from "../../kit/theme.css";
+import themeCss from "../../kit/theme.raw.css";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import callsCss from "../calls/calls.css";

@@ -1,0 +1,42 @@
+/** A place where views of the panel look as in the panel: a shadow root with their style sheets, light or dark as the page. */
+import { type ComponentChildren, render } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Theme, watchTheme } from "../../src/kit/theme";
+import themeCss from "../../src/kit/theme.raw.css";
+import runsCss from "../../src/views/runs/runs.raw.css";
+
+const OWN =
+  ".themed{display:flex;height:100%;color:var(--fg);background:var(--bg);font:var(--size)/1.45 var(--ui)}:host{min-height:0}";
+
+interface Props {
+  class: string;
+  children: (dark: boolean) => ComponentChildren;
+}
+
+export function Themed({ class: name, children }: Props) {
+  const host = useRef<HTMLDivElement>(null);
+  const [theme, setTheme] = useState<Theme | null>(null);
+  const isDark = theme?.dark.value ?? false;
+  useEffect(() => {
+    const watched = watchTheme();
+    setTheme(watched);
+    const root = host.current;
+    return () => {
+      watched.stop();
+      if (root?.shadowRoot) render(null, root.shadowRoot);
+    };
+  }, []);
+  useLayoutEffect(() => {
+    if (!host.current) return;
+    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
+    render(
+      <>
+        <style>{themeCss + runsCss + OWN}</style>
+        <div class={`themed${isDark ? " dark" : ""}`}>{children(isDark)}</div>
+      </>,
+      root,
+    );
+  });
+  // Without the mark JupyterLab's shortcuts would run while a name is typed.
+  return <div ref={host} class={name} data-lm-suppress-shortcuts="true" />;
+}

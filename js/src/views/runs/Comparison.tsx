@@ -1,0 +1,174 @@
+/** What several runs have in common and in what they differ: their curves over each other, their config, where they part. */
+import { useState } from "preact/hooks";
+import { plural, value } from "../../kit/format";
+import { siteColour } from "../../kit/theme";
+import type { Compared, Difference, RunRow, Sent } from "../../store/rows";
+import { OverlayChart } from "./OverlayChart";
+import { calledOf } from "./order";
+
+const MOST_VALUES = 40;
+
+interface Props {
+  compared: Compared;
+  rows: readonly RunRow[];
+  dark: boolean;
+}
+
+export function Charts({ compared, rows, dark }: Props) {
+  const [byTime, setByTime] = useState(false);
+  const labels = compared.groups.map(({ label }) => label);
+  return (
+    <section class="compared-charts" aria-label="Curves of the runs that are ticked">
+      <div class="legend" data-testid="runs-legend">
+        {compared.by && <span class="muted">{compared.by}</span>}
+        {compared.groups.map(({ label, runs }, group) => (
+          <span key={group} class="legend-entry" title={namesOf(runs, compared, rows).join(", ")}>
+            <i style={{ background: `var(${siteColour(group)})` }} />
+            <b class="mono">{label}</b>
+            {runs.length > 1 ? (
+              <span class="muted">mean of {runs.length} seeds</span>
+            ) : (
+              <span class="muted">{cellOf(runs[0] ?? -1, compared, rows)}</span>
+            )}
+          </span>
+        ))}
+        <span class="grow" />
+        <select
+          class="axis"
+          aria-label="Axis"
+          value={byTime ? "seconds" : "step"}
+          onChange={(event) => setByTime(event.currentTarget.value === "seconds")}
+        >
+          <option value="step">by step</option>
+          <option value="seconds">by seconds</option>
+        </select>
+      </div>
+      {compared.missing.length > 0 && (
+        <p class="compared-note">{plural(compared.missing.length, "run")} of these are no longer in memory.</p>
+      )}
+      {compared.charts.length === 0 && (
+        <p class="compared-note">
+          These runs have no number of the same name. Print one in each, or watch it: --watch loss
+        </p>
+      )}
+      <div class="overlays">
+        {compared.charts.map((chart) => (
+          <OverlayChart key={chart.name} chart={chart} labels={labels} byTime={byTime} dark={dark} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
+  const [most, setMost] = useState(MOST_VALUES);
+  const { runs, groups, config, parted, values } = compared;
+  const colours = runs.map((_, place) => groups.findIndex((group) => group.runs.includes(place)));
+  if (runs.length < 2) return null;
+  const unread = compared.of - compared.compared;
+  return (
+    <section class="what-differs" aria-label="What differs" data-testid="what-differs">
+      <table class="differs-table">
+        <thead>
+          <tr>
+            <th>What differs</th>
+            <th class="number">step</th>
+            {runs.map((key, place) => (
+              <th key={key} class="number">
+                <i style={{ background: `var(${siteColour(colours[place] ?? 0)})` }} />
+                {shortOf(key, rows)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {config.map(({ name, values: told }) => (
+            <tr key={`config ${name}`} class="config">
+              <th>{name}</th>
+              <td />
+              {told.map((one, i) => (
+                <td key={i} class="number mono">
+                  {one}
+                </td>
+              ))}
+            </tr>
+          ))}
+          <tr class="parted" data-testid="parted">
+            <th>
+              {parted ? (
+                <>
+                  they part first in <Place of={parted} />
+                </>
+              ) : (
+                `the same in ${plural(compared.compared, "value")}`
+              )}
+            </th>
+            <td class="number">{parted?.first ?? "–"}</td>
+            <td colSpan={runs.length} />
+          </tr>
+          {values.slice(0, most).map((one, i) => (
+            <tr key={i} class={one.first === null ? "same" : ""}>
+              <th title={one.source}>
+                <Place of={one} />
+              </th>
+              <td class="number" title={one.first === null ? "" : `They differ from step ${one.first} on`}>
+                {one.at}
+              </td>
+              {one.values.map((told, k) => (
+                <td key={k} class={`number mono${isOdd(told) ? " bad-text" : ""}`}>
+                  {shown(told)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {values.length > most && (
+        <button type="button" class="button" onClick={() => setMost(most + MOST_VALUES)}>
+          {plural(values.length - most, "more value")}
+        </button>
+      )}
+      <p class="compared-note">
+        Each value is that of the step where it differs most, the worst difference first.
+        {unread > 0 && ` ${plural(unread, "further value")} not compared: these runs are long.`}
+      </p>
+    </section>
+  );
+}
+
+function Place({ of: { name, where } }: { of: Difference }) {
+  return (
+    <>
+      <bdi class="mono">{name}</bdi> <span class="muted">{where}</span>
+    </>
+  );
+}
+
+function isOdd(told: Sent | null): boolean {
+  return told !== null && !Number.isFinite(Number(told));
+}
+
+function shown(told: Sent | null): string {
+  if (told === null) return "–";
+  const number = Number(told);
+  return Number.isNaN(number) ? "NaN" : Number.isFinite(number) ? value(number) : number > 0 ? "∞" : "−∞";
+}
+
+function cellOf(place: number, { runs }: Compared, rows: readonly RunRow[]): string {
+  const row = rows.find(({ key }) => key === runs[place]);
+  return row?.cell ? `In [${row.cell}]` : "";
+}
+
+/** Its name, if it has one, else its cell. */
+function shortOf(key: string, rows: readonly RunRow[]): string {
+  const row = rows.find((one) => one.key === key);
+  if (!row) return key;
+  return row.name || (row.cell ? `In [${row.cell}]` : calledOf(row));
+}
+
+function namesOf(places: readonly number[], { runs }: Compared, rows: readonly RunRow[]): string[] {
+  return places.flatMap((place) => {
+    const row = rows.find(({ key }) => key === runs[place]);
+    return row ? [`${row.cell ? `In [${row.cell}] ` : ""}${calledOf(row)}`] : [];
+  });
+}

@@ -1,0 +1,92 @@
+/** One value of several runs in one chart; a run, or those that differ in a seed alone, is a colour. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { seconds, value } from "../../kit/format";
+import { colourAt, siteColour } from "../../kit/theme";
+import type { SentChart } from "../../store/rows";
+import { Chart } from "../plots/chart";
+import type { Range, Reading } from "../plots/drawn";
+import { drawnOf, oddOf } from "./overlay";
+
+interface Props {
+  chart: SentChart;
+  /** By group. */
+  labels: readonly string[];
+  byTime: boolean;
+  dark: boolean;
+}
+
+export function OverlayChart({ chart, labels, byTime, dark }: Props) {
+  const target = useRef<HTMLDivElement>(null);
+  const [drawing, setDrawing] = useState<Chart | null>(null);
+  const [hover, setHover] = useState<Reading | null>(null);
+  const [zoom, setZoom] = useState<Range | null>(null);
+  const [logarithmic, setLogarithmic] = useState(false);
+  useEffect(() => {
+    if (!target.current) return;
+    const made = new Chart(target.current, { onHover: setHover, onZoom: setZoom });
+    setDrawing(made);
+    return () => made.destroy();
+  }, []);
+  useEffect(() => setZoom(null), [byTime]);
+  useLayoutEffect(() => {
+    const element = target.current;
+    if (!drawing || !element) return;
+    const worth = (name: string) => colourAt(element, name);
+    drawing.update(
+      drawnOf(chart, byTime, zoom),
+      { logarithmic, byTime },
+      {
+        text: worth("--fg2"),
+        grid: worth("--grid"),
+        mark: worth("--bad"),
+        moment: worth("--accent"),
+        lines: labels.map((_, group) => worth(siteColour(group))),
+      },
+    );
+  }, [drawing, chart, byTime, zoom, logarithmic, dark, labels.join()]);
+  const odd = oddOf(chart);
+  return (
+    <figure class="overlay" data-testid="overlay" data-series={chart.name} data-lines={chart.lines.length}>
+      <figcaption>
+        <b class="mono" title={chart.name}>
+          <bdi>{chart.name}</bdi>
+        </b>
+        {!hover &&
+          odd.map(({ group, from, words }) => (
+            <span key={group} class="bad-text">
+              {labels[group]} is {words} from step {from}
+            </span>
+          ))}
+        {hover && (
+          <output class="mono number">
+            {byTime ? seconds(hover.x) : `step ${hover.x}`}
+            {hover.values.map(({ line, low, high }) => (
+              <span key={line} style={{ color: `var(${siteColour(line)})` }}>
+                {" · "}
+                {low === high ? value(low) : `${value(low)} … ${value(high)}`}
+              </span>
+            ))}
+          </output>
+        )}
+        <span class="grow" />
+        <button
+          type="button"
+          class="mini"
+          aria-pressed={logarithmic}
+          aria-label={`log axis of ${chart.name}`}
+          title="Logarithmic axis"
+          onClick={() => setLogarithmic(!logarithmic)}
+        >
+          log
+        </button>
+      </figcaption>
+      <div class="overlay-chart" ref={target} role="img" aria-label={summaryOf(chart, labels)} />
+    </figure>
+  );
+}
+
+/** What the picture shows, for those who do not see it. */
+function summaryOf({ name, lines }: SentChart, labels: readonly string[]): string {
+  const ends = lines.map(({ group, y }) => `${labels[group]} from ${y[0]} to ${y.at(-1)}`);
+  return `${name}: ${ends.join("; ")}`;
+}

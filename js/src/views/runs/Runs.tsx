@@ -1,0 +1,39 @@
+/** The runs of this kernel, in the panel of one of them: for front ends without a side panel. */
+import { useEffect } from "preact/hooks";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { RunsView } from "./RunsView";
+
+const AGAIN_MS = 1500;
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  dark: boolean;
+}
+
+export function Runs({ run, ui, dark }: Props) {
+  run.watch();
+  const rows = run.table.rows.value;
+  const goesOn = rows.some(({ state }) => state === "running" || state === "waiting");
+  useEffect(() => run.table.refresh(run.key), [run]);
+  useEffect(() => {
+    if (!goesOn) return;
+    const timer = setInterval(() => run.table.refresh(run.key), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [run, goesOn]);
+  // With this run ticked, one more tick compares it with another.
+  const ticked = (ui.compared.value ?? [run.key]).filter((key) => rows.some((row) => row.key === key));
+  return (
+    <RunsView
+      rows={rows}
+      ports={run.table}
+      dark={dark}
+      ticked={ticked}
+      onTicked={(chosen) => {
+        ui.compared.value = chosen;
+      }}
+      open={run.key}
+    />
+  );
+}

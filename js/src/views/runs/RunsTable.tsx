@@ -1,0 +1,312 @@
+/** The table of runs: sorted by its heads, names edited in place, ticked to be laid over each other. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { count, plural, value } from "../../kit/format";
+import { stateWords } from "../../kit/states";
+import { siteColour } from "../../kit/theme";
+import type { RunRow } from "../../store/rows";
+import { apart, COLUMNS, type Column, calledOf, inOrder, NEWEST, number, type Order, orderedBy } from "./order";
+
+/** So many are drawn; the rest is one click away. */
+const MOST_ROWS = 200;
+
+/** Runs that are compared at once. */
+export const MOST_COMPARED = 8;
+
+const HEADS: Record<Column, string> = {
+  run: "run",
+  time: "time",
+  steps: "steps",
+  last: "last loss",
+  ms: "ms a step",
+  findings: "findings",
+};
+
+const TITLES: Partial<Record<Column, string>> = {
+  time: "When it began",
+  steps: "How often its most telling value, as a rule the loss, was computed",
+  ms: "Milliseconds from one step to the next, of late",
+};
+
+interface Props {
+  rows: readonly RunRow[];
+  /** In the order in which they were ticked. */
+  ticked: readonly string[];
+  onTick(key: string): void;
+  onRename(key: string, name: string): void;
+  /** By key, the number of its colour, of those that are ticked. */
+  colours: ReadonlyMap<string, number>;
+  /** The run whose panel is open. */
+  open?: string | undefined;
+  /** Undefined where no panel can be opened. */
+  onOpen?: ((row: RunRow) => void) | undefined;
+  onOpenBeside?: ((row: RunRow) => void) | undefined;
+}
+
+export function RunsTable({ rows, ...props }: Props) {
+  const [order, setOrder] = useState<Order>(NEWEST);
+  const [most, setMost] = useState(MOST_ROWS);
+  const sorted = inOrder(rows, order);
+  const numbers = apart(rows);
+  return (
+    <table class="runs-table" data-testid="runs-table">
+      <thead>
+        <tr>
+          <th>
+            <span class="unseen">compare</span>
+          </th>
+          {COLUMNS.map((column) => (
+            <Head key={column} column={column} words={headOf(column, rows)} order={order} onSort={setOrder} />
+          ))}
+          {props.onOpenBeside && (
+            <th>
+              <span class="unseen">open</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.slice(0, most).map((row) => (
+          <Row key={row.key} row={row} twin={numbers.get(row.key)} {...props} />
+        ))}
+        {sorted.length > most && (
+          <tr>
+            <td colSpan={COLUMNS.length + 2}>
+              <button type="button" class="button" onClick={() => setMost(most + MOST_ROWS)}>
+                {plural(sorted.length - most, "more run")}
+              </button>
+            </td>
+          </tr>
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+/** The head of the values says what they are of, where that is the same for all. */
+function headOf(column: Column, rows: readonly RunRow[]): string {
+  if (column !== "last") return HEADS[column];
+  const values = [...new Set(rows.flatMap(({ value: name }) => name || []))];
+  return values.length === 1 ? `last ${values[0]}` : "last value";
+}
+
+interface HeadProps {
+  column: Column;
+  words: string;
+  order: Order;
+  onSort(order: Order): void;
+}
+
+function Head({ column, words, order, onSort }: HeadProps) {
+  const isMine = order.by === column;
+  return (
+    <th
+      class={column}
+      aria-sort={isMine ? (order.descending ? "descending" : "ascending") : undefined}
+      title={TITLES[column]}
+    >
+      <button type="button" class="sort" onClick={() => onSort(orderedBy(column, order))}>
+        {words}
+        {isMine && <span aria-hidden="true">{order.descending ? " ↓" : " ↑"}</span>}
+      </button>
+    </th>
+  );
+}
+
+interface RowProps extends Omit<Props, "rows"> {
+  row: RunRow;
+  /** The how-maniest it is of those called alike. */
+  twin: number | undefined;
+}
+
+function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpenBeside }: RowProps) {
+  const called = `${row.cell ? `In [${row.cell}] ` : ""}${calledOf(row)}${twin ? ` #${twin}` : ""}`;
+  const isTicked = ticked.includes(row.key);
+  const colour = colours.get(row.key);
+  const isFull = ticked.length >= MOST_COMPARED && !isTicked;
+  return (
+    <tr
+      data-run={row.key}
+      data-state={row.state}
+      data-events={row.events}
+      data-barrier={row.barrier}
+      class={row.key === open ? "open" : ""}
+    >
+      <td>
+        <input
+          type="checkbox"
+          checked={isTicked}
+          disabled={isFull}
+          title={isFull ? `At most ${MOST_COMPARED} runs are compared` : "Compare it with the others that are ticked"}
+          aria-label={`Compare ${called}`}
+          style={colour === undefined ? {} : { "accent-color": `var(${siteColour(colour)})` }}
+          onChange={() => onTick(row.key)}
+        />
+      </td>
+      <td class="run">
+        <Name row={row} twin={twin} called={called} onRename={onRename} isOpen={row.key === open} onOpen={onOpen} />
+        <span class="run-detail">
+          <State row={row} />
+          {row.asked && <span class="mono run-asked">{row.asked}</span>}
+          {row.file && <span class="run-asked">{row.file.split("/").at(-1)}</span>}
+          {row.gone && (
+            <span class="run-gone" title={row.gone}>
+              partly gone
+            </span>
+          )}
+        </span>
+      </td>
+      <td class="time number" title={new Date(1000 * row.started).toLocaleString()}>
+        {clock(row.started)}
+      </td>
+      <td class="steps number">{row.steps ? count(row.steps) : "–"}</td>
+      <td class="last number">
+        <Last row={row} />
+      </td>
+      <td class="ms number">{row.step_ms == null ? "–" : brief(row.step_ms)}</td>
+      <td class="findings number">{row.findings ? count(row.findings) : "–"}</td>
+      {onOpenBeside && (
+        <td>
+          <button
+            type="button"
+            class="icon beside"
+            aria-label={`Open ${called} beside the notebook`}
+            title="Open beside the notebook"
+            onClick={() => onOpenBeside(row)}
+          >
+            <svg viewBox="0 0 16 16" aria-hidden="true">
+              <path d="M2 3h12v10H2zM9 3v10" fill="none" stroke="currentColor" stroke-width="1.3" />
+            </svg>
+          </button>
+        </td>
+      )}
+    </tr>
+  );
+}
+
+interface NameProps {
+  row: RunRow;
+  twin: number | undefined;
+  called: string;
+  onRename(key: string, name: string): void;
+  isOpen: boolean;
+  onOpen: ((row: RunRow) => void) | undefined;
+}
+
+/** A click opens the run, the pen beside it makes the name a field: Enter keeps what is typed, Escape does not. */
+function Name({ row, twin, called, onRename, isOpen, onOpen }: NameProps) {
+  const [isEdited, setEdited] = useState(false);
+  const pen = useRef<HTMLButtonElement>(null);
+  const wasEdited = useRef(false);
+  useEffect(() => {
+    if (wasEdited.current && !isEdited) pen.current?.focus();
+    wasEdited.current = isEdited;
+  }, [isEdited]);
+  const cell = row.cell ? <span class="muted">In [{row.cell}]</span> : null;
+  if (isEdited) {
+    const keep = (name: string) => {
+      setEdited(false);
+      if (name.trim() !== (row.name ?? "")) onRename(row.key, name.trim());
+    };
+    return (
+      <span class="run-name">
+        {cell}
+        <Field row={row} called={called} onKeep={keep} onLeave={() => setEdited(false)} />
+      </span>
+    );
+  }
+  const words = (
+    <>
+      {cell}
+      <bdi class={row.name ? "" : "mono"}>{calledOf(row)}</bdi>
+      {twin && <span class="muted">#{twin}</span>}
+    </>
+  );
+  return (
+    <span class="run-name" title={row.title}>
+      {onOpen ? (
+        <button type="button" class="run-open" aria-expanded={isOpen} onClick={() => onOpen(row)}>
+          {words}
+        </button>
+      ) : (
+        <span class="run-open">{words}</span>
+      )}
+      <button
+        ref={pen}
+        type="button"
+        class="icon rename"
+        aria-label={`Rename ${called}`}
+        title="Give it another name"
+        onClick={() => setEdited(true)}
+      >
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M3 13l.6-2.6 7-7 2 2-7 7z" fill="none" stroke="currentColor" stroke-width="1.2" />
+        </svg>
+      </button>
+    </span>
+  );
+}
+
+interface FieldProps {
+  row: RunRow;
+  called: string;
+  onKeep(name: string): void;
+  onLeave(): void;
+}
+
+function Field({ row, called, onKeep, onLeave }: FieldProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const isLeft = useRef(false);
+  useEffect(() => field.current?.select(), []);
+  return (
+    <input
+      ref={field}
+      class="run-field"
+      aria-label={`Name of ${called}`}
+      placeholder={row.title}
+      defaultValue={row.name ?? ""}
+      onKeyDown={(event) => {
+        // The panel's keys, and the notebook's, are not meant.
+        event.stopPropagation();
+        if (event.key !== "Enter" && event.key !== "Escape") return;
+        isLeft.current = true;
+        if (event.key === "Enter") onKeep(event.currentTarget.value);
+        else onLeave();
+      }}
+      onBlur={(event) => {
+        if (!isLeft.current) onKeep(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+/** What is not simply done. */
+function State({ row: { state, barrier } }: { row: RunRow }) {
+  const words = barrier === "timeout" ? "Effects are late" : state === "done" ? "" : stateWords(state);
+  if (!words) return null;
+  return <span class={state === "failed" || barrier === "failed" ? "bad-text" : "run-state"}>{words}</span>;
+}
+
+function Last({ row }: { row: RunRow }) {
+  if (row.last === null || row.last === undefined) return <>–</>;
+  const last = number(row.last);
+  const words = Number.isNaN(last) ? "NaN" : Number.isFinite(last) ? brief(last) : last > 0 ? "∞" : "−∞";
+  return (
+    <span class={Number.isFinite(last) ? "" : "bad-text"} title={`${row.value} ${value(last)}`}>
+      {words}
+    </span>
+  );
+}
+
+/** Three digits: rows are compared at a glance. */
+function brief(y: number): string {
+  const size = Math.abs(y);
+  if (y !== 0 && (size >= 1e5 || size < 1e-3)) return y.toExponential(1);
+  return String(Number(y.toPrecision(3)));
+}
+
+function clock(started: number): string {
+  const at = new Date(1000 * started);
+  const isToday = at.toDateString() === new Date().toDateString();
+  const time = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+  return isToday ? time : `${at.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
+}

@@ -1,0 +1,132 @@
+/** The table of runs, and those that are ticked side by side: in the panel, and beside the notebook. */
+import { useEffect, useState } from "preact/hooks";
+import { plural } from "../../kit/format";
+import type { Compared, RunRow, RunsPorts } from "../../store/rows";
+import { Charts, WhatDiffers } from "./Comparison";
+import { RunsTable } from "./RunsTable";
+
+interface Props {
+  rows: readonly RunRow[];
+  ports: RunsPorts;
+  dark: boolean;
+  ticked: readonly string[];
+  onTicked(ticked: readonly string[]): void;
+  open?: string | undefined;
+  onOpen?: ((row: RunRow) => void) | undefined;
+  onOpenBeside?: ((row: RunRow) => void) | undefined;
+}
+
+export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Props) {
+  const { compared, problem } = useCompared(rows, ports, ticked);
+  const tick = (key: string) => {
+    onTicked(ticked.includes(key) ? ticked.filter((one) => one !== key) : [...ticked, key]);
+  };
+  return (
+    <div class="runs-view">
+      <div class="runs-left">
+        <div class="runs-head">
+          <b>{ticked.length > 1 ? `${ticked.length} of ${rows.length} compared` : plural(rows.length, "run")}</b>
+          {ticked.length < 2 && rows.length > 1 && <span class="muted">tick two or more to compare them</span>}
+          <span class="grow" />
+          <Open ports={ports} />
+        </div>
+        <RunsTable
+          rows={rows}
+          ticked={ticked}
+          onTick={tick}
+          onRename={(key, name) => ports.rename(key, name)}
+          colours={coloursOf(ticked, compared)}
+          {...opening}
+        />
+        {problem && (
+          <p class="compared-note bad-text" role="alert">
+            {problem}
+          </p>
+        )}
+        {compared && <WhatDiffers compared={compared} rows={rows} />}
+      </div>
+      {compared && <Charts compared={compared} rows={rows} dark={dark} />}
+    </div>
+  );
+}
+
+/** Asks for it whenever other runs are ticked, or one of them has gone on. */
+function useCompared(rows: readonly RunRow[], ports: RunsPorts, ticked: readonly string[]) {
+  const [compared, setCompared] = useState<Compared | null>(null);
+  const [problem, setProblem] = useState("");
+  const events = rows.flatMap((row) => (ticked.includes(row.key) ? [row.events, row.name] : []));
+  useEffect(() => {
+    let isLate = false;
+    if (ticked.length < 2) {
+      setCompared(null);
+      setProblem("");
+      return;
+    }
+    ports.compare(ticked, (answer) => {
+      if (isLate) return;
+      setProblem(typeof answer === "string" ? answer : "");
+      if (typeof answer !== "string") setCompared(answer);
+    });
+    return () => {
+      isLate = true;
+    };
+  }, [ticked.join(), events.join(), ports]);
+  return { compared: ticked.length < 2 ? null : compared, problem };
+}
+
+/** The order of the ticks; runs that differ in a seed alone have one colour. */
+function coloursOf(ticked: readonly string[], compared: Compared | null): Map<string, number> {
+  return new Map(
+    ticked.map((key, i) => {
+      const place = compared?.runs.indexOf(key) ?? -1;
+      const group = compared?.groups.findIndex(({ runs }) => runs.includes(place)) ?? -1;
+      return [key, group < 0 ? i : group];
+    }),
+  );
+}
+
+/** Reads the runs in a file. */
+function Open({ ports }: { ports: RunsPorts }) {
+  const [isAsked, setAsked] = useState(false);
+  const [problem, setProblem] = useState("");
+  if (!isAsked) {
+    return (
+      <button
+        type="button"
+        class="icon"
+        aria-label="Open a run from a file"
+        title="Open a run from a file: run.jdw, or sweep/*.jdw"
+        onClick={() => setAsked(true)}
+      >
+        +
+      </button>
+    );
+  }
+  return (
+    <form
+      class="runs-open"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const path = String(new FormData(event.currentTarget).get("path") ?? "").trim();
+        if (path) ports.load(path, (why) => (why ? setProblem(why) : setAsked(false)));
+      }}
+    >
+      <input
+        name="path"
+        class="run-field"
+        placeholder="run.jdw or sweep/*.jdw"
+        aria-label="File of the run"
+        ref={(field) => field?.focus()}
+        onKeyDown={(event) => {
+          event.stopPropagation();
+          if (event.key === "Escape") setAsked(false);
+        }}
+      />
+      {problem && (
+        <span class="bad-text" role="alert">
+          {problem}
+        </span>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,61 @@
+/** The order of a table of runs, and what each is called. */
+import type { RunRow, Sent } from "../../store/rows";
+
+export const COLUMNS = ["run", "time", "steps", "last", "ms", "findings"] as const;
+export type Column = (typeof COLUMNS)[number];
+
+export interface Order {
+  by: Column;
+  descending: boolean;
+}
+
+/** The newest first. */
+export const NEWEST: Order = { by: "time", descending: true };
+
+/** What a person reads for a run: its name, else what was run. */
+export const calledOf = ({ name, title }: RunRow): string => name || title;
+
+const KEYS: Record<Column, (row: RunRow) => string | number> = {
+  run: calledOf,
+  time: ({ started }) => started,
+  steps: ({ steps }) => steps ?? 0,
+  last: ({ last }) => number(last),
+  ms: ({ step_ms }) => step_ms ?? Number.NaN,
+  findings: ({ findings }) => findings ?? 0,
+};
+
+/** As a number: NaN where there is none. */
+export function number(sent: Sent | null | undefined): number {
+  return sent === null || sent === undefined ? Number.NaN : Number(sent);
+}
+
+/** What cannot be compared, such as a loss that is NaN, comes last in either order. */
+export function inOrder(rows: readonly RunRow[], { by, descending }: Order): RunRow[] {
+  const key = KEYS[by];
+  const sign = descending ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [left, right] = [key(a), key(b)];
+    if (typeof left === "string" || typeof right === "string")
+      return sign * String(left).localeCompare(String(right), undefined, { numeric: true });
+    const missing = Number(Number.isNaN(left)) - Number(Number.isNaN(right));
+    return missing || sign * (left - right) || b.started - a.started;
+  });
+}
+
+/** The other way round by the same column; by another one what is largest first, but for names. */
+export function orderedBy(by: Column, before: Order): Order {
+  return before.by === by ? { by, descending: !before.descending } : { by, descending: by !== "run" };
+}
+
+/** By key, the how-maniest it is of those with the same cell and name: what tells them apart. */
+export function apart(rows: readonly RunRow[]): Map<string, number> {
+  const same = new Map<string, RunRow[]>();
+  for (const row of rows) {
+    const called = `${row.cell ?? ""} ${calledOf(row)}`;
+    same.set(called, [...(same.get(called) ?? []), row]);
+  }
+  const several = [...same.values()].filter(({ length }) => length > 1);
+  return new Map(
+    several.flatMap((alike) => alike.sort((a, b) => a.started - b.started).map(({ key }, i) => [key, i + 1] as const)),
+  );
+}
