@@ -29,7 +29,7 @@ class Difference:
     Attributes:
       name: what it is called; `site` is its place in the first run that has it.
       first: the first step at which they differ; None where they never do.
-      worst: the greatest difference relative to the values; infinite where one is not finite and another is.
+      worst: the greatest difference, relative to the greatest value of any step; infinite where one is not finite alone.
       at: the step at which that is.
       values: each run's value there; None for a run without it.
     """
@@ -89,17 +89,26 @@ def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:
     apart = _apart(table)
     tolerance = _TOLERANCE * max(run.epsilon(key) for run in runs if key in run.choices)
     parted = np.flatnonzero(apart > tolerance)
-    at = int(np.argmax(apart)) if len(parted) else len(shared) - 1
+    share = _share(table, apart)
+    at = int(np.argmax(share)) if len(parted) else len(shared) - 1
     values = iter(table[:, at].tolist())
     site = next(run.choices[key].site for run in runs if key in run.choices)
     return Difference(
         name=key[0],
         site=site,
         first=float(shared[parted[0]]) if len(parted) else None,
-        worst=float(apart[at]) if len(parted) else 0.0,
+        worst=float(share[at]) if len(parted) else 0.0,
         at=float(shared[at]),
         values=tuple(None if curve is None else next(values) for curve in curves),
     )
+
+
+def _share(table: np.ndarray, apart: np.ndarray) -> np.ndarray:
+    """By step the greatest difference, relative to the greatest value of all: near 0 a small one is no great matter."""
+    values = np.where(np.isfinite(table), table, 0.0)
+    greatest = float(np.abs(values).max())
+    share = np.ptp(values, axis=0) / greatest if greatest > 0 else np.zeros(values.shape[1])
+    return np.where(np.isinf(apart), math.inf, share)
 
 
 def _apart(table: np.ndarray) -> np.ndarray:

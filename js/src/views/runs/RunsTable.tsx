@@ -57,11 +57,6 @@ export function RunsTable({ rows, ...props }: Props) {
           {COLUMNS.map((column) => (
             <Head key={column} column={column} words={headOf(column, rows)} order={order} onSort={setOrder} />
           ))}
-          {props.onOpenBeside && (
-            <th>
-              <span class="unseen">open</span>
-            </th>
-          )}
         </tr>
       </thead>
       <tbody>
@@ -70,7 +65,7 @@ export function RunsTable({ rows, ...props }: Props) {
         ))}
         {sorted.length > most && (
           <tr>
-            <td colSpan={COLUMNS.length + 2}>
+            <td colSpan={COLUMNS.length + 1}>
               <button type="button" class="button" onClick={() => setMost(most + MOST_ROWS)}>
                 {plural(sorted.length - most, "more run")}
               </button>
@@ -143,7 +138,15 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
         />
       </td>
       <td class="run">
-        <Name row={row} twin={twin} called={called} onRename={onRename} isOpen={row.key === open} onOpen={onOpen} />
+        <Name
+          row={row}
+          twin={twin}
+          called={called}
+          onRename={onRename}
+          isOpen={row.key === open}
+          onOpen={onOpen}
+          onOpenBeside={onOpenBeside}
+        />
         <span class="run-detail">
           <State row={row} />
           {row.asked && <span class="mono run-asked">{row.asked}</span>}
@@ -164,21 +167,6 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
       </td>
       <td class="ms number">{row.step_ms == null ? "–" : brief(row.step_ms)}</td>
       <td class="findings number">{row.findings ? count(row.findings) : "–"}</td>
-      {onOpenBeside && (
-        <td>
-          <button
-            type="button"
-            class="icon beside"
-            aria-label={`Open ${called} beside the notebook`}
-            title="Open beside the notebook"
-            onClick={() => onOpenBeside(row)}
-          >
-            <svg viewBox="0 0 16 16" aria-hidden="true">
-              <path d="M2 3h12v10H2zM9 3v10" fill="none" stroke="currentColor" stroke-width="1.3" />
-            </svg>
-          </button>
-        </td>
-      )}
     </tr>
   );
 }
@@ -190,10 +178,11 @@ interface NameProps {
   onRename(key: string, name: string): void;
   isOpen: boolean;
   onOpen: ((row: RunRow) => void) | undefined;
+  onOpenBeside: ((row: RunRow) => void) | undefined;
 }
 
 /** A click opens the run, the pen beside it makes the name a field: Enter keeps what is typed, Escape does not. */
-function Name({ row, twin, called, onRename, isOpen, onOpen }: NameProps) {
+function Name({ row, twin, called, onRename, isOpen, onOpen, onOpenBeside }: NameProps) {
   const [isEdited, setEdited] = useState(false);
   const pen = useRef<HTMLButtonElement>(null);
   const wasEdited = useRef(false);
@@ -230,18 +219,33 @@ function Name({ row, twin, called, onRename, isOpen, onOpen }: NameProps) {
       ) : (
         <span class="run-open">{words}</span>
       )}
-      <button
-        ref={pen}
-        type="button"
-        class="icon rename"
-        aria-label={`Rename ${called}`}
-        title="Give it another name"
-        onClick={() => setEdited(true)}
-      >
-        <svg viewBox="0 0 16 16" aria-hidden="true">
-          <path d="M3 13l.6-2.6 7-7 2 2-7 7z" fill="none" stroke="currentColor" stroke-width="1.2" />
-        </svg>
-      </button>
+      <span class="run-buttons">
+        <button
+          ref={pen}
+          type="button"
+          class="icon rename"
+          aria-label={`Rename ${called}`}
+          title="Give it another name"
+          onClick={() => setEdited(true)}
+        >
+          <svg viewBox="0 0 16 16" aria-hidden="true">
+            <path d="M3 13l.6-2.6 7-7 2 2-7 7z" fill="none" stroke="currentColor" stroke-width="1.2" />
+          </svg>
+        </button>
+        {onOpenBeside && (
+          <button
+            type="button"
+            class="icon beside"
+            aria-label={`Open ${called} beside the notebook`}
+            title="Open beside the notebook"
+            onClick={() => onOpenBeside(row)}
+          >
+            <svg viewBox="0 0 16 16" aria-hidden="true">
+              <path d="M2 3h12v10H2zM9 3v10" fill="none" stroke="currentColor" stroke-width="1.3" />
+            </svg>
+          </button>
+        )}
+      </span>
     </span>
   );
 }
