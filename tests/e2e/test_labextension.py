@@ -94,7 +94,7 @@ def test_a_run_without_an_output_is_listed_and_opens(lab, lab_page, side):
     for index in (0, 1):
         notebook.run_cell(index)
     side.show()
-    side.runs.get_by_label("Open in a script beside the notebook").click()
+    side.runs.get_by_label("in a script beside the notebook").click()
     side.wait_for_panel(BESIDE, state="done", events=1)
     assert side.panel(BESIDE).get_by_text("x 3.0").first.is_visible()
 

@@ -71,7 +71,7 @@ export function OverlayChart({ chart, labels, byTime, dark }: Props) {
         <span class="grow" />
         <button
           type="button"
-          class="mini"
+          class="log-axis"
           aria-pressed={logarithmic}
           aria-label={`log axis of ${chart.name}`}
           title="Logarithmic axis"

@@ -149,6 +149,7 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
         />
         <span class="run-detail">
           <State row={row} />
+          {(row.findings ?? 0) > 0 && <span class="run-findings">{plural(row.findings ?? 0, "finding")}</span>}
           {row.asked && <span class="mono run-asked">{row.asked}</span>}
           {row.file && <span class="run-asked">{row.file.split("/").at(-1)}</span>}
           {row.gone && (
