@@ -37,6 +37,12 @@ export function Themed({ class: name, children }: Props) {
       root,
     );
   });
-  // Without the mark JupyterLab's shortcuts would run while a name is typed.
-  return <div ref={host} class={name} data-lm-suppress-shortcuts="true" />;
+  return <div ref={host} class={name} onFocusIn={markTyping} onFocusOut={markTyping} />;
+}
+
+/** JupyterLab sees only the host: while a name is typed its shortcuts would run, without the mark. */
+function markTyping(event: FocusEvent): void {
+  const [focused] = event.composedPath();
+  const isTyping = event.type === "focusin" && focused instanceof HTMLInputElement && focused.type === "text";
+  (event.currentTarget as HTMLElement).dataset.lmSuppressShortcuts = String(isTyping);
 }
