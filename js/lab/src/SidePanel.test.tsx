@@ -61,11 +61,11 @@ describe("the side panel", () => {
     const going = row("b", { state: "paused", title: "<b>", started: 20, value: "loss", last: "NaN" });
     act(() => comm.receive(message(done, going)));
     expect(text(".run-open")).toEqual(["<b>", "In [4]lr 3"]);
-    expect(text(".run-detail")).toEqual(["Paused", "--watch h"]);
-    expect(text("td.steps")).toEqual(["–", "1\u2009000"]);
-    expect(text("td.last")).toEqual(["NaN", "0.123"]);
-    expect(text("th.last")).toEqual(["last loss"]);
-    expect([text("td.ms")[1], text("td.findings")[1]]).toEqual(["5.12", "2"]);
+    expect(text(".run-detail")).toEqual(["Paused", "2 findings--watch h"]);
+    expect(text("td.col-steps")).toEqual(["–", "1\u2009000"]);
+    expect(text("td.col-last")).toEqual(["NaN", "0.123"]);
+    expect(text("th.col-last")).toEqual(["last loss"]);
+    expect([text("td.col-ms")[1], text("td.col-findings")[1]]).toEqual(["5.12", "2"]);
   });
 
   it("tells a run that its user ended from one that failed", () => {

@@ -34,7 +34,7 @@ export function Charts({ compared, rows, dark }: Props) {
         ))}
         <span class="grow" />
         <select
-          class="axis"
+          class="runs-axis"
           aria-label="Axis"
           value={byTime ? "seconds" : "step"}
           onChange={(event) => setByTime(event.currentTarget.value === "seconds")}

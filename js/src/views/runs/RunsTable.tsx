@@ -95,7 +95,7 @@ function Head({ column, words, order, onSort }: HeadProps) {
   const isMine = order.by === column;
   return (
     <th
-      class={column}
+      class={`col-${column}`}
       aria-sort={isMine ? (order.descending ? "descending" : "ascending") : undefined}
       title={TITLES[column]}
     >
@@ -137,7 +137,7 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
           onChange={() => onTick(row.key)}
         />
       </td>
-      <td class="run">
+      <td class="col-run">
         <Name
           row={row}
           twin={twin}
@@ -159,15 +159,15 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
           )}
         </span>
       </td>
-      <td class="time number" title={new Date(1000 * row.started).toLocaleString()}>
+      <td class="col-time number" title={new Date(1000 * row.started).toLocaleString()}>
         {clock(row.started)}
       </td>
-      <td class="steps number">{row.steps ? count(row.steps) : "–"}</td>
-      <td class="last number">
+      <td class="col-steps number">{row.steps ? count(row.steps) : "–"}</td>
+      <td class="col-last number">
         <Last row={row} />
       </td>
-      <td class="ms number">{row.step_ms == null ? "–" : brief(row.step_ms)}</td>
-      <td class="findings number">{row.findings ? count(row.findings) : "–"}</td>
+      <td class="col-ms number">{row.step_ms == null ? "–" : brief(row.step_ms)}</td>
+      <td class="col-findings number">{row.findings ? count(row.findings) : "–"}</td>
     </tr>
   );
 }
