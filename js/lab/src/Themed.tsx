@@ -44,5 +44,5 @@ export function Themed({ class: name, children }: Props) {
 function markTyping(event: FocusEvent): void {
   const [focused] = event.composedPath();
   const isTyping = event.type === "focusin" && focused instanceof HTMLInputElement && focused.type === "text";
-  (event.currentTarget as HTMLElement).dataset.lmSuppressShortcuts = String(isTyping);
+  (event.currentTarget as HTMLElement).toggleAttribute("data-lm-suppress-shortcuts", isTyping);
 }
