@@ -185,8 +185,8 @@ describe("lines over each other", () => {
     ]);
     expect([marks, from, to]).toEqual([
       [
-        { x: 1, y: Number.NaN },
-        { x: 2, y: Number.NEGATIVE_INFINITY },
+        { line: 1, x: 1, y: Number.NaN },
+        { line: 1, x: 2, y: Number.NEGATIVE_INFINITY },
       ],
       0,
       2,

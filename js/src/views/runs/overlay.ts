@@ -18,7 +18,7 @@ export function drawnOf({ lines }: SentChart, byTime: boolean, zoom: Range | nul
     const values = y.map(Number);
     const kept = values.flatMap((value, i) => (Number.isFinite(value) ? [i] : []));
     values.forEach((value, i) => {
-      if (!Number.isFinite(value)) marks.push({ x: axis[i] as number, y: value });
+      if (!Number.isFinite(value)) marks.push({ line: group, x: axis[i] as number, y: value });
     });
     const at = (column: readonly (number | string)[]) => kept.map((i) => Number(column[i]));
     curves.push({
@@ -27,6 +27,8 @@ export function drawnOf({ lines }: SentChart, byTime: boolean, zoom: Range | nul
       x: at(axis),
       y: at(values),
       smooth: null,
+      // A line has a gap where it was not finite.
+      begins: new Set(kept.flatMap((i, place) => (place > 0 && kept[place - 1] !== i - 1 ? [place] : []))),
       band: low && high ? { low: at(low), high: at(high) } : null,
       time: at(seconds),
     });
