@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,7 @@ class Firings:
 class Rows:
     """The rows of events and watched values of one stretch, in the order of their positions."""
 
-    def __init__(self, events: pa.Table, taps: Sequence[Tap]) -> None:
+    def __init__(self, events: pa.Table, taps: Mapping[int, Tap]) -> None:
         self._taps = taps
         order = np.argsort(events["seq"].to_numpy(), kind="stable")
         if (np.diff(order) != 1).any():
@@ -68,7 +68,7 @@ class Rows:
         events = events.combine_chunks()
         columns = {name: events[name].to_numpy(zero_copy_only=False) for name in _NUMBERS}
         self.seq, self.tap, self._columns = columns["seq"], columns["tap"], columns
-        if len(self.seq) and (self.tap.min() < 0 or self.tap.max() >= len(taps)):
+        if not set(np.unique(self.tap).tolist()) <= taps.keys():
             raise RunFileError("a row is of a tap that sites.jsonl does not have")
         self._numbers, self._around = Lists.of(events["numbers"]), Lists.of(events["around"])
         self._raw, self._text = events["raw"], events["text"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from jax_debug_widgets.archive.damage import whole_firings
 from jax_debug_widgets.archive.files import Files, VanishedError, files_at
 from jax_debug_widgets.archive.firings import Arrays, Rows
+from jax_debug_widgets.archive.json_files import read_json, read_last_state, read_lines
 from jax_debug_widgets.archive.layout import (
     ARRAYS,
     CALLS,
@@ -32,6 +33,7 @@ from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.archive.stretches import OPEN, Stretch, read_stretch, read_table, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.store import Budget, Store
 
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
@@ -79,7 +81,7 @@ def read_state(path: Path) -> dict[str, Any]:
       RunFileError: see `about_run`.
     """
     files = files_at(path)
-    return _json(files, f"{_processes(files, path)[0]}/{STATE}") or {}
+    return read_json(files, f"{_processes(files, path)[0]}/{STATE}") or {}
 
 
 def read_run(path: Path, budget: Budget) -> SavedRun:
@@ -96,8 +98,16 @@ class RunReader:
 
     def __init__(self, path: Path, budget: Budget) -> None:
         self._path, self._store = path, Store(budget, 0)
-        self._taps: list[Tap] = []
+        self._taps: dict[int, Tap] = {}
+        self._lines = 0
+        """Of sites.jsonl that were read."""
+        self._is_miscounted = False
+        """Whether a line of it cannot be read, which may be two."""
+        self._next = 0
+        """The event that comes next in the file; where events are lost, fewer are in the store."""
         self._has_begun = False
+        self._damages: list[str] = []
+        """What is damaged in what was read for good."""
         self._stamp: object = None
 
     def has_changed(self) -> bool:
@@ -122,53 +132,89 @@ class RunReader:
         own, *others = _processes(files, self._path)
         if others:
             problems.append(f"This is process {own}; the file has {', '.join(others)} as well, which are not shown.")
-        state = _json(files, f"{own}/{STATE}") or {}
+        state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
             self._read_events(files, own, state, problems)
             calls = _calls(read_table(files, own, CALLS, problems))
             spans = _spans(read_table(files, own, SPANS, problems))
         except (pa.ArrowException, OSError) as error:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
-        sources = {str(line["file"]): line for line in _lines(files, f"{own}/{SOURCES}") if "file" in line}
-        return SavedRun(about, state, self._store, calls, spans, sources, problems)
+        lines, torn = read_lines(files, f"{own}/{SOURCES}")
+        sources = {str(line["file"]): line for _, line in lines if "file" in line}
+        return SavedRun(about, state, self._store, calls, spans, sources, [*problems, *self._damages, *torn])
 
     def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
         if not self._has_begun:
-            store.begin_at(stretches[0].first if stretches else _first(state), _counts(state.get("dropped", {})))
+            self._begin_at(stretches[0].first if stretches else _first(state), _counts(state.get("dropped", {})))
         for number, stretch in enumerate(stretches):
-            if self._has_begun and stretch.stop <= len(store):
+            if self._has_begun and stretch.stop <= self._next:
                 continue
             is_whole = self._read_stretch(files, own, stretch, problems)
             if not is_whole and number == 0 and not self._has_begun and len(stretches) > 1:
                 # The oldest was about to be removed when its process ended.
-                store.begin_at(stretches[1].first, {})
+                self._begin_at(stretches[1].first, {})
             elif not is_whole:
                 if stretch.stop != OPEN or state.get("is_over"):
                     problems.append(
-                        f"The file is not whole: of what came after event {len(store) - 1} nothing is shown."
+                        f"The file is not whole: of what came after event {self._next - 1} nothing is shown."
                     )
                 break
-        self._has_begun = len(store) > store.oldest
+            self._has_begun = len(store) > store.oldest
+
+    def _begin_at(self, first: int, dropped: dict[int, int]) -> None:
+        self._next = first
+        self._store.begin_at(first, dropped)
 
     def _read_stretch(self, files: Files, own: str, stretch: Stretch, problems: list[str]) -> bool:
-        """Take in what a stretch has more than is known; whether that was all of it."""
-        tables = {name: read_stretch(files, own, name, stretch, problems) for name in _OF_EVENTS}
+        """Take in what a stretch has more than is known; whether that was all that can be had of it."""
+        damages: list[str] = []
+        is_sealed = stretch.stop != OPEN
+        tables = {
+            name: read_stretch(files, own, name, stretch, damages if is_sealed else problems) for name in _OF_EVENTS
+        }
         # Read after the events: a tap is written before its first event.
-        self._taps += [read_tap(line) for line in _lines(files, f"{own}/{SITES}")[len(self._taps) :]]
-        events, start = pa.concat_tables([tables[EVENTS], tables[WATCHED]]), max(len(self._store), stretch.first)
+        self._read_taps(files, own)
+        events, start = pa.concat_tables([tables[EVENTS], tables[WATCHED]]), max(self._next, stretch.first)
+        arrays = tables[ARRAYS]
         if start > stretch.first:
             events = events.filter(pa.array(events["seq"].to_numpy() >= start))
+        is_known = np.isin(events["tap"].to_numpy(), [*self._taps])
+        is_damaged = is_sealed and (bool(damages) or not is_known.all())
+        if not is_sealed and not is_known.all():
+            events = events.filter(pa.array(events["seq"].to_numpy() < events["seq"].to_numpy()[~is_known].min()))
+        if is_damaged:
+            events, arrays = whole_firings(events, arrays, self._taps, start)
+            lost = stretch.stop - start - len(events)
+            self._damages += [*damages, f"{plural(lost, 'event')} of {start} to {stretch.stop - 1} cannot be read."]
+        if start > self._next and self._has_begun:
+            self._damages.append(f"Events {self._next} to {start - 1} are not in the folder.")
         rows = Rows(events, self._taps)
-        firings = rows.firings(start, Arrays(tables[ARRAYS])) if start == len(self._store) else None
+        firings = rows.firings(start, Arrays(arrays))
         if firings is not None:
             self._store.restore(firings.lot, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
         count = firings.events if firings is not None else 0
-        return len(rows.seq) == count and stretch.stop in (OPEN, len(self._store))
+        is_all = len(rows.seq) == count
+        self._next = stretch.stop if is_all and is_damaged else start + count
+        return is_all and stretch.stop in (OPEN, self._next)
+
+    def _read_taps(self, files: Files, own: str) -> None:
+        """What sites.jsonl says more than is known. Old files do not number their lines: these are counted."""
+        lines, damages = read_lines(files, f"{own}/{SITES}", self._lines)
+        self._damages += damages
+        self._is_miscounted |= bool(damages)
+        for place, line in lines:
+            self._lines = place + 1
+            number = line.get("number", -1 if self._is_miscounted else place)
+            try:
+                if type(number) is int and number >= 0:
+                    self._taps[number] = read_tap(line)
+            except RunFileError as error:
+                self._damages.append(f"Line {place + 1} of {own}/{SITES}: {error}")
 
 
 def _about(files: Files, path: Path) -> dict[str, Any]:
-    about = _json(files, RUN) or {}
+    about = read_json(files, RUN) or {}
     if about.get("format") != FORMAT:
         raise RunFileError(f"{path} holds no run: its {RUN} says so of something else")
     version = about.get("version")
@@ -188,33 +234,6 @@ def _processes(files: Files, path: Path) -> list[str]:
     found = sorted(name for name in files.names("") if PROCESS.fullmatch(name))
     if not found:
         raise RunFileError(f"{path} holds nothing of any process")
-    return found
-
-
-def _json(files: Files, name: str) -> dict[str, Any] | None:
-    text = files.text(name)
-    if text is None:
-        return None
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RunFileError(f"{name} cannot be read: {error}") from None
-    if not isinstance(data, dict):
-        raise RunFileError(f"{name} is no JSON object")
-    return data
-
-
-def _lines(files: Files, name: str) -> list[dict[str, Any]]:
-    """The JSON objects of a file, one a line; the last line may be torn."""
-    found: list[dict[str, Any]] = []
-    for line in (files.text(name) or "").split("\n")[:-1]:
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise RunFileError(f"line {len(found) + 1} of {name} cannot be read: {error}") from None
-        if not isinstance(data, dict):
-            raise RunFileError(f"line {len(found) + 1} of {name} is no JSON object")
-        found.append(data)
     return found
 
 

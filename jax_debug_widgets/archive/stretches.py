@@ -12,6 +12,7 @@ from jax_debug_widgets.archive.checksums import is_as_written
 from jax_debug_widgets.archive.files import Files
 from jax_debug_widgets.archive.layout import LIVE, PART, RunFileError, live_name, part_name
 from jax_debug_widgets.archive.schemas import SCHEMAS
+from jax_debug_widgets.events.errors import error_line
 
 OPEN = 1 << 62
 """Where a file that is being written ends."""
@@ -45,7 +46,7 @@ def read_stretch(files: Files, own: str, name: str, stretch: Stretch, problems: 
     there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
     sealed, live = part_name(*stretch), live_name(stretch.first)
     if sealed in there:
-        return _sealed(files, f"{own}/{name}/{sealed}", schema)
+        return _sealed(files, f"{own}/{name}/{sealed}", schema, problems)
     if live not in there:
         return schema.empty_table()
     rows = _live(files, f"{own}/{name}/{live}", schema, problems)
@@ -59,15 +60,33 @@ def read_table(files: Files, own: str, name: str, problems: list[str]) -> pa.Tab
     return pa.concat_tables([SCHEMAS[name].empty_table(), *tables])
 
 
-def _sealed(files: Files, path: str, schema: pa.Schema) -> pa.Table:
+def _sealed(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
     source = files.source(path)
     size = source.size()
-    file = parquet.ParquetFile(source, page_checksum_verification=True)
+    try:
+        file = parquet.ParquetFile(source, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        problems.append(f"{path} is damaged, none of its rows can be read: {error_line(error)}")
+        return schema.empty_table()
     told = file.metadata
     unpacked = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
     if unpacked > size * _MOST_UNPACKED or told.num_rows > size * _MOST_UNPACKED:
         raise RunFileError(f"{path} says that it becomes {unpacked >> 20} MiB; it has {size} bytes")
-    return _fitted(file.read(), schema, path)
+    try:
+        return _fitted(file.read(), schema, path)
+    except (pa.ArrowException, OSError):
+        groups = [group for group in range(told.num_row_groups) if _can_be_read(file, group)]
+    rows = _fitted(file.read_row_groups(groups), schema, path) if groups else schema.empty_table()
+    problems.append(f"{path} is damaged: {told.num_rows - len(rows)} of its {told.num_rows} rows cannot be read.")
+    return rows
+
+
+def _can_be_read(file: parquet.ParquetFile, group: int) -> bool:
+    try:
+        file.read_row_group(group)
+    except (pa.ArrowException, OSError):
+        return False
+    return True
 
 
 def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:

@@ -188,7 +188,7 @@ class RunWriter:
             line = json.dumps(written)
             if line not in self._known:
                 self._known[line] = TapNumber(len(self._known), stores_text=written["text"] is None)
-                _append_text(self._own / SITES, line)
+                _append_text(self._own / SITES, json.dumps({"number": len(self._known) - 1, **written}))
             self._lines[tap] = self._known[line]
         return self._lines[tap]
 

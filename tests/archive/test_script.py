@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import zipapp
 from pathlib import Path
 
 import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.magics.options import option_parser
-from jax_debug_widgets.scripts.record import FLAGS, Command
+from jax_debug_widgets.scripts.command import FLAGS, Command
 
 SCRIPT = """
 import argparse, os, sys
@@ -57,11 +59,11 @@ def script(tmp_path):
     return Path("code/train.py")
 
 
-def python(folder, *words: object):
+def python(folder, *words: object, input: str = ""):  # noqa: A002 - as subprocess has it.
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, *map(str, words)]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, input=input, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -97,6 +99,69 @@ def test_a_module_can_be_recorded(script, tmp_path):
     assert [event.text for event in jdw.load(tmp_path / "run.jdw").events] == ["x"]
 
 
+FINDERS = {"-c": ["-c", "{}"], "-": ["-"], "a zip file": ["app.pyz"]}
+
+ASKED = """
+import sys, jax
+print(sys.argv, __name__, sys.path[0], __spec__ and __spec__.name, globals().get("__file__"))
+jax.debug.print("x")
+1 / int(sys.argv[1])
+"""
+
+
+@pytest.mark.behaviour("R1")
+@pytest.mark.parametrize("finder", FINDERS)
+def test_whatever_python_runs_is_run_and_fails_as_python_says(tmp_path, finder):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/__main__.py").write_text(ASKED)
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    words = [word.format(ASKED) for word in FINDERS[finder]]
+    plain = python(tmp_path, *words, "0", input=ASKED)
+    ours = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", *words, "0", input=ASKED)
+    assert (ours.stdout, ours.returncode) == (plain.stdout, plain.returncode) and "ZeroDivisionError" in plain.stderr
+    assert ours.stderr.splitlines()[:-1] == plain.stderr.splitlines()
+    assert [event.text for event in jdw.load(tmp_path / "run.jdw").events] == ["x"]
+
+
+@pytest.mark.parametrize("words", [["missing.py"], ["empty"], ["-m", "no_such_module"], ["broken.py"]])
+def test_what_python_does_not_run_is_refused_in_the_words_of_python(tmp_path, words):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken.py").write_text("x =")
+    plain = python(tmp_path, *words)
+    ours = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", *words)
+    assert ours.returncode == plain.returncode and ours.stderr.splitlines()[:-1] == plain.stderr.splitlines() != []
+
+
+ENDING = """
+import atexit, os, signal, sys, threading, jax
+say = jax.jit(lambda x: [jax.debug.print("x {}", x), x][1])
+may_go_on = threading.Event()
+
+def late():
+    may_go_on.wait()
+    say(1)
+    raise ValueError("in a thread")
+
+threading.Thread(target=late).start()
+atexit.register(lambda: say(2))
+say(0)
+threading._register_atexit(may_go_on.set)  # It goes on when the main thread is over.
+if sys.argv[1] == "interrupt":
+    signal.raise_signal(signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("end", ["", "interrupt"])
+def test_threads_and_exit_handlers_are_recorded_and_no_frame_of_ours_is_shown(tmp_path, end):
+    (tmp_path / "train.py").write_text(ENDING)
+    plain = python(tmp_path, "train.py", end)
+    ours = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "train.py", end)
+    assert (ours.stdout, ours.returncode) == (plain.stdout, plain.returncode)
+    assert plain.returncode == (-signal.SIGINT if end else 0)
+    assert ours.stderr.splitlines()[:-1] == plain.stderr.splitlines() and "in a thread" in plain.stderr
+    assert [event.text for event in jdw.load(tmp_path / "run.jdw").events] == ["x 0", "x 1", "x 2"]
+
+
 def test_a_script_without_jax_runs_and_a_word_says_that_nothing_was_recorded(tmp_path):
     (tmp_path / "plain.py").write_text("import sys; print('jax' in sys.modules)")
     done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "plain.py")
@@ -125,7 +190,7 @@ def test_an_option_that_cannot_be_is_told_before_anything_is_compiled(script, tm
 def test_options_stand_before_the_script_and_its_own_after_it():
     command = Command.of(["run.jdw", "--values", "--watch", "a,b", "--every=3", "train.py", "--watch", "x", "-m"])
     assert command.options == ("--values", "--watch", "a,b", "--every=3")
-    assert (command.target, command.arguments, command.is_module) == ("train.py", ("--watch", "x", "-m"), False)
+    assert (command.target, command.arguments, command.kind) == ("train.py", ("--watch", "x", "-m"), "file")
 
 
 def test_the_options_without_a_value_are_those_of_the_magic():

@@ -1,0 +1,78 @@
+"""Run a program as `python` does: the same `__main__`, `sys.argv`, `sys.path`, and the same words where there is none."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import io
+import os
+import pkgutil
+import runpy
+import sys
+from types import CodeType, ModuleType
+from typing import Any
+
+from jax_debug_widgets.scripts.command import Command
+
+_NOT_FOUND = 2
+
+
+def run_as_main(command: Command) -> None:
+    """Run what the command says.
+
+    Raises:
+      SystemExit: there is no such program; the words and the status are Python's.
+    """
+    main = ModuleType("__main__")
+    main.__dict__.update(__builtins__=__builtins__, __annotations__={})
+    sys.argv = [command.target, *command.arguments]
+    match command.kind:
+        case "module":
+            _put_first(os.getcwd())
+            sys.argv[0] = "-m"
+            sys.modules["__main__"] = main
+            runpy._run_module_as_main(command.target)  # type: ignore[attr-defined] # noqa: SLF001 - what `python -m` does.
+        case "code":
+            _put_first("")
+            sys.argv[0] = "-c"
+            _execute(command.target, "<string>", main)
+        case "stdin":
+            _put_first("")
+            main.__file__ = "<stdin>"
+            _execute(sys.stdin.buffer.read(), "<stdin>", main)
+        case "file":
+            _run_file(command.target, main)
+
+
+def _run_file(target: str, main: ModuleType) -> None:
+    if pkgutil.get_importer(target) is not None:  # A folder or a zip file.
+        _put_first(os.path.abspath(target))
+        sys.modules["__main__"] = main
+        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined] # noqa: SLF001
+        return
+    path = os.path.abspath(target)
+    try:
+        with io.open_code(path) as file:
+            text = file.read()
+    except OSError as error:
+        words = f"can't open file {path!r}: [Errno {error.errno}] {error.strerror}"
+        print(f"{sys.executable}: {words}", file=sys.stderr)
+        raise SystemExit(_NOT_FOUND) from None
+    loader: type[Any] = importlib.machinery.SourceFileLoader
+    if path.endswith(".pyc"):
+        loader = importlib.machinery.SourcelessFileLoader
+    main.__file__, main.__loader__ = path, loader("__main__", path)
+    main.__dict__["__cached__"] = None
+    _put_first(os.path.dirname(os.path.realpath(path)))
+    code = main.__loader__.get_code("__main__") if path.endswith(".pyc") else None
+    _execute(text if code is None else code, path, main)
+
+
+def _execute(code: bytes | str | CodeType, file: str, main: ModuleType) -> None:
+    sys.modules["__main__"] = main
+    exec(code if isinstance(code, CodeType) else compile(code, file, "exec"), main.__dict__)
+
+
+def _put_first(folder: str) -> None:
+    """Where modules are looked for first, instead of where `python -m jax_debug_widgets` looks."""
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
