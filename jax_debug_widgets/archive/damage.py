@@ -25,7 +25,7 @@ def whole_firings(events: pa.Table, arrays: pa.Table, taps: Mapping[int, Tap], f
         rows = np.flatnonzero(number == line)
         is_next = (np.diff(seq[rows]) == 1) & (np.diff(ordinal[rows]) == 0) & (np.diff(time[rows]) == 0)
         starts = np.flatnonzero(np.concatenate([[True], ~is_next | (tap.size == 1)]))
-        whole = starts[np.diff([*starts, len(rows)]) == tap.size]
+        whole = starts[np.diff(np.append(starts, len(rows))) == tap.size]
         for value in large(tap):
             whole = whole[there.has(seq[rows[whole]], value)]
         is_whole[rows[(whole[:, None] + np.arange(tap.size)).ravel()]] = True

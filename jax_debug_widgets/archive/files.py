@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 import zipfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from jax_debug_widgets.archive.layout import RUN, RunFileError
+from jax_debug_widgets.archive.layout import LIVE, PART, PROCESS, RUN, SITES, SOURCES, STATE, TABLES, RunFileError
 
 _MOST_TEXT = 256 << 20
 """Bytes of one file of JSON."""
@@ -152,6 +153,25 @@ def pack(folder: Path, target: Path) -> None:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def copy_files(path: Path, target: Path, *, sources: bool) -> None:
+    """Copy the run at a path to a new folder: the files that a run has, and no others."""
+    files = files_at(path)
+    target.mkdir(mode=0o700, parents=True)
+    processes = [name for name in files.names("") if PROCESS.fullmatch(name)]
+    names = [RUN, *(f"{own}/{name}" for own in processes for name in (SITES, STATE, *([SOURCES] * sources)))]
+    for own in processes:
+        for table in TABLES:
+            there = files.names(f"{own}/{table}")
+            names += [f"{own}/{table}/{one}" for one in there if PART.fullmatch(one) or LIVE.fullmatch(one)]
+    for name in names:
+        with contextlib.suppress(VanishedError, KeyError), files.source(name) as source:
+            copy = target / name
+            copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(copy, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                while data := source.read(1 << 20):
+                    file.write(data)
 
 
 def _is_regular(path: Path) -> bool:

@@ -54,6 +54,7 @@ class SavedRun:
       spans: what its threads were at.
       sources: file -> its text, with the names in it.
       problems: what could not be read, in sentences.
+      left_out: how many events, the oldest, were read and let go of for the budget.
     """
 
     about: dict[str, Any]
@@ -63,6 +64,7 @@ class SavedRun:
     spans: ThreadSpans
     sources: dict[str, dict[str, Any]]
     problems: list[str] = field(default_factory=list)
+    left_out: int = 0
 
 
 def about_run(path: Path) -> dict[str, Any]:
@@ -103,7 +105,7 @@ class RunReader:
         """Of sites.jsonl that were read."""
         self._is_miscounted = False
         """Whether a line of it cannot be read, which may be two."""
-        self._next = 0
+        self._first = self._next = 0
         """The event that comes next in the file; where events are lost, fewer are in the store."""
         self._has_begun = False
         self._damages: list[str] = []
@@ -141,7 +143,8 @@ class RunReader:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
         lines, torn = read_lines(files, f"{own}/{SOURCES}")
         sources = {str(line["file"]): line for _, line in lines if "file" in line}
-        return SavedRun(about, state, self._store, calls, spans, sources, [*problems, *self._damages, *torn])
+        left_out = self._store.oldest - self._first
+        return SavedRun(about, state, self._store, calls, spans, sources, [*problems, *self._damages, *torn], left_out)
 
     def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
@@ -163,7 +166,7 @@ class RunReader:
             self._has_begun = len(store) > store.oldest
 
     def _begin_at(self, first: int, dropped: dict[int, int]) -> None:
-        self._next = first
+        self._next = self._first = first
         self._store.begin_at(first, dropped)
 
     def _read_stretch(self, files: Files, own: str, stretch: Stretch, problems: list[str]) -> bool:

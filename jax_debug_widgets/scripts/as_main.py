@@ -8,8 +8,7 @@ import os
 import pkgutil
 import runpy
 import sys
-from types import CodeType, ModuleType
-from typing import Any
+from types import ModuleType
 
 from jax_debug_widgets.scripts.command import Command
 
@@ -57,19 +56,15 @@ def _run_file(target: str, main: ModuleType) -> None:
         words = f"can't open file {path!r}: [Errno {error.errno}] {error.strerror}"
         print(f"{sys.executable}: {words}", file=sys.stderr)
         raise SystemExit(_NOT_FOUND) from None
-    loader: type[Any] = importlib.machinery.SourceFileLoader
-    if path.endswith(".pyc"):
-        loader = importlib.machinery.SourcelessFileLoader
-    main.__file__, main.__loader__ = path, loader("__main__", path)
+    main.__file__, main.__loader__ = path, importlib.machinery.SourceFileLoader("__main__", path)
     main.__dict__["__cached__"] = None
     _put_first(os.path.dirname(os.path.realpath(path)))
-    code = main.__loader__.get_code("__main__") if path.endswith(".pyc") else None
-    _execute(text if code is None else code, path, main)
+    _execute(text, path, main)
 
 
-def _execute(code: bytes | str | CodeType, file: str, main: ModuleType) -> None:
+def _execute(code: bytes | str, file: str, main: ModuleType) -> None:
     sys.modules["__main__"] = main
-    exec(code if isinstance(code, CodeType) else compile(code, file, "exec"), main.__dict__)
+    exec(compile(code, file, "exec"), main.__dict__)
 
 
 def _put_first(folder: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
 
@@ -11,7 +11,20 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
 
 
-def keep_within(ended: Sequence[Run], nbytes: int) -> None:
+class Kept(Protocol):
+    """A run that holds something."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it keeps."""
+        ...
+
+    def release(self, nbytes: int, *, arrays: bool) -> None:
+        """See `Run.release`."""
+        ...
+
+
+def keep_within(ended: Sequence[Kept], nbytes: int) -> None:
     """Let go of what the oldest of these runs hold, until all together hold so many bytes at most.
 
     First of their arrays, with what came before these in their run, then of all else. The newest run stays as it is: its own

@@ -19,6 +19,7 @@ from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.run import saved
 from jax_debug_widgets.session.run.save import begin, require_pyarrow
+from jax_debug_widgets.session.termination import TERMINATION
 
 if TYPE_CHECKING:
     from jax_debug_widgets.archive.writer import RunWriter
@@ -45,6 +46,9 @@ _WAITING_BYTES = 256 << 20
 _AT_ONCE = 64
 """Segments that become one batch."""
 
+_HURRY_S = 2.0
+"""How long a process that is asked to end waits until what has come is written."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -62,11 +66,13 @@ class Recorder:
         self._queue: deque[Piece] = deque()
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._wake, self._flushed = threading.Event(), threading.Event()
         self._is_stopped = False
         self._calls = self._spans = self._sites = 0
         self._state_at, self._state_pause = 0.0, _STATE_S
         bound = run.options.record_max_mb
         self._bound = None if bound is None else int(bound * (1 << 20))
+        self._part_bytes = _PART_BYTES if bound is None else max(min(_PART_BYTES, int(bound * (1 << 20)) // _PARTS), 1)
         self._most_waiting = max(_WAITING_BYTES, run.options.budget.nbytes)
         self._process = os.getpid()
         atexit.register(self.finish)
@@ -74,12 +80,16 @@ class Recorder:
         run.store.tell(self._came)
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
         self._thread.start()
+        TERMINATION.call_before(self._hurry)
 
     def finish(self) -> None:
         """The run is over, or the process ends: write what is left, and seal it."""
         if self._ended.is_set() or os.getpid() != self._process:
             return
         self._ended.set()
+        self._wake.set()
+        TERMINATION.forget(self._hurry)
+        self._flushed.set()
         atexit.unregister(self.finish)
         with self._lock:
             self._guarded(self._seal)
@@ -97,14 +107,27 @@ class Recorder:
         """Events have been taken in; the store holds its lock."""
         self._queue.append(piece)
 
+    def _hurry(self) -> None:
+        """The process is asked to end: what has come is written now."""
+        self._wake.set()
+        self._flushed.wait(_HURRY_S)
+
     def _loop(self) -> None:
-        while not self._ended.wait(_PAUSE_S):
+        while True:
+            is_hurried = self._wake.wait(_PAUSE_S)
+            if self._ended.is_set():
+                return
             with contextlib.suppress(Exception):  # The pump says what goes wrong there.
                 self._collect()
             with self._lock:
                 if self._is_stopped or self._ended.is_set():
                     return
+                if is_hurried:
+                    self._state_at = 0.0
                 self._guarded(self._write)
+            if is_hurried:
+                self._wake.clear()
+                self._flushed.set()
 
     def _guarded(self, write: Callable[[], None]) -> None:
         """Whatever goes wrong, the program goes on, and a note says what was lost."""
@@ -120,6 +143,7 @@ class Recorder:
 
     def _stop(self, why: str) -> None:
         self._is_stopped = True
+        self._flushed.set()
         self._run.store.tell(None)
         self._queue.clear()
         self._run.note(f"Recording stopped: {why}. {self.folder} has what came before.")
@@ -131,8 +155,7 @@ class Recorder:
         if (waiting := sum(piece.nbytes for piece in self._queue.copy())) > self._most_waiting:
             msg = f"{in_bytes(waiting)} came faster than they could be written"
             raise OSError(msg)
-        while self._queue:
-            pieces = [self._queue.popleft() for _ in range(min(len(self._queue), _AT_ONCE))]
+        while pieces := self._next_pieces():
             self._writer.take(pieces)
             self._make_room()
         log = self._run.call_log
@@ -148,10 +171,22 @@ class Recorder:
                 self._write_state()
             self._writer.sync()
 
+    def _next_pieces(self) -> list[Piece]:
+        """What becomes the next batch: no more than one part holds, as a part is let go of as a whole."""
+        pieces: list[Piece] = []
+        nbytes, most = 0, self._part_bytes
+        while self._queue and len(pieces) < _AT_ONCE and nbytes < most:
+            piece = self._queue.popleft()
+            stop = piece.segment.position_to_free(piece.first, 0, most - nbytes) if piece.nbytes > most else piece.stop
+            if stop < piece.stop:
+                self._queue.appendleft(piece._replace(first=stop))
+            pieces.append(piece._replace(stop=min(stop, piece.stop)))
+            nbytes += piece.nbytes
+        return pieces
+
     def _make_room(self) -> None:
         """Seal what is large enough, and let go of the oldest beyond the bound."""
-        most = _PART_BYTES if self._bound is None else min(_PART_BYTES, self._bound // _PARTS)
-        if self._writer.live_rows >= _PART_ROWS or self._writer.live_bytes >= most:
+        if self._writer.live_rows >= _PART_ROWS or self._writer.live_bytes >= self._part_bytes:
             self._writer.seal()
         while self._bound is not None and self._writer.nbytes > self._bound and self._writer.let_go():
             pass

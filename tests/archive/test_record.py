@@ -20,6 +20,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import tables, writer
 from jax_debug_widgets.archive.reader import read_run
 from jax_debug_widgets.session import recorder
+from jax_debug_widgets.session.termination import TERMINATION
 from jax_debug_widgets.store import Budget
 from tests.archive.programs import assert_same_events, everything
 from tests.waiting import until
@@ -264,3 +265,60 @@ def test_a_program_that_changes_its_directory_is_recorded_where_it_began(tmp_pat
     assert not any("Recording stopped" in note for note in run.notes)
     assert len(run.events) == 3
     assert_same_events(run.events, jdw.load(tmp_path / "run.jdw").events)
+
+
+TERMINATED = """
+import os, signal, sys, jax, jax.numpy as jnp, jax_debug_widgets as jdw
+from jax_debug_widgets.session import recorder
+recorder._PAUSE_S = 1000.0  # Nothing is written but for the signal.
+
+if sys.argv[2] == "handled":
+    signal.signal(signal.SIGTERM, lambda *_: [print("mine"), sys.stdout.flush(), os._exit(5)])
+with jdw.capture(record=sys.argv[1], barrier=False):
+    for i in range(7):
+        jax.debug.print("{i}", i=i)
+    jax.effects_barrier()
+    os.kill(os.getpid(), signal.SIGTERM)
+print("not reached")
+"""
+
+
+@pytest.mark.behaviour("R1")
+@pytest.mark.parametrize(("way", "status", "said"), [("handled", 5, "mine\n"), ("plain", -signal.SIGTERM, "")])
+def test_a_process_that_is_asked_to_end_writes_all_and_ends_as_it_would(tmp_path, way, status, said):
+    command = [sys.executable, "-c", TERMINATED, str(tmp_path / "run.jdw"), way]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (status, said), done.stderr
+    run = jdw.load(tmp_path / "run.jdw")
+    assert [event.text for event in run.events] == [*"0123456"] and run.status().state == "interrupted"
+
+
+def test_the_handler_of_the_program_is_back_after_the_recording(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    with jdw.capture(record=tmp_path / "run.jdw"):
+        assert signal.getsignal(signal.SIGTERM) != before
+    until(lambda: jdw.load(tmp_path / "run.jdw").is_complete)
+    with jdw.capture(record=tmp_path / "run.jdw"), jdw.capture(record=tmp_path / "run.jdw"):
+        pass
+    assert signal.getsignal(signal.SIGTERM) in (before, TERMINATION._heard) and TERMINATION._before == before
+
+
+def test_a_burst_that_is_larger_than_the_bound_is_bounded_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
+    noise = np.random.default_rng(0).normal(size=(300, 1000)).astype(np.float32)
+    program = jax.jit(lambda x: jax.debug.callback(lambda _: None, x))
+    with jdw.capture(record=tmp_path / "run.jdw", record_max_mb=0.3) as run:
+        for row in noise:
+            program(row)
+    files = [file for name in ("events", "watched", "arrays") for file in tmp_path.rglob(f"{name}/*")]
+    loaded = jdw.load(tmp_path / "run.jdw")
+    assert sum(file.stat().st_size for file in files) < 0.4 * (1 << 20)
+    assert 0 < len(loaded.events) < 300 == len(run.events) and loaded.events[-1].values[0][0] == noise[-1, 0]
+
+
+def test_a_run_that_is_still_written_says_so(tmp_path):
+    with jdw.capture(record=tmp_path / "run.jdw"):
+        steps(5)
+        until(lambda: recorded(tmp_path / "run.jdw") == 5)
+        loaded = jdw.load(tmp_path / "run.jdw")
+        assert loaded.status().state == "running" and "Still being written, by process" in loaded.notes[-1]

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import current_session, snapshot_of
+from jax_debug_widgets.session import current_session, runs, snapshot_of
 from jax_debug_widgets.session.panel.requests import answer
 from tests.archive.programs import assert_same_events, everything
 
@@ -216,3 +216,32 @@ def test_only_as_much_as_is_wanted_is_loaded(tmp_path):
     loaded = jdw.load(run.save(tmp_path / "run.jdw"), max_mb=0.5)
     assert 0 < len(loaded.events) < 8 and loaded.events[-1].text == run.events[-1].text
     assert loaded.dropped == 8 - len(loaded.events)
+    assert f"{loaded.dropped} events, the oldest, are in the file and were not loaded" in loaded.notes[-1]
+
+
+@pytest.mark.parametrize("name", ["copy.jdw", "copy.jdw.zip"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_loaded_run_can_be_saved_elsewhere(run, saved, tmp_path, packed, name):
+    source = jdw.load(run.save(tmp_path / "all.jdw.zip") if packed else saved)
+    copy = jdw.load(source.save(tmp_path / name, sources=False))
+    assert_same_events(run.events, copy.events)
+    assert copy.findings == source.findings and copy.barrier()
+    with pytest.raises(LookupError, match="is not in"):
+        copy.source_of(run.sites[0].file)
+    with pytest.raises(ValueError, match="is there already"):
+        source.save(tmp_path / name)
+
+
+def test_what_a_file_does_not_have_is_said(loaded):
+    with pytest.raises(AttributeError, match="host functions is not in the file"):
+        _ = loaded.callbacks
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = loaded.nonsense
+
+
+def test_loaded_runs_have_one_budget_and_say_what_they_let_go_of(saved, run, monkeypatch):
+    first = jdw.load(saved)
+    monkeypatch.setattr(runs, "_LOADED_BYTES", first.nbytes + 1)
+    second = jdw.load(saved)
+    assert_same_events(run.events, second.events)
+    assert first.dropped == len(run.events) - len(first.events) > 0 and "Load it again" in first.notes[-1]

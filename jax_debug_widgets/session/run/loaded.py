@@ -16,17 +16,29 @@ from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, ThreadSpans, TracePrint
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.save import save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.watch import Watch
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from jax_debug_widgets.archive.reader import RunReader, SavedRun
     from jax_debug_widgets.watch.choosing.compile_report import Seen
     from jax_debug_widgets.widgets import Panel
 
+
+_NOT_IN_FILES = {
+    "callbacks": "what became of the calls of host functions",
+    "explained": "the explanation of an exception",
+    "traces": "what was traced",
+    "reused_keys": "which keys were used again",
+    "settings": "what was compiled into the programs",
+}
 
 _SILENT_S = 30.0
 """Seconds after which a process on another host is taken for gone; it says something each two seconds, if the disk lets it."""
@@ -113,7 +125,39 @@ class LoadedRun(RunView):
 
     def status(self) -> Status:
         """How it had done."""
-        return self._status
+        if self.store.released == 0:
+            return self._status
+        note = (
+            f"{plural(self.store.released, 'event')} were let go of, the oldest, because other runs were loaded after this "
+            "one. Load it again to see them."
+        )
+        return replace(self._status, notes=(*self._status.notes, note), dropped=self.store.dropped)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept of its events."""
+        return self.store.nbytes
+
+    def release(self, nbytes: int, *, arrays: bool) -> None:
+        """Let go of the oldest of that, see `Run.release`."""
+        self.store.release(nbytes, arrays=arrays)
+
+    def save(self, path: str | PathLike[str], *, sources: bool = True) -> Path:
+        """Copy its file: to a folder, `run.jdw`, or to one file to send, `run.jdw.zip`. See `Run.save`.
+
+        Raises:
+          RunFileError: there is something of that name. OSError: it cannot be written.
+        """
+        return save_copy(self.path, path, sources=sources)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NOT_IN_FILES:
+            msg = (
+                f"a run that was loaded from a file has no {name!r}: {_NOT_IN_FILES[name]} is not in the file. It has "
+                "events, sites, calls, series, values, findings and notes"
+            )
+            raise AttributeError(msg)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def barrier(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - as that of `Run`.
         """Nothing is waited for: all that was recorded is there."""
@@ -142,11 +186,23 @@ class LoadedRun(RunView):
 
     def _status_of(self, state: Mapping[str, Any]) -> Status:
         status = from_plain(Status, state["status"]) if "status" in state else self._unknown_status()
-        goes_on = self.is_followed and _is_alive(self._saved.about, state)
+        about, is_over = self._saved.about, bool(state.get("is_over"))
+        is_alive = not is_over and _is_alive(about, state)
+        goes_on = is_alive and (self.is_followed or _has_just_written(about, state))
         notes = [*status.notes, *self._saved.problems]
-        if not state.get("is_over") and not goes_on:
+        if left_out := self._saved.left_out:
+            notes.append(
+                f"{plural(left_out, 'event')}, the oldest, are in the file and were not loaded: `jdw.load(path, max_mb=…)` "
+                "with a larger number loads more."
+            )
+        if not is_over and not goes_on:
             notes.append(_still_open(state))
-        is_cut = not state.get("is_over") and status.state in ("running", "waiting") and not goes_on
+        elif goes_on and not self.is_followed:
+            notes.append(
+                f"Still being written, by process {about.get('pid')} on {about.get('host')}: this is as far as it had come. "
+                "`jdw.load(path, follow=True)` follows it."
+            )
+        is_cut = not is_over and status.state in ("running", "waiting") and not goes_on
         return replace(
             status,
             state="interrupted" if is_cut else status.state,
@@ -186,6 +242,12 @@ def _is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
     pid, written = about.get("pid"), state.get("written")
     if about.get("host") == socket.gethostname() and type(pid) is int and pid > 0:
         return _is_running(pid)
+    return isinstance(written, float) and time.time() - written < _SILENT_S
+
+
+def _has_just_written(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether a process that is there still writes: its recording may have stopped."""
+    written = state.get("written", about.get("started"))
     return isinstance(written, float) and time.time() - written < _SILENT_S
 
 

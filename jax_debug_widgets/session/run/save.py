@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -21,6 +22,17 @@ ZIP = ".zip"
 def save(run: saved.Written, path: str | PathLike[str], *, sources: bool) -> Path:
     """See `Run.save`."""
     require_pyarrow("run.save()")
+    return _saved(path, lambda folder: _write(run, folder, sources=sources))
+
+
+def save_copy(file: Path, path: str | PathLike[str], *, sources: bool) -> Path:
+    """Copy the file of a run to another place: a folder or a zip file, whichever it is and was."""
+    from jax_debug_widgets.archive.files import copy_files
+
+    return _saved(path, lambda folder: copy_files(file, folder, sources=sources))
+
+
+def _saved(path: str | PathLike[str], write: Callable[[Path], None]) -> Path:
     from jax_debug_widgets.archive.files import pack
 
     target = Path(path).expanduser()
@@ -28,7 +40,7 @@ def save(run: saved.Written, path: str | PathLike[str], *, sources: bool) -> Pat
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
     try:
-        _write(run, part, sources=sources)
+        write(part)
         if target.suffix == ZIP:
             pack(part, target)
         else:
