@@ -9,8 +9,6 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from jax_debug_widgets.session.memory import keep_within
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
 _MAX_RUNS = 100
 """Ended runs that stay available to their panels; the oldest is let go of."""
 
-
-_LOADED_BYTES = 4 << 30
-"""Of values that the runs which were loaded hold together; the oldest let go of theirs, and say so."""
 
 _MAX_SHELVED = 1000
 """Runs in files that a table lists."""
@@ -164,7 +159,11 @@ class Runs:
             self._shelved.pop(run.key, None)
             self._loaded[run.key] = run
             self._forget_oldest(self._loaded)
-            keep_within([*self._loaded.values()], _LOADED_BYTES)
+
+    def loaded(self) -> list[LoadedRun]:
+        """Those from files, the newest last."""
+        with self.lock:
+            return [*self._loaded.values()]
 
     def find(self, key: str) -> RunView | None:
         """The run of that key, if it is still known; one in a file is read for it.

@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.taps.sites import NameFile
 
+LOADED_BYTES = 4 << 30
+"""Of values that all runs which were loaded hold together; the oldest let go of theirs, and say so."""
+
 _TIME_TO_END = 1.0
 """Seconds in which a program that is interrupted at a breakpoint has ended."""
 
@@ -356,6 +359,7 @@ class Session:
     def take_loaded(self, run: LoadedRun) -> None:
         """A run was read from a file: from now on its panel can be shown, and the front ends list it."""
         self._runs.take_loaded(run)
+        keep_within(self._runs.loaded(), LOADED_BYTES)
         run.when_renamed(self.listing.begin)
         self.listing.begin(run)
 
