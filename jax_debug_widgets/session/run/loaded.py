@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, Status, ThreadSpans, TracePrint
+from jax_debug_widgets.events import Barrier, CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, still_open
+from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
 from jax_debug_widgets.session.run.save import save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.watch import Watch
@@ -39,9 +36,6 @@ _NOT_IN_FILES = {
     "reused_keys": "which keys were used again",
     "settings": "what was compiled into the programs",
 }
-
-_SILENT_S = 30.0
-"""Seconds after which a process on another host is taken for gone; it says something each two seconds, if the disk lets it."""
 
 
 class LoadedRun(RunView):
@@ -187,8 +181,8 @@ class LoadedRun(RunView):
     def _status_of(self, state: Mapping[str, Any]) -> Status:
         status = from_plain(Status, state["status"]) if "status" in state else self._unknown_status()
         about, is_over = self._saved.about, bool(state.get("is_over"))
-        is_alive = not is_over and _is_alive(about, state)
-        goes_on = is_alive and (self.is_followed or _has_just_written(about, state))
+        is_there = not is_over and is_alive(about, state)
+        goes_on = is_there and (self.is_followed or has_just_written(about, state))
         notes = [*status.notes, *self._saved.problems]
         if left_out := self._saved.left_out:
             notes.append(
@@ -196,7 +190,7 @@ class LoadedRun(RunView):
                 "with a larger number loads more."
             )
         if not is_over and not goes_on:
-            notes.append(_still_open(state))
+            notes.append(still_open(state))
         elif goes_on and not self.is_followed:
             notes.append(
                 f"Still being written, by process {about.get('pid')} on {about.get('host')}: this is as far as it had come. "
@@ -235,85 +229,6 @@ class LoadedRun(RunView):
             barrier=Barrier("off", (), 0.0, None),
             notes=(),
         )
-
-
-def _is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether the process that writes a run is there; of another host the time at which it wrote last decides."""
-    pid, written = about.get("pid"), state.get("written")
-    if about.get("host") == socket.gethostname() and type(pid) is int and pid > 0:
-        return _is_running(pid)
-    return isinstance(written, float) and time.time() - written < _SILENT_S
-
-
-def _has_just_written(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether a process that is there still writes: its recording may have stopped."""
-    written = state.get("written", about.get("started"))
-    return isinstance(written, float) and time.time() - written < _SILENT_S
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # It is another user's.
-        return True
-    return True
-
-
-def _still_open(state: Mapping[str, Any]) -> str:
-    written = state.get("written")
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
-    last = f"; what it said of itself last is of {when}" if when else ""
-    return f"The recording has no end: its process is still running, or was killed{last}."
-
-
-@dataclass(frozen=True)
-class LoadedSpans:
-    """What threads were at, see `SpanLog`."""
-
-    spans: ThreadSpans
-
-    @property
-    def count(self) -> int:
-        """How many there were."""
-        return len(self.spans.site)
-
-    def since(self, first: int) -> ThreadSpans:
-        """Those from number `first` on."""
-        rest = slice(first, None)
-        spans = self.spans
-        return ThreadSpans(
-            first, spans.threads, spans.site[rest], spans.thread[rest], spans.from_ns[rest], spans.to_ns[rest]
-        )
-
-
-class LoadedCalls:
-    """The calls of a run, see `CallLog`."""
-
-    def __init__(self) -> None:
-        self._calls: dict[int, tuple[Call, int]] = {}
-        """Each, and since which version it is as it is."""
-        self._version = 0
-        self.spans = LoadedSpans(ThreadSpans(0, (), *np.zeros((4, 0), np.int64)))
-        self.dropped = 0
-
-    def take(self, calls: list[Call], spans: LoadedSpans, dropped: int) -> None:
-        """These are all that there are now."""
-        self._version += 1
-        for call in calls:
-            if self._calls.get(call.id, (None, 0))[0] != call:
-                self._calls[call.id] = call, self._version
-        self.spans, self.dropped = spans, dropped
-
-    @property
-    def newest(self) -> int:
-        """The id of the call that began last; -1 where there is none."""
-        return max(self._calls, default=-1)
-
-    def calls(self, since: int = 0) -> tuple[list[Call], int]:
-        """Those that have changed since this version, and the present one."""
-        return [call for call, version in list(self._calls.values()) if version > since], self._version
 
 
 def name_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any]) -> str:

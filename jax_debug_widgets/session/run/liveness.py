@@ -1,0 +1,44 @@
+"""Whether the process that writes a run is still there."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+
+_SILENT_S = 30.0
+"""Seconds after which a process on another host is taken for gone; it says something each two seconds, if the disk lets it."""
+
+
+def is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether the process that writes a run is there; of another host the time at which it wrote last decides."""
+    pid, written = about.get("pid"), state.get("written")
+    if about.get("host") == socket.gethostname() and type(pid) is int and pid > 0:
+        return _is_running(pid)
+    return isinstance(written, float) and time.time() - written < _SILENT_S
+
+
+def has_just_written(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether a process that is there still writes: its recording may have stopped."""
+    written = state.get("written", about.get("started"))
+    return isinstance(written, float) and time.time() - written < _SILENT_S
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # It is another user's.
+        return True
+    return True
+
+
+def still_open(state: Mapping[str, Any]) -> str:
+    """What is said of a run that has no end, and whose process writes no more."""
+    written = state.get("written")
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
+    last = f"; what it said of itself last is of {when}" if when else ""
+    return f"The recording has no end: its process is still running, or was killed{last}."
