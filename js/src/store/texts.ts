@@ -4,6 +4,8 @@
  * searches wants all of them: `requestAll` asks for a block after the other, the newest first.
  */
 
+import { isStyled, plain } from "../kit/ansi";
+
 const CHUNK = 200;
 /** What the kernel answers at most. */
 const BLOCK = 2000;
@@ -12,6 +14,8 @@ const MOST_ASKED = 4;
 
 export class Texts {
   private readonly lines = new Map<number, string>();
+  /** Those with the escape codes of colours, as they came. */
+  private readonly styled = new Map<number, string>();
   private readonly asked = new Set<number>();
   /** By chunk, where the answer ended: a chunk may be asked for again once it has more. */
   private readonly answered = new Map<number, number>();
@@ -26,15 +30,25 @@ export class Texts {
     return this.lines.size;
   }
 
+  /** Without the escape codes of colours. */
   get(number: number): string | undefined {
     return this.lines.get(number);
   }
 
+  /** With them; undefined where the line has none. */
+  withStyles(number: number): string | undefined {
+    return this.styled.get(number);
+  }
+
   add(texts: ReadonlyMap<number, string>, first: number): void {
-    for (const [row, text] of texts) this.lines.set(first + row, text);
+    for (const [row, text] of texts) {
+      this.lines.set(first + row, plain(text));
+      if (isStyled(text)) this.styled.set(first + row, text);
+    }
     for (const number of this.lines.keys()) {
       if (this.lines.size <= MOST_KEPT) break;
       this.lines.delete(number);
+      this.styled.delete(number);
       this.answered.delete(Math.floor(number / CHUNK));
     }
   }

@@ -1,5 +1,7 @@
 /** An event in full, opened below its line; below the streams, the source line of the selected site. */
+import { styled } from "../../kit/ansi";
 import { seconds } from "../../kit/format";
+import { Styled } from "../../kit/Styled";
 import type { RunStore } from "../../store/run";
 import { stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
@@ -46,6 +48,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
   const { log } = run;
   const position = log.find(number);
   const site = run.siteAt(position);
+  const colours = run.texts.withStyles(number);
   const steps = stepsOf(log, position, site);
   const words = [
     `event ${number}`,
@@ -71,7 +74,9 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
       </div>
       {site && <Source site={site} />}
       <div class="detail-body">
-        <pre class="mono">{run.texts.get(number) ?? "…"}</pre>
+        <pre class="mono" dir="auto">
+          {colours === undefined ? (run.texts.get(number) ?? "…") : <Styled pieces={styled(colours)} />}
+        </pre>
         {site && arraysOf(run, site).length > 0 && (
           <EventArrays run={run} ui={ui} dark={dark} site={site} event={number} />
         )}

@@ -1,6 +1,8 @@
 /** One event as a line: the colour of its site, which firing it was, the text as printed, where it comes from. */
 import type { ComponentChildren } from "preact";
+import { firstLine, styled } from "../../kit/ansi";
 import { plural } from "../../kit/format";
+import { Styled } from "../../kit/Styled";
 import { siteColour } from "../../kit/theme";
 import type { OrderMark } from "../../store/order";
 import { toggleTerm } from "../../store/query";
@@ -59,7 +61,14 @@ export function Row({ run, ui, position, find }: Props) {
       {text === undefined ? (
         <span class="text muted">{number < run.oldest ? "dropped" : "…"}</span>
       ) : (
-        <Text text={text} scalar={run.series.has(id)} find={find} select={select} expanded={expanded} />
+        <Text
+          text={text}
+          colours={run.texts.withStyles(number)}
+          scalar={run.series.has(id)}
+          find={find}
+          select={select}
+          expanded={expanded}
+        />
       )}
       <Tags
         ui={ui}
@@ -83,6 +92,8 @@ function stateOf({ event, anchor, moment }: UiState, number: number): string {
 
 interface TextProps {
   text: string;
+  /** The same with the escape codes of its colours. */
+  colours: string | undefined;
   scalar: boolean;
   find: RegExp | null;
   expanded: boolean;
@@ -90,12 +101,22 @@ interface TextProps {
 }
 
 /** By keyboard a line is opened by choosing it. */
-function Text({ text, scalar, find, expanded, select }: TextProps) {
+function Text({ text, colours, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
   const line = (lines[0] as string).replace(OUTER_FUNCTIONS, "").slice(0, MOST_CHARACTERS);
   return (
     <span class="text" title={text.slice(0, MOST_CHARACTERS)}>
-      <span class="line">{find?.test(line) ? markFound(line, find) : scalar ? markNonFinite(line) : line}</span>
+      <bdi class="line">
+        {find?.test(line) ? (
+          markFound(line, find)
+        ) : colours !== undefined ? (
+          <Styled pieces={firstLine(styled(colours), MOST_CHARACTERS)} />
+        ) : scalar ? (
+          markNonFinite(line)
+        ) : (
+          line
+        )}
+      </bdi>
       {lines.length > 1 && (
         <button
           type="button"

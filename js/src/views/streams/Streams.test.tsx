@@ -20,6 +20,17 @@ describe("the streams", () => {
     expect([line.textContent, line.title]).toEqual(["<lambda>([1. 2.])", text]);
   });
 
+  it("have the colours that the program prints, in the line and below; what is found has that mark", () => {
+    const run = showStreams(goldenBatch("small"));
+    run.store.texts.add(new Map([[0, "loss \u001b[1;31m0.25\u001b[0m\n\u001b[32mdone"]]), 3);
+    change(run, goldenBatch("empty", { first: 5 }));
+    const row = "[data-event='3']";
+    expect([texts(`${row} .line`), texts(`${row} .line .ansi-red`)]).toEqual([["loss 0.25"], ["0.25"]]);
+    click(`${row} .expander`);
+    expect(texts("[data-testid=detail] pre")).toEqual(["loss 0.25\ndone"]);
+    expect(texts("[data-testid=detail] pre .ansi-green")).toEqual(["done"]);
+  });
+
   it("leave the room to the stream that has sites", () => {
     showStreams(goldenBatch("unicode"));
     expect(find("[data-testid=stream-ordered]").className).toContain("slim");
