@@ -16,7 +16,7 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import Comparison, Diff, ProgramTable, Traces
+    from jax_debug_widgets.graphs import Comparison, Diff, Linked, ProgramTable, Traces
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -42,6 +42,7 @@ __all__ = [
     "find_run",
     "instrument",
     "last",
+    "linked",
     "load",
     "load_ipython_extension",
     "table",
@@ -352,6 +353,33 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
 
     title = options.pop("title", getattr(function, "__name__", "instrument"))
     return Instrumented(function, current_session(), title, Options.of(**options))
+
+
+def linked(function: Callable[..., Any], /, *args: Any, compiled: bool = True, **kwargs: Any) -> Linked:
+    """Show the source, jaxpr, StableHLO and optimised HLO of `function(*args, **kwargs)` beside each other, without running it.
+
+    In a notebook what is pointed at in one column lights up in all; a click keeps it. A fusion is a box with its lines and the
+    bytes that it reads and writes. What XLA has folded away is struck through. `%jaxdebug hlo f(x)` is the same.
+
+    Links are exact: each equation is given a name that comes out at the instructions made of it. The program is compiled with
+    and without these names, and the two are compared.
+
+    Example::
+
+        found = jdw.linked(train_step, params, batch)
+        found.exact, found.fusions, found.unlinked
+
+    Args:
+      function: a function, jitted or not. Wrap one that has a keyword `compiled` of its own in a lambda.
+      compiled: whether the program is compiled; else there are source and jaxpr: `%jaxdebug jaxpr f(x)`.
+
+    Raises:
+      Exception: what tracing, lowering or compiling the function raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.linked import linked_of
+
+    return linked_of(current_session(), function, args, kwargs, compiled=compiled)
 
 
 def table(

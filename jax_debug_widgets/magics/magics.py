@@ -22,7 +22,15 @@ from jax_debug_widgets.checks import options as check_names
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
-from jax_debug_widgets.magics.programs import compared, cost_of, exported, program_diff, program_table, traces_of_call
+from jax_debug_widgets.magics.programs import (
+    compared,
+    cost_of,
+    exported,
+    linked_call,
+    program_diff,
+    program_table,
+    traces_of_call,
+)
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
@@ -55,6 +63,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
                               diff F -- X --before grad, --before vmap: F against what these make of it
 %jaxdebug compare F G -- X    run F(X) and G(X) equation by equation: outputs, and where they part first; --rtol R
 %jaxdebug traces F(X)         trace F(X) twice: the same program? If not, where it differs, and the line that may cause it
+%jaxdebug jaxpr F(X)          its source and equations beside each other; %jaxdebug hlo F(X)  with StableHLO and what XLA has
+                              made of them: fusions, bytes, what is folded away; compiles F(X), and nothing runs
 %jaxdebug export F(X) DIR     write F(X) as a Python package to read, edit and run; nothing runs;  --name N, --overwrite
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
 %jaxdebug findings            what was found in the last capture: the source, why, and what to write instead
@@ -224,6 +234,16 @@ class JaxDebugMagics(Magics):
     def _traces(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()
         return given_to(partial(traces_of_call, self._session), "traces", rest, self.shell.user_ns, self._name_code)
+
+    def _jaxpr(self, rest: str) -> Any:
+        self._cells.show_errors_without_our_frames()
+        ask = partial(linked_call, self._session, compiled=False)
+        return given_to(ask, "jaxpr", rest, self.shell.user_ns, self._name_code)
+
+    def _hlo(self, rest: str) -> Any:
+        self._cells.show_errors_without_our_frames()
+        ask = partial(linked_call, self._session, compiled=True)
+        return given_to(ask, "hlo", rest, self.shell.user_ns, self._name_code)
 
     def _export(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()

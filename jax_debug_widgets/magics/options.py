@@ -37,6 +37,8 @@ COMMANDS = (
     "diff",
     "traces",
     "export",
+    "jaxpr",
+    "hlo",
     "panel",
     "save",
     "load",

@@ -17,6 +17,7 @@ from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
+from jax_debug_widgets.session.studies.linked import linked_of
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
@@ -106,6 +107,11 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
 def _add_diff_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--before", choices=("grad", "vmap"), metavar="TRANSFORM", default=None)
     return parser
+
+
+def linked_call(session: Session, function: Callable[..., Any], /, *args: Any, compiled: bool, **kwargs: Any) -> Any:
+    """The stages of the program of a call."""
+    return linked_of(session, function, args, kwargs, compiled=compiled)
 
 
 def exported(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:

@@ -50,7 +50,7 @@ def trace(
         rest = iter(arrays)
         leaves = [next(rest) if traced else leaf for traced, leaf in zip(is_traced, flat, strict=True)]
         filled_args, filled_kwargs = jax.tree.unflatten(tree, leaves)
-        return function(*filled_args, **filled_kwargs)
+        return jax.tree.map(_array_or_none, function(*filled_args, **filled_kwargs))
 
     operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
     with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
@@ -62,6 +62,11 @@ def trace(
     name = getattr(function, "__name__", "f")
     jaxpr = program.jaxpr.replace(debug_info=about)
     return Traced(name, jaxpr, program.consts, operands, jax.tree.structure(result), paths)
+
+
+def _array_or_none(leaf: Any) -> Any:
+    """Leave out what is no array, as `equinox.filter_jit` does."""
+    return leaf if isinstance(leaf, core.Tracer) or hasattr(leaf, "shape") or _is_array(leaf) else None
 
 
 def _is_array(leaf: Any) -> bool:

@@ -1,0 +1,168 @@
+"""Read the text of lowered and compiled programs: instructions, what they run, and the tags in their names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+MADE_BY_XLA = frozenset(
+    {"parameter", "constant", "tuple", "get-tuple-element", "copy", "copy-start", "copy-done", "bitcast"}
+)
+"""Instructions that move or name values, and stand for no equation."""
+
+_APPLIED = frozenset({"reduce", "reduce-window", "sort", "scatter", "map", "select-and-scatter", "all-reduce"})
+"""Instructions that apply a computation to elements."""
+
+_TAG = re.compile(r"\beqn(\d+)\b")
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
+_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*)$")
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
+_CALLS = re.compile(r"(?:calls|to_apply|condition|body|true_computation|false_computation)=%?([\w.\-]+)")
+_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_ARRAY = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
+_BITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction of a compiled program.
+
+    Attributes:
+      type: as XLA writes it, `f32[64,64]{1,0}`.
+      operands: the names of what it takes. `calls`: of the computations that it runs.
+      tags: the numbers of the scopes around it, the innermost last.
+    """
+
+    name: str
+    opcode: str
+    type: str
+    operands: tuple[str, ...]
+    calls: tuple[str, ...]
+    computation: str
+    tags: tuple[int, ...]
+    text: str
+
+    @property
+    def nbytes(self) -> int:
+        """Of what it gives."""
+        return sum(_bytes_of(*one) for one in _ARRAY.findall(self.type))
+
+
+def _bytes_of(kind: str, dimensions: str) -> int:
+    bits = _BITS.search(kind)
+    size = math.prod(map(int, dimensions.split(","))) if dimensions else 1
+    return size * (int(bits[1]) if bits else 8) // 8
+
+
+@dataclass(frozen=True, eq=False)
+class Executable:
+    """A compiled program, in the order of its text; `entry`: the computation that it begins with."""
+
+    instructions: tuple[Instruction, ...]
+    entry: str
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Instruction]:
+        """Its instructions by name."""
+        return {one.name: one for one in self.instructions}
+
+    @cached_property
+    def inside(self) -> Mapping[str, Sequence[Instruction]]:
+        """The instructions of each computation."""
+        found: dict[str, list[Instruction]] = {}
+        for one in self.instructions:
+            found.setdefault(one.computation, []).append(one)
+        return found
+
+    @cached_property
+    def in_fusions(self) -> Mapping[str, Instruction]:
+        """The computations that a fusion runs, with it."""
+        return {call: one for one in self.instructions if one.opcode == "fusion" for call in one.calls}
+
+    @cached_property
+    def applied(self) -> frozenset[str]:
+        """The computations that are applied to elements."""
+        return frozenset(call for one in self.instructions if one.opcode in _APPLIED for call in one.calls)
+
+    def own(self) -> list[Instruction]:
+        """The instructions that run by themselves: without what is in a fusion or applied to elements."""
+        hidden = self.in_fusions.keys() | self.applied
+        return [one for one in self.instructions if one.computation not in hidden]
+
+    def read_by(self, one: Instruction) -> int:
+        """The bytes of what it takes."""
+        return sum(self.by_name[name].nbytes for name in one.operands if name in self.by_name)
+
+    def tags_of(self, one: Instruction) -> set[tuple[int, ...]]:
+        """Its tags, and those of what it runs as a fusion."""
+        own = {one.tags} if one.tags else set[tuple[int, ...]]()
+        if one.opcode == "fusion":
+            inner = (part for call in one.calls for part in self.inside.get(call, ()))
+            own |= {tags for part in inner if part.opcode not in MADE_BY_XLA for tags in self.tags_of(part)}
+        return own
+
+
+def read_hlo(text: str) -> Executable:
+    """Read the text of an optimised HLO module."""
+    return Executable(tuple(_instructions(text)), next((one[2] for one in _computations(text) if one[1]), ""))
+
+
+def _computations(text: str) -> Iterator[re.Match[str]]:
+    return (found for line in text.splitlines() if (found := _COMPUTATION.match(line)))
+
+
+def _instructions(text: str) -> Iterator[Instruction]:
+    computation = ""
+    for line in text.splitlines():
+        if begins := _COMPUTATION.match(line):
+            computation = begins[2]
+        if found := _INSTRUCTION.match(line):
+            _, name, kind, opcode, rest = found.groups()
+            told = _OP_NAME.search(rest)
+            branches = (one.strip(" %") for group in _BRANCHES.findall(rest) for one in group.split(","))
+            yield Instruction(
+                name,
+                opcode,
+                kind,
+                tuple(re.findall(r"%([\w.\-]+)", rest.split(")")[0])),
+                (*_CALLS.findall(rest), *branches),
+                computation,
+                tags_in(told[1] if told else ""),
+                _METADATA.sub("", line.strip()),
+            )
+
+
+def tags_in(name: str) -> tuple[int, ...]:
+    """The numbers of the scopes in a name of JAX's."""
+    return tuple(map(int, _TAG.findall(name)))
+
+
+def without_metadata(text: str) -> str:
+    """What an HLO module computes: equal for modules that differ in names and places only."""
+    names: dict[str, str] = {}
+    text = _METADATA.sub("", text)
+    text = re.sub(r"(?ms)^(FileNames|FunctionNames|FileLocations|StackFrames)\n.*?\n\n", "", text)
+    text = re.sub(r"(?m)^HloModule .*$", "", text)
+    text = re.sub(r"[\w.\-]+: (?=[a-z]+\d*\[|\()", "", text)
+    return re.sub(r"%[\w.\-]+", lambda one: names.setdefault(one[0], f"%{len(names)}"), text)
+
+
+_LOC = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
+_AT = re.compile(r'\s*loc\(((?:"(?:[^"\\]|\\.)*"(?:\([^()]*\))?)|[^()"]*)\)')
+
+
+def read_stablehlo(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The lines of a StableHLO module, without places, each with its tags."""
+    places = {found[1]: found[2] for line in text.splitlines() if (found := _LOC.match(line))}
+    lines: list[tuple[str, tuple[int, ...]]] = []
+    for line in text.splitlines():
+        if line.startswith("#loc"):
+            continue
+        at = _AT.findall(line)
+        name = places.get(at[-1], at[-1]) if at else ""
+        lines.append((_AT.sub("", line), tags_in(name.split("(#")[0])))
+    return lines

@@ -1,0 +1,189 @@
+"""Source, jaxpr, StableHLO and optimised HLO of one program, and what in one stands for what in the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from jax_debug_widgets.events.amounts import in_bytes, plural
+from jax_debug_widgets.graphs.diff import text_of
+from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, Executable, Instruction
+from jax_debug_widgets.graphs.linked_html import Cell, columns
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Equation, Program, Source
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion:
+    """A kernel that XLA has made of several operations: the lines that it computes, bytes that it reads and writes."""
+
+    name: str
+    lines: tuple[str, ...]
+    reads: int
+    writes: int
+    equations: frozenset[int]
+
+    def __str__(self) -> str:
+        told = f"{plural(len(self.lines), 'line')}: {', '.join(self.lines)} · " if self.lines else ""
+        return f"{told}{in_bytes(self.reads)} read · {in_bytes(self.writes)} written"
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """The stages of a program, linked by its equations.
+
+    Attributes:
+      program: its `equations` are numbered as they come: see `of_instruction`.
+      chains: of each equation the tags of those around it and its own; empty where nothing was compiled.
+      stablehlo: lines with their tags. `executable`: None where nothing was compiled.
+      exact: whether the compiled program is the one that runs, but for the tags. `why`: what is to be known of the links.
+    """
+
+    program: Program
+    chains: Sequence[tuple[int, ...]] = ()
+    stablehlo: Sequence[tuple[str, tuple[int, ...]]] = ()
+    executable: Executable | None = None
+    exact: bool = True
+    why: str = ""
+    source_lines: Mapping[Source, str] = field(default_factory=dict[Source, str])
+
+    @cached_property
+    def _by_tags(self) -> Mapping[tuple[int, ...], AbstractSet[int]]:
+        found: dict[tuple[int, ...], set[int]] = {}
+        for number, chain in enumerate(self.chains):
+            found.setdefault(chain, set()).add(number)
+            found.setdefault(chain[-1:], set()).add(number)
+        return found
+
+    def equations_of(self, tags: tuple[int, ...]) -> frozenset[int]:
+        """The equations that tags name; of a body that is shared those of all calls where the tags do not say which."""
+        return frozenset(self._by_tags.get(tags) or self._by_tags.get(tags[-1:], ()))
+
+    def of_instruction(self, one: Instruction) -> frozenset[int]:
+        """The numbers of the equations that an instruction computes."""
+        tags = self.executable.tags_of(one) if self.executable else ()
+        return frozenset(number for own in tags for number in self.equations_of(own))
+
+    @cached_property
+    def reached(self) -> frozenset[int]:
+        """The equations that an instruction computes."""
+        instructions = self.executable.instructions if self.executable else ()
+        return frozenset(number for one in instructions for number in self.of_instruction(one))
+
+    def is_folded(self, number: int) -> bool:
+        """Whether nothing of an equation is left in the compiled program."""
+        return self.executable is not None and number not in self.reached and not self.program.equations[number].bodies
+
+    @cached_property
+    def unlinked(self) -> list[Instruction]:
+        """The instructions that compute something and stand for no equation: XLA has made them."""
+        own = self.executable.own() if self.executable else []
+        return [one for one in own if one.opcode not in MADE_BY_XLA and not self.of_instruction(one)]
+
+    @cached_property
+    def fusions(self) -> list[Fusion]:
+        """The fusions, in the order of the compiled program."""
+        found = (one for one in self.executable.own() if one.opcode == "fusion") if self.executable else ()
+        return [self._fusion(one) for one in found]
+
+    def _fusion(self, one: Instruction) -> Fusion:
+        assert self.executable is not None
+        numbers = self.of_instruction(one)
+        sources = {str(source) for number in numbers if (source := self.program.equations[number].source)}
+        return Fusion(one.name, tuple(sorted(sources, key=_by_line)), self.executable.read_by(one), one.nbytes, numbers)
+
+    @cached_property
+    def _own(self) -> Mapping[int, list[Instruction]]:
+        """Of each equation the instructions that run by themselves."""
+        found: dict[int, list[Instruction]] = {}
+        for one in self.executable.own() if self.executable else ():
+            if one.opcode not in MADE_BY_XLA:
+                for number in self.of_instruction(one):
+                    found.setdefault(number, []).append(one)
+        return found
+
+    def instructions_of(self, number: int) -> list[Instruction]:
+        """What runs for an equation."""
+        return self._own.get(number, [])
+
+    def page(self) -> Page:
+        """All of it as text: a row an equation, under its line of the source."""
+        headers = ("equation", "compiled", "")
+        notes = [f"{one.name}: {one}" for one in self.fusions]
+        if self.why:
+            notes.append(self.why)
+        return Page(self._title(), headers, list(self._lines()), notes, longest=72)
+
+    def _title(self) -> str:
+        told = f"{self.program.name}: {plural(len(self.program.equations), 'equation')}"
+        if self.executable is None:
+            return f"{told}; nothing has run, nothing was compiled"
+        folded = sum(map(self.is_folded, range(len(self.program.equations))))
+        own = [one for one in self.executable.own() if one.opcode not in MADE_BY_XLA]
+        return f"{told}, {plural(len(own), 'instruction')}; {folded} folded away, {len(self.unlinked)} made by XLA"
+
+    def _lines(self) -> Iterator[Line]:
+        last: Source | None = None
+        for number, one in enumerate(self.program.equations):
+            source = one.source
+            if source is not None and (last is None or (source.file, source.line) != (last.file, last.line)):
+                yield Line((f"{source}  {self.source_lines.get(source, '')}".rstrip(), "", ""), kind="head")
+            last = source or last
+            compiled = ", ".join(dict.fromkeys(each.name for each in self.instructions_of(number)))
+            is_folded = self.is_folded(number)
+            yield Line((text_of(one), compiled or ("folded away" if is_folded else ""), ""), one.depth + 1)
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return columns(self._title(), self._columns(), self.why)
+
+    def _columns(self) -> Iterator[tuple[str, list[Cell]]]:
+        equations = self.program.equations
+        yield "source", list(self._source_cells())
+        yield (
+            "jaxpr",
+            [
+                Cell(text_of(one), frozenset({number}), one.depth, is_gone=self.is_folded(number), note=_role(one))
+                for number, one in enumerate(equations)
+            ],
+        )
+        if self.executable is None:
+            return
+        yield (
+            "StableHLO",
+            [Cell(text, self.equations_of(tags) if tags else frozenset()) for text, tags in self.stablehlo],
+        )
+        yield "optimised HLO", list(self._instruction_cells())
+
+    def _source_cells(self) -> Iterator[Cell]:
+        numbers: dict[tuple[str, int], set[int]] = {}
+        texts: dict[tuple[str, int], str] = {}
+        for number, one in enumerate(self.program.equations):
+            if one.source is not None:
+                key = one.source.label, one.source.line
+                numbers.setdefault(key, set()).add(number)
+                texts[key] = self.source_lines.get(one.source, "")
+        for key in sorted(numbers):
+            yield Cell(texts[key], frozenset(numbers[key]), note=f"{key[0]}:{key[1]}")
+
+    def _instruction_cells(self) -> Iterator[Cell]:
+        assert self.executable is not None
+        fusions = {one.name: one for one in self.fusions}
+        for one in self.executable.own():
+            fusion = fusions.get(one.name)
+            is_made = one.opcode in MADE_BY_XLA
+            note = str(fusion) if fusion else "" if is_made else f"{in_bytes(one.nbytes)} written"
+            yield Cell(one.text, self.of_instruction(one), note=note, is_box=fusion is not None, is_grey=is_made)
+
+
+def _role(one: Equation) -> str:
+    return one.role if one.role != "forward" else ""
+
+
+def _by_line(place: str) -> tuple[str, int]:
+    label, _, line = place.rpartition(":")
+    return label, int(line)
