@@ -1,4 +1,4 @@
-"""The debugger's view on made-up stops: the keyboard, the focus, axe-core. What needs a kernel is in `test_debugger.py`."""
+"""A stop in the Code view, made up: the keyboard, the focus, axe-core. What needs a kernel is in `test_debugger.py`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
-    panel = harness.open(tab="debugger", theme=theme)
+    panel = harness.open(tab="source", theme=theme)
     panel.get_by_text("Nothing has stopped in this run").wait_for()
     assert violations(harness.page) == []
     harness.page.evaluate("kernel.debugger.halt('step')")
@@ -79,7 +79,7 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness):
     found = list(stops(harness.page, panel))
     for name in (
         *("Continue", "Next", "Continue all", "Stop", "Lane", "Next lane that stopped", "Go on with another logp"),
-        *("Frame above", "<module>", "Skip of logp", "Source, model.py:25", "Console", "Console: Python", "scores"),
+        *("Frame above", "<module>", "Skip of logp", "Source: up and down", "Console", "Console: Python", "scores"),
     ):
         assert any(name in stop for stop in found), f"{name} not among {found}"
 
@@ -126,11 +126,29 @@ def test_a_stop_leaves_the_focus_to_who_types(harness: Harness):
 
 def test_a_line_is_run_to_by_the_keyboard(harness: Harness):
     panel = stopped(harness, "step")
-    panel.get_by_test_id("source").focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+    panel.get_by_test_id("code").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
         harness.page.keyboard.press(key)
     harness.page.keyboard.press("Enter")
     harness.page.wait_for_function("() => kernel.requests.some(({ type }) => type === 'resume')")
     [resumed] = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'resume')")
     assert resumed["how"] == "line"
     assert resumed["line"] == 4
+
+
+@pytest.mark.parametrize("width", [320, 640, 900, 1280, 1600])
+def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width, "height": 800})
+    panel = stopped(harness, watch=20)
+    code, prompt, rooms = (panel.get_by_test_id(name) for name in ("code", "prompt", "locals"))
+    line = panel.locator(".source-row.now")
+    line.wait_for()
+    shown, current, console = code.bounding_box(), line.bounding_box(), prompt.bounding_box()
+    beside, body = rooms.bounding_box(), panel.locator("#body").bounding_box()
+    whole = panel.locator(".workspace").bounding_box()
+    assert shown and current and console and beside and body and whole
+    assert shown["y"] <= current["y"] and current["y"] + current["height"] <= shown["y"] + shown["height"] + 1
+    assert shown["height"] >= 5 * current["height"] and shown["y"] < console["y"]
+    assert beside["y"] > console["y"] or beside["x"] >= shown["x"] + shown["width"]
+    assert body["y"] + body["height"] - (whole["y"] + whole["height"]) < 2
+    assert violations(harness.page) == []

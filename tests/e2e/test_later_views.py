@@ -24,17 +24,19 @@ def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness:
     harness.page.route(SECOND, lambda route: held.append(route))  # noqa: PLW0108
     panel = harness.open(theme=theme, stop="breakpoint")
     panel.get_by_test_id("view-loading").wait_for()
-    assert "Loading the Debugger view" in panel.inner_text()
+    assert "Loading the Code view" in panel.inner_text()
     panel.screenshot(path=ARTIFACTS / f"loading-{theme}.png")
     held[0].continue_()
     view = panel.get_by_test_id("debugger")
     view.wait_for()
-    assert view.evaluate("view => getComputedStyle(view).display") == "flex", "it came without its style sheet"
+    shown = panel.locator(".workspace").evaluate("view => getComputedStyle(view).display")
+    assert shown == "grid", "it came without its style sheet"
     harness.page.wait_for_function(
         "() => document.querySelector('[data-jaxdebug-run] > div').shadowRoot.activeElement?.matches('.debugger')"
     )
+    panel.get_by_role("tab", name="Plots").click()
     panel.get_by_role("tab", name="Code").click()
-    panel.get_by_test_id("nothing-watched").wait_for()
+    panel.get_by_test_id("code").wait_for()
     assert len(held) == 1, "it was loaded twice"
 
 

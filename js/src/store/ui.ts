@@ -1,18 +1,7 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export const TABS = [
-  "overview",
-  "streams",
-  "source",
-  "plots",
-  "arrays",
-  "findings",
-  "timeline",
-  "calls",
-  "debugger",
-  "runs",
-] as const;
+export const TABS = ["overview", "streams", "source", "plots", "arrays", "findings", "timeline", "calls", "runs"] as const;
 export type Tab = (typeof TABS)[number];
 
 export interface Place {
@@ -80,6 +69,8 @@ export interface UiState {
   stop: Signal<number>;
   /** The runs that are laid over each other, in the order in which they were chosen; null for this one alone. */
   compared: Signal<readonly string[] | null>;
+  /** The stop that is over and is not shown any more. */
+  closedStop: Signal<number>;
   /** The list of keys is open. */
   keys: Signal<boolean>;
   /** The notes that are not shown any more, and those shown in full. */
@@ -119,6 +110,7 @@ export function createUi(): UiState {
     draft: signal(""),
     stop: signal(-1),
     compared: signal<readonly string[] | null>(null),
+    closedStop: signal(-1),
     keys: signal(false),
     dismissed: signal<ReadonlySet<string>>(new Set()),
     openNotes: signal<ReadonlySet<string>>(new Set()),

@@ -1,4 +1,4 @@
-/** What happens when the program stops: the debugger opens, takes the focus if nobody needs it, and a screen reader says it. */
+/** What happens when the program stops: its code opens, takes the focus if nobody needs it, and a screen reader says it. */
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -17,7 +17,7 @@ export function Arrival({ run, ui, root }: Props) {
   useLayoutEffect(() => {
     if (!stop || stop.id === ui.stop.value) return;
     ui.stop.value = stop.id;
-    ui.tab.value = "debugger";
+    ui.tab.value = "source";
     setArrived(stop.id);
   }, [stop?.id]);
   const shown = later.views !== null;

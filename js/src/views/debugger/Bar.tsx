@@ -1,38 +1,55 @@
 /** What stopped and where in the program, the ways to go on, and what must be known before. */
 import { plural, seconds } from "../../kit/format";
 import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
 import type { StopBody } from "../../transport/stops";
+import { Icon } from "./Icon";
 import { Lane } from "./Lane";
 import { SetValue } from "./SetValue";
 import { STEPS, WAYS } from "./ways";
 
 interface Props {
   run: RunStore;
+  ui: UiState;
   stop: StopBody;
   stands: boolean;
 }
 
-export function Bar({ run, stop, stands }: Props) {
+export function Bar({ run, ui, stop, stands }: Props) {
   run.watch();
   return (
     <>
       <div class="toolbar">
         <strong data-testid="reason">{stands ? stop.reason : over(run)}</strong>
         <span class="grow" />
-        {(stop.kind === "step" ? STEPS : WAYS).map(({ how, name, key, words }) => (
+        {(stop.kind === "step" ? STEPS : WAYS).map(({ how, name, key, also, words }) => (
           <button
             type="button"
             key={how}
             class={how === "quit" ? "button quit" : "button"}
             data-resume={how}
-            title={stands ? words : over(run)}
-            aria-keyshortcuts={key}
+            title={stands ? `${words} (${[key, also].filter(Boolean).join(", ")})` : over(run)}
+            aria-keyshortcuts={[key, also].filter(Boolean).join(" ")}
             disabled={!stands}
             onClick={() => run.debugger.resume(how)}
           >
-            {name} <kbd>{key}</kbd>
+            <Icon how={how} />
+            {name} <kbd>{also || key}</kbd>
           </button>
         ))}
+        {!run.debugger.stop && (
+          <button
+            type="button"
+            class="close"
+            aria-label="Close the stop"
+            title="Show the code without it"
+            onClick={() => {
+              ui.closedStop.value = stop.id;
+            }}
+          >
+            ×
+          </button>
+        )}
       </div>
       <div class="toolbar facts muted number" data-testid="facts">
         {factsOf(stop).map((fact) => (
@@ -43,11 +60,6 @@ export function Bar({ run, stop, stands }: Props) {
         {stands && stop.replaceable && <SetValue run={run} value={stop.replaceable} />}
         {stands && stop.timeout !== null && <Deadline run={run} timeout={stop.timeout} />}
       </div>
-      {stands && stop.warning && (
-        <p class="notes" role="note">
-          {stop.warning}
-        </p>
-      )}
     </>
   );
 }

@@ -96,7 +96,7 @@ function Prompt({ run, ui, stands }: Props) {
     if (event.key === "Escape") {
       handled();
       if (found) setFound(null);
-      else area.closest<HTMLElement>(".debugger")?.focus();
+      else area.closest(".source-view")?.querySelector<HTMLElement>(".debugger")?.focus();
     } else if (found && (event.key === "Tab" || arrow)) {
       handled();
       const { length } = found.matches.slice(0, MOST_MATCHES);
@@ -125,7 +125,7 @@ function Prompt({ run, ui, stands }: Props) {
         aria-autocomplete="list"
         aria-controls={found ? "matches" : undefined}
         aria-activedescendant={found ? `match-${at}` : undefined}
-        placeholder={stands ? "Python over this frame, or h p pp u d w bt l c q" : "Nothing stands"}
+        placeholder={stands ? "Python over this frame, or h p pp u d w bt l c q" : "The program has gone on"}
         spellcheck={false}
         autocomplete="off"
         rows={Math.min(MOST_LINES, draft.split("\n").length)}

@@ -20,15 +20,15 @@ const isDisabled = (selector: string) => (find(selector) as HTMLButtonElement).d
 describe("a stop", () => {
   it("opens the debugger, once, and is told", () => {
     const { run, ui } = showStop();
-    expect(ui.tab.value).toBe("debugger");
-    expect(label("#tab-debugger .tab-alert")).toBe("paused");
+    expect(ui.tab.value).toBe("source");
+    expect(label("#tab-source .tab-alert")).toBe("paused");
     expect(label("[role=alert]")).toBe("Stopped at train.py:41: h is not finite: 1 NaN, 1 infinite");
     expect(find(".panel").dataset.stop).toBe("3");
     click("#tab-streams");
     stopAt(run, goldenStop({ frame: 1 }));
     expect(ui.tab.value).toBe("streams");
     stopAt(run, goldenStop({ id: 4 }));
-    expect(ui.tab.value).toBe("debugger");
+    expect(ui.tab.value).toBe("source");
   });
 
   it("says why, and where in the program", () => {
@@ -64,6 +64,7 @@ describe("a stop", () => {
     ["n", "next"],
     ["a", "all"],
     ["q", "quit"],
+    ["F8", "continue"],
   ])("goes on with %s: %s", (key, how) => {
     const { run } = showStop();
     press(".debugger", key);
@@ -94,6 +95,8 @@ describe("a stop", () => {
     expect(isDisabled("[data-testid=prompt]")).toBe(true);
     change(run, goldenBatch("paused", { status: status({ state: "done" }) }));
     expect(label("[data-testid=reason]")).toBe("The run is over. Here it stopped last.");
+    click("[aria-label='Close the stop']");
+    expect(all(".debugger, .console")).toHaveLength(0);
   });
 
   it("is lost with the kernel", () => {
@@ -116,18 +119,24 @@ describe("a stop", () => {
       "continue",
       "quit",
     ]);
-    press(".debugger", "i");
+    press(".debugger", "F11");
     expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 3, how: "into" });
     stopAt(run, goldenStop({ kind: "step", id: 4 }));
     click("[aria-label^='Run to line 42']");
     expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 4, how: "line", line: 42 });
+    stopAt(run, goldenStop({ kind: "step", id: 5 }));
+    press(".debugger", "F11", { shiftKey: true });
+    expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 5, how: "out" });
+    stopAt(run, goldenStop({ kind: "step", id: 6 }));
+    press("[data-testid=code]", "Enter");
+    expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 6, how: "line", line: 41 });
   });
 });
 
 describe("the frames", () => {
   it("are gone through with keys and clicks", () => {
     const { run } = showStop();
-    expect(texts("[data-testid=frames] button")).toEqual(["loss_fntrain.py:41", "<module>In [7]:12"]);
+    expect(texts("[data-testid=frames] button")).toEqual(["loss_fn train.py:41", "<module> In [7]:12"]);
     expect(isDisabled("[aria-label='Frame below']")).toBe(true);
     press(".debugger", "u");
     expect(run.debugged.at(-1)).toEqual({ type: "frame", stop: 3, frame: 1 });
@@ -140,9 +149,9 @@ describe("the frames", () => {
 
   it("show their source, the current line marked", () => {
     showStop();
-    expect(texts(".code .gutter")).toEqual(["40", "41", "42"]);
-    expect(label(".code-line.now code")).toBe("h = jdw.breakpoint(h, when=~jnp.isfinite(h).all())");
-    expect(texts(".code .keyword, .code .definition")).toEqual(["def", "loss_fn"]);
+    expect(texts("[data-testid=code] .line-number")).toEqual(["40", "41", "42"]);
+    expect(label(".source-row.now code")).toBe("h = jdw.breakpoint(h, when=~jnp.isfinite(h).all())");
+    expect(texts("[data-testid=code] :is(.keyword, .definition)")).toEqual(["def", "loss_fn"]);
   });
 });
 
@@ -380,7 +389,6 @@ describe("the breakpoints", () => {
       "costs 3 values, 4.1 kB: whole until here, and to the host where the condition holds",
       "0 hits",
     ]);
-    expect(label("[data-testid=way]")).toBe("Requests reach the kernel in the shell channel's thread.");
     click("[data-site='5'] [type=checkbox]");
     expect(run.debugged.at(-1)).toEqual({ type: "breakpoint", site: 5, enabled: false });
     type("[aria-label='Skip of train.py:50']", "7");
@@ -391,7 +399,7 @@ describe("the breakpoints", () => {
   it("are told how to be made where there are none", () => {
     const { ui } = showStop(null, { breakpoints: [] });
     act(() => {
-      ui.tab.value = "debugger";
+      ui.tab.value = "source";
     });
     expect(texts("dt")).toContain("jax.debug.breakpoint()");
     expect(label(".nothing small")).toBe("Requests reach the kernel in the shell channel's thread.");

@@ -1,4 +1,4 @@
-/** The frames of the user's code, the innermost first. */
+/** The frames of the user's code in a row, the innermost first. */
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";
 
@@ -9,6 +9,7 @@ interface Props {
 }
 
 export function Frames({ run, stop: { frames, frame: shown }, stands }: Props) {
+  if (frames.length === 0) return null;
   const mover = (key: string, name: string, to: number) => (
     <button
       type="button"
@@ -24,28 +25,24 @@ export function Frames({ run, stop: { frames, frame: shown }, stands }: Props) {
     </button>
   );
   return (
-    <>
-      <h4>
-        Frames <span class="grow" />
-        {mover("u", "Frame above", shown + 1)}
-        {mover("d", "Frame below", shown - 1)}
-      </h4>
-      <div data-testid="frames">
+    <div class="frames">
+      <div class="frames-row" data-testid="frames">
         {frames.map((frame) => (
           <button
             type="button"
             key={frame.index}
-            class="debugger-row"
+            class="frame"
             aria-pressed={frame.index === shown}
             title={frame.file}
             disabled={!stands}
             onClick={() => run.debugger.selectFrame(frame.index)}
           >
-            <span class="mono">{frame.function}</span>
-            <small class="muted">{frame.where}</small>
+            <span class="mono">{frame.function}</span> <small class="muted">{frame.where}</small>
           </button>
         ))}
       </div>
-    </>
+      {mover("u", "Frame above", shown + 1)}
+      {mover("d", "Frame below", shown - 1)}
+    </div>
   );
 }

@@ -6,8 +6,8 @@ const ways = new Map([...WAYS, ...STEPS].map((way) => [way.key, way]));
 
 export const DEBUGGER_KEYS: readonly Key[] = [
   ...[...ways.values()].map(
-    ({ how, key, words }): Key => ({
-      keys: [key],
+    ({ how, key, also, words }): Key => ({
+      keys: [key, also].filter(Boolean),
       words: words.toLowerCase(),
       does: ({ root }) => press(root, `[data-resume=${how}]`),
     }),

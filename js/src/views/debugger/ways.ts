@@ -5,25 +5,27 @@ export interface Way {
   how: HowToResume;
   name: string;
   key: string;
+  /** That of JupyterLab's debugger, "" where it has none. */
+  also: string;
   words: string;
 }
 
-const CONTINUE: Way = { how: "continue", name: "Continue", key: "c", words: "Go on to the next stop" };
-const QUIT: Way = { how: "quit", name: "Stop", key: "q", words: "End the program here" };
+const CONTINUE: Way = { how: "continue", name: "Continue", key: "c", also: "F8", words: "Go on to the next stop" };
+const QUIT: Way = { how: "quit", name: "Stop", key: "q", also: "", words: "End the program here" };
 
 /** From a breakpoint or a pause. */
 export const WAYS: readonly Way[] = [
   CONTINUE,
-  { how: "next", name: "Next", key: "n", words: "Go on to a stop at another site" },
-  { how: "all", name: "Continue all", key: "a", words: "Go on and stop no more in this run" },
+  { how: "next", name: "Next breakpoint", key: "n", also: "", words: "Go on to a stop at another site" },
+  { how: "all", name: "Continue all", key: "a", also: "", words: "Go on and stop no more in this run" },
   QUIT,
 ];
 
 /** From an equation of `%jaxdebug step`. */
 export const STEPS: readonly Way[] = [
-  { how: "step", name: "Step", key: "s", words: "Run this equation" },
-  { how: "into", name: "Into", key: "i", words: "Go into the body of its jit, scan, while or cond" },
-  { how: "out", name: "Out", key: "o", words: "Run to the end of this body" },
+  { how: "step", name: "Step", key: "s", also: "F10", words: "Run this equation" },
+  { how: "into", name: "Into", key: "i", also: "F11", words: "Go into the body of its jit, scan, while or cond" },
+  { how: "out", name: "Out", key: "o", also: "Shift+F11", words: "Run to the end of this body" },
   CONTINUE,
   QUIT,
 ];

@@ -2,7 +2,7 @@
 import { TABS } from "../../store/ui";
 import { DEBUGGER_KEYS } from "../debugger/keys";
 import { goToNonFinite } from "../header/NonFinite";
-import { tabsOf } from "../panel/available";
+import { tabOf, tabsOf } from "../panel/available";
 import { copyLines, copyPython } from "../search/Export";
 import { type Context, type Key, press } from "./key";
 
@@ -60,8 +60,10 @@ export const KEYS: readonly Key[] = [
 /** In lists and charts, told so that the list of keys is complete. */
 export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓", "in a stream: choose an event; with Shift, several"],
-  ["↑ ↓ Enter w", "in the source: choose a line, plot its value, watch it or not; with Shift, the next line with one"],
-  ["← → Space", "in the source: a step back, on; with Shift, the end of long lines; all values of the line"],
+  ["↑ ↓ Enter w", "in the code: choose a line, inspect its value, watch it or not; with Shift, the next line with one"],
+  ["← → Space", "in the code: a step back, on; with Shift, the end of long lines; all values of the line"],
+  ["t", "in the code: the next statistic, for names, column and plot"],
+  ["↑ ↓ ← → Enter Space", "in the names: choose one, fold, inspect it, plot it together with others"],
   ["↑ ↓", "in the calls: the life of the next one"],
   ["← →", "in the row of views: the next view"],
   ["+ − ← → 0", "in a chart or the timeline: zoom, move, show all"],
@@ -71,9 +73,11 @@ export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
 /** Whether the key meant something. */
 export function pressed(context: Context, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return false;
-  const inDebugger = context.ui.tab.value === "debugger" && context.run.debugger.stop;
-  const found = (inDebugger ? [...DEBUGGER_KEYS, ...KEYS] : KEYS).find(({ keys }) => keys.includes(event.key));
-  found?.does(context, event.key);
+  const { run, ui } = context;
+  const key = event.shiftKey && /^F\d/.test(event.key) ? `Shift+${event.key}` : event.key;
+  const inDebugger = run.debugger.stop && tabOf(run, ui) === "source";
+  const found = (inDebugger ? [...DEBUGGER_KEYS, ...KEYS] : KEYS).find(({ keys }) => keys.includes(key));
+  found?.does(context, key);
   return found !== undefined;
 }
 

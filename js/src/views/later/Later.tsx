@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { type LaterViews, later, type Views } from "./load";
 
-type Name = "Source" | "Debugger" | "Arrays" | "EventArrays" | "Findings" | "Runs";
+type Name = "Source" | "Arrays" | "EventArrays" | "Findings" | "Runs";
 type Props<View extends Name> = Parameters<Views[View]>[0];
 
 interface LaterProps<View extends Name> {
@@ -15,7 +15,6 @@ interface LaterProps<View extends Name> {
 }
 
 export const Source = (props: Props<"Source">) => <Later name="Source" words="Code" props={props} />;
-export const Debugger = (props: Props<"Debugger">) => <Later name="Debugger" props={props} />;
 export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
 export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} />;

@@ -10,7 +10,6 @@ import sourceCss from "../source/source.css";
 
 export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
-export { Debugger } from "../debugger/Debugger";
 export { Findings } from "../findings/Findings";
 export { Runs } from "../runs/Runs";
 export { Source } from "../source/Source";

@@ -1,4 +1,5 @@
 /** The watched names as a tree: a tick plots them together, a click inspects one, beside each the statistic at the step. */
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { brief, count, plural } from "../../kit/format";
 import { useSize } from "../../kit/size";
@@ -21,7 +22,8 @@ interface Props {
   look: Look;
 }
 
-export function Names({ run, ui, look }: Props) {
+/** `children` stand below them. */
+export function Names({ run, ui, look, children }: Props & { children: ComponentChildren }) {
   run.watch();
   const [wanted, setWanted] = useState("");
   const viewport = useRef<HTMLDivElement>(null);
@@ -90,46 +92,51 @@ export function Names({ run, ui, look }: Props) {
   };
   return (
     <aside class="names" aria-label="Names" data-testid="names" data-rows={rows.length}>
-      <input
-        type="search"
-        aria-label="Find a name"
-        placeholder={`find in ${plural(names, "name")}`}
-        spellcheck={false}
-        value={wanted}
-        onInput={(event) => setWanted(event.currentTarget.value)}
-      />
-      <div
-        class="viewport"
-        ref={viewport}
-        role="tree"
-        aria-label="Names: Enter inspects, Space plots together"
-        aria-activedescendant={isDrawn ? idOf(rows[current] as NameRow) : undefined}
-        tabIndex={0}
-        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-        onKeyDown={onKeyDown}
-      >
-        <div class="all-rows" role="presentation" style={{ height: `${slice.height}px` }}>
-          <div class="drawn-rows" role="presentation" style={{ transform: `translateY(${slice.offset}px)` }}>
-            {rows.slice(slice.first, slice.end).map((row, i) =>
-              row.site ? (
-                <Name
-                  key={row.key}
-                  {...{ run, ui, look, row, site: row.site }}
-                  isAt={slice.first + i === current}
-                  inspect={() => {
-                    setAt(null);
-                    inspect(row.site as WatchSite);
-                  }}
-                  tick={() => tick(row.site as WatchSite)}
-                />
-              ) : (
-                <Group key={row.key} run={run} look={look} row={row} isAt={slice.first + i === current} turn={turn} />
-              ),
-            )}
+      {names > 0 && (
+        <input
+          type="search"
+          aria-label="Find a name"
+          placeholder={`find in ${plural(names, "name")}`}
+          spellcheck={false}
+          value={wanted}
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
+      )}
+      {names > 0 && (
+        <div
+          class="viewport"
+          ref={viewport}
+          role="tree"
+          aria-label="Names: Enter inspects, Space plots together"
+          aria-activedescendant={isDrawn ? idOf(rows[current] as NameRow) : undefined}
+          tabIndex={0}
+          onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+          onKeyDown={onKeyDown}
+        >
+          <div class="all-rows" role="presentation" style={{ height: `${slice.height}px` }}>
+            <div class="drawn-rows" role="presentation" style={{ transform: `translateY(${slice.offset}px)` }}>
+              {rows.slice(slice.first, slice.end).map((row, i) =>
+                row.site ? (
+                  <Name
+                    key={row.key}
+                    {...{ run, ui, look, row, site: row.site }}
+                    isAt={slice.first + i === current}
+                    inspect={() => {
+                      setAt(null);
+                      inspect(row.site as WatchSite);
+                    }}
+                    tick={() => tick(row.site as WatchSite)}
+                  />
+                ) : (
+                  <Group key={row.key} run={run} look={look} row={row} isAt={slice.first + i === current} turn={turn} />
+                ),
+              )}
+            </div>
           </div>
+          {rows.length === 0 && <p class="muted">No name is like that.</p>}
         </div>
-        {rows.length === 0 && <p class="muted">{wanted ? "No name is like that." : "Nothing is watched."}</p>}
-      </div>
+      )}
+      {children}
     </aside>
   );
 }

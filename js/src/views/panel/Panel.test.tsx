@@ -263,7 +263,7 @@ describe("the tabs", () => {
     expect(find("[aria-selected=true]").id).toBe("tab-streams");
     press("#tab-streams", "ArrowLeft");
     press("#tab-overview", "ArrowLeft");
-    expect(find("[aria-selected=true]").id).toBe("tab-debugger");
+    expect(find("[aria-selected=true]").id).toBe("tab-calls");
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
 
@@ -276,10 +276,9 @@ describe("the tabs", () => {
       "Plots",
       "Timeline",
       "Calls",
-      "Debugger",
     ]);
     show(goldenBatch("small"));
-    expect(all("[role=tab]")).toHaveLength(8);
+    expect(all("[role=tab]")).toHaveLength(7);
   });
 });
 

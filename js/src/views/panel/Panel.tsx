@@ -8,7 +8,7 @@ import { Arrival } from "../debugger/Arrival";
 import { Header } from "../header/Header";
 import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
-import { Arrays, Debugger, Findings, Runs, Source } from "../later/Later";
+import { Arrays, Findings, Runs, Source } from "../later/Later";
 import { Life } from "../life/Life";
 import { Overview } from "../overview/Overview";
 import { Plots } from "../plots/Plots";
@@ -29,7 +29,6 @@ const BODIES = {
   findings: Findings,
   timeline: Timeline,
   calls: Calls,
-  debugger: Debugger,
   runs: Runs,
 };
 const CLOCK_MS = 250;

@@ -14,7 +14,6 @@ const NAMES: Readonly<Record<Tab, string>> = {
   findings: "Findings",
   timeline: "Timeline",
   calls: "Calls",
-  debugger: "Debugger",
   runs: "Runs",
 };
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
@@ -65,7 +64,7 @@ export function Tabs({ run, ui }: Props) {
           >
             {NAMES[tab]}
             {(counts[tab] ?? 0) > 0 && <span class="tab-count number">{counts[tab]}</span>}
-            {tab === "debugger" && run.debugger.stop && <span class="tab-alert">paused</span>}
+            {tab === "source" && run.debugger.stop && <span class="tab-alert">paused</span>}
           </button>
         ))}
       </div>

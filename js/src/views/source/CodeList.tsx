@@ -32,11 +32,18 @@ interface Props {
   newest: number;
   over: ReadonlyMap<number, Value[]>;
   names: readonly SourceName[];
+  /** The line where the program stands. */
+  now: number | null;
+  /** What the lines of the frame have assigned, in words. */
+  assigned: ReadonlyMap<number, string> | undefined;
+  /** A line may be run to. */
+  stepping: boolean;
   isOpen: (line: number) => boolean;
   open: (line: number) => void;
 }
 
-export function CodeList({ run, ui, file, rows, values, look, newest, over, names, isOpen, open }: Props) {
+export function CodeList(props: Props) {
+  const { run, ui, file, rows, values, look, newest, over, names, now, assigned, stepping, isOpen, open } = props;
   run.watch();
   const viewport = useRef<HTMLElement>(null);
   const { height } = useSize(viewport);
@@ -69,10 +76,11 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
   const choose = (value: Value | null) => {
     if (value) ui.value.value = value.site.id;
   };
+  const runTo = (line: number) => run.debugger.resume("line", line);
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[current];
     const keys: Record<string, () => void> = {
-      Enter: () => choose(row?.value ?? null),
+      Enter: () => (stepping && row ? runTo(row.code.line) : choose(row?.value ?? null)),
       " ": () => row && open(row.code.line),
       t: () => nextStatistic(ui),
       w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row))),
@@ -99,7 +107,7 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
   const row = rows[current];
   return (
     <div class="code-list" style={{ "--digits": String(rows.at(-1)?.code.line ?? 0).length }}>
-      <Heading statistic={wordFor(ui.statistic.value)} />
+      {values.length > 0 && <Heading statistic={wordFor(ui.statistic.value)} />}
       <div class="code-room">
         <section
           class="viewport"
@@ -127,6 +135,9 @@ export function CodeList({ run, ui, file, rows, values, look, newest, over, name
                   isLive={ui.moment.value === null}
                   newest={newest}
                   isCurrent={slice.first + i === current}
+                  isNow={one.code.line === now && one.index === 0}
+                  assigned={one.index === 0 ? assigned?.get(one.code.line) : undefined}
+                  runTo={stepping ? runTo : null}
                   unseen={unseen(names, one)}
                   choose={(event) => {
                     go(slice.first + i);

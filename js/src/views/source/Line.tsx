@@ -26,26 +26,49 @@ interface Props {
   isCurrent: boolean;
   /** Names of this line that have no value. */
   unseen: readonly SourceName[];
+  /** The program stands here. */
+  isNow: boolean;
+  /** What it has assigned in the frame, in words. */
+  assigned: string | undefined;
+  /** Where a line may be run to. */
+  runTo: ((line: number) => void) | null;
   isOpen: boolean;
   choose: (event: Event) => void;
   open: () => void;
 }
 
 export function Line(props: Props) {
-  const { run, row, found, over, isCurrent, unseen, isOpen, choose, open } = props;
+  const { run, row, found, over, isCurrent, isNow, assigned, runTo, unseen, isOpen, choose, open } = props;
   const { code, index, value, isLast, more } = row;
   const pieces = useMemo(() => piecesOf(code, over), [code, over]);
   const isOff = value && run.status?.muted.includes(value.site.id);
-  const state = `${isCurrent ? " current" : ""}${found && badOf(found) ? " bad" : ""}${isOff ? " off" : ""}`;
+  const state = `${isCurrent ? " current" : ""}${found && badOf(found) ? " bad" : ""}${isOff ? " off" : ""}${isNow ? " now" : ""}`;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the list moves along its lines with the arrow keys
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
-    <div class={`source-row${state}`} data-line={code.line} onClick={choose}>
+    <div class={`source-row${state}`} data-line={code.line} aria-current={isNow ? "step" : undefined} onClick={choose}>
       <span class="line-number number" {...(value && found ? striped(heatOf(found)) : {})}>
-        {index === 0 && code.line}
+        {index > 0 ? null : runTo ? (
+          <button
+            type="button"
+            class="run-to"
+            tabIndex={-1}
+            title="Run to this line (Enter)"
+            aria-label={`Run to line ${code.line}: ${code.text.trim()}`}
+            onClick={(event) => {
+              event.stopPropagation();
+              runTo(code.line);
+            }}
+          >
+            {code.line}
+          </button>
+        ) : (
+          code.line
+        )}
       </span>
       <code class={value || unseen.length ? "" : "whole"} title={code.text}>
         {index === 0 ? pieces.map(drawn) : value && <span class="muted again">{watchedName(value.site)}</span>}
+        {assigned && <span class="assigned muted">{assigned}</span>}
       </code>
       {value ? <Cells {...props} value={value} /> : <Unseen run={run} names={unseen} />}
       {isLast && (more > 0 || isOpen) && (

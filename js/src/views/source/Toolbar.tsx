@@ -4,6 +4,7 @@ import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { type BadValue, guilty, guiltyPlace, isWatched, type Look, type WatchTable } from "../../store/watched";
+import type { StatusMessage } from "../../transport/wire";
 import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
 import { functionAt, type WatchedFile } from "./files";
@@ -13,23 +14,26 @@ import type { Value } from "./rows";
 interface Props {
   run: RunStore;
   ui: UiState;
+  status: StatusMessage;
   file: WatchedFile;
   files: readonly WatchedFile[];
   values: readonly Value[];
   look: Look;
 }
 
-export function Toolbar({ run, ui, file, files, values, look }: Props) {
+export function Toolbar({ run, ui, status, file, files, values, look }: Props) {
   run.watch();
+  const names = run.watched.tables.size;
+  if (names === 0 && status.breakpoints.length === 0 && files.length < 2) return null;
   return (
     <div class="toolbar">
       <span class="names-toggle">
-        <Toggle of={ui.names} name="names-toggle" title="Choose among the names">
-          names {count(run.watched.tables.size)}
+        <Toggle of={ui.names} name="names-toggle" title="Show the names">
+          {names > 0 ? `names ${count(names)}` : "breakpoints"}
         </Toggle>
       </span>
       <FunctionChoice ui={ui} file={file} files={files} />
-      <StatisticChoice ui={ui} />
+      {names > 0 && <StatisticChoice ui={ui} />}
       <Steps run={run} ui={ui} values={values} look={look} />
       <span class="grow" />
       {(["nan", "inf"] as const).map((kind) => {
@@ -40,7 +44,7 @@ export function Toolbar({ run, ui, file, files, values, look }: Props) {
   );
 }
 
-function FunctionChoice({ ui, file, files }: Omit<Props, "run" | "values" | "look">) {
+function FunctionChoice({ ui, file, files }: Pick<Props, "ui" | "file" | "files">) {
   return (
     <select
       aria-label="Function"

@@ -99,12 +99,17 @@ function contains(a: WatchSite, b: WatchSite): boolean {
   return !same && a.column <= b.column && ends >= 0;
 }
 
+/** Lines as they were typed, in colours. */
+export function linesOf(source: readonly string[], first: number): CodeLine[] {
+  const lines = source.map(asTyped);
+  const spans = highlighted(lines);
+  return lines.map((text, i) => ({ line: first + i, text, spans: spans[i] ?? [] }));
+}
+
 /** The lines of `source`; where it is not to be had, those that the sites remember. */
 export function codeOf(run: RunStore, file: string, source: Source | null): CodeLine[] {
   if (source) {
-    const lines = source.lines.map(asTyped);
-    const spans = highlighted(lines);
-    return lines.map((text, i) => ({ line: source.first_line + i, text, spans: spans[i] ?? [] }));
+    return linesOf(source.lines, source.first_line);
   }
   const lines = new Map<number, string>();
   for (const site of run.sites.values()) if (site.file === file) lines.set(site.line, site.source);

@@ -1,0 +1,46 @@
+/** Above the code of a stop: why, the ways to go on, the frames. The stop that stands, or the last until it is closed. */
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import type { StopBody } from "../../transport/stops";
+import { Bar } from "./Bar";
+import { Frames } from "./Frames";
+
+export function shownStop(run: RunStore, ui: UiState): StopBody | null {
+  const { last, stop } = run.debugger;
+  return last && (stop || ui.closedStop.value !== last.id) ? last : null;
+}
+
+export function standsAt(run: RunStore): boolean {
+  const { stop, resuming } = run.debugger;
+  return stop !== null && !resuming && !run.gone;
+}
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  stop: StopBody;
+}
+
+export function Stopped({ run, ui, stop }: Props) {
+  run.watch();
+  const stands = standsAt(run);
+  return (
+    <section
+      class={`debugger${stands ? "" : " over"}`}
+      data-testid="debugger"
+      data-stop={stop.id}
+      data-stands={stands}
+      aria-label={stands ? "Stopped" : "Where it last stopped"}
+      // The focus is given to it when the program stops, so that its keys work.
+      tabIndex={-1}
+    >
+      <Bar run={run} ui={ui} stop={stop} stands={stands} />
+      <Frames run={run} stop={stop} stands={stands} />
+      {stands && stop.warning && (
+        <p class="notes" role="note">
+          {stop.warning}
+        </p>
+      )}
+    </section>
+  );
+}

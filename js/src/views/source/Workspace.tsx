@@ -1,0 +1,145 @@
+/** One file: names, code, inspector side by side; of a stop why it is, its variables and a console as well. */
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { isWatched as isOfWatch, type WatchSite } from "../../store/watched";
+import type { FrameMessage, StopBody } from "../../transport/stops";
+import type { SourceName, StatusMessage } from "../../transport/wire";
+import { assigned } from "../debugger/assigned";
+import { Breakpoints } from "../debugger/Breakpoints";
+import { Console } from "../debugger/Console";
+import { Locals } from "../debugger/Locals";
+import { Stopped, standsAt } from "../debugger/Stopped";
+import { Inspector } from "../inspector/Inspector";
+import { Names } from "../names/Names";
+import { CodeList } from "./CodeList";
+import type { WatchedFile } from "./files";
+import { lookOf } from "./reading";
+import { codeOf, linesOf, rowsOf, type Value, valuesOf } from "./rows";
+import { Toolbar } from "./Toolbar";
+
+const LIVE_MS = 90;
+const NONE: readonly SourceName[] = [];
+
+interface Props {
+  run: RunStore;
+  ui: UiState;
+  status: StatusMessage;
+  dark: boolean;
+  file: WatchedFile;
+  files: WatchedFile[];
+  /** It has watched values, so that the kernel has its source. */
+  isWatched: boolean;
+  stop: StopBody | null;
+  frame: FrameMessage | null;
+}
+
+export function Workspace({ run, ui, status, dark, file, files, isWatched, stop, frame: looked }: Props) {
+  run.watch();
+  const frame = looked?.file === file.file ? looked : null;
+  const answer = isWatched ? run.sources.get(file.file, !run.gone) : undefined;
+  const source = typeof answer === "object" ? answer : null;
+  const sites = run.watched.tables.size;
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const values = useMemo(() => valuesOf(run, file.file), [run, file.file, sites]);
+  const code = useMemo(
+    () => (frame && !source ? linesOf(frame.source, frame.first_line) : codeOf(run, file.file, source)),
+    [run, file.file, source, frame?.source, source ? 0 : sites],
+  );
+  const names = source?.names ?? NONE;
+  const rows = useMemo(() => rowsOf(code, values.lines, open, names), [code, values, open, names]);
+  const all = useMemo(() => [...values.lines.values()].flat(), [values]);
+  const set = useMemo(() => (frame ? assigned(frame) : undefined), [frame]);
+  const newest = useNewest(run);
+  const look = lookOf(run, ui, newest);
+  const chosen = useChosen(run, ui, sites);
+  const stands = standsAt(run);
+  const states = [
+    chosen || stop ? "inspecting" : "",
+    stop ? "stopped" : "",
+    stop && !stands ? "over" : "",
+    ui.names.value ? "choosing" : "",
+    sites === 0 && status.breakpoints.length === 0 ? "nameless" : "",
+  ];
+  return (
+    <div class="source-view" data-testid="source" data-file={file.file} data-lines={code.length}>
+      {stop && <Stopped run={run} ui={ui} stop={stop} />}
+      <Toolbar run={run} ui={ui} status={status} file={file} files={files} values={all} look={look} />
+      {!source && !frame && isWatched && <SourceNote run={run} answer={answer} />}
+      <div class={`workspace ${states.filter(Boolean).join(" ")}`}>
+        <Names run={run} ui={ui} look={look}>
+          <Breakpoints run={run} status={status} />
+        </Names>
+        <div class="middle">
+          {file.file === "" && <p class="empty">No source: nothing of your code called this.</p>}
+          <CodeList
+            key={source === null}
+            run={run}
+            ui={ui}
+            file={file.file}
+            rows={rows}
+            values={all}
+            look={look}
+            newest={newest}
+            over={values.over}
+            names={names}
+            now={frame?.line ?? null}
+            assigned={set}
+            stepping={stands && stop?.kind === "step" && frame !== null}
+            isOpen={(line) => open.has(line)}
+            open={(line) => setOpen(flipped(open, line))}
+          />
+          {stop && <Console run={run} ui={ui} stands={stands} />}
+        </div>
+        {(chosen || stop) && (
+          <div class="side">
+            {chosen && <Inspector key={chosen.site.id} run={run} ui={ui} value={chosen} look={look} dark={dark} />}
+            {stop && <Locals run={run} ui={ui} stop={stop} stands={stands} dark={dark} />}
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function SourceNote({ run, answer }: { run: RunStore; answer: unknown }) {
+  return (
+    <p class="source-note muted" role="status">
+      {typeof answer === "string"
+        ? `The source cannot be read: ${answer} These are the lines that have values.`
+        : run.gone
+          ? "The kernel is gone, and with it the source. These are the lines that have values."
+          : "Loading the source … These are the lines that have values."}
+    </p>
+  );
+}
+
+/** The value that is inspected, of whichever file it is; a gradient by itself. */
+function useChosen(run: RunStore, ui: UiState, sites: number): Value | undefined {
+  const site = ui.value.value === null ? undefined : run.sites.get(ui.value.value);
+  return useMemo(() => {
+    if (!site || !isOfWatch(site)) return undefined;
+    const all = [...valuesOf(run, site.file).lines.values()].flat();
+    return all.find((one) => one.site.id === site.id) ?? alone(site);
+  }, [run, site, sites]);
+}
+
+function alone(site: WatchSite): Value {
+  return { site, gradient: null, isPart: false, nth: "" };
+}
+
+/** The newest event, at a pace that eyes can follow while the run goes on. */
+function useNewest(run: RunStore): number {
+  const kept = useRef({ event: 0, until: 0 });
+  const now = performance.now();
+  if (now >= kept.current.until || run.status?.state !== "running") {
+    kept.current = { event: run.next - 1, until: now + LIVE_MS };
+  }
+  return kept.current.event;
+}
+
+function flipped(lines: ReadonlySet<number>, line: number): ReadonlySet<number> {
+  const changed = new Set(lines);
+  if (!changed.delete(line)) changed.add(line);
+  return changed;
+}
