@@ -96,8 +96,8 @@ class DebuggerOnScreen:
         return self.root.get_by_test_id("facts").locator("> span").all_inner_texts()
 
     def way(self) -> str:
-        """How requests reach the kernel, as the panel says it."""
-        return self.root.get_by_test_id("way").inner_text()
+        """How requests reach the kernel, as it has told the panel."""
+        return self.root.get_by_test_id("debugger").get_attribute("data-way") or ""
 
     def frames(self) -> list[str]:
         """The functions of the frames, innermost first."""

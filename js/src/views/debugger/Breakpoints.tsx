@@ -9,7 +9,8 @@ export function Breakpoints({ run, status }: { run: RunStore; status: StatusMess
   return (
     <>
       <h4>Breakpoints</h4>
-      <ul class="breakpoints" data-testid="breakpoints">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrolled by the keyboard where nothing in it can be switched */}
+      <ul class="breakpoints" data-testid="breakpoints" aria-label="Breakpoints" tabIndex={0}>
         {status.breakpoints.map((one) => (
           <Breakpoint key={one.site} run={run} one={one} />
         ))}

@@ -30,6 +30,7 @@ export function Stopped({ run, ui, stop }: Props) {
       data-testid="debugger"
       data-stop={stop.id}
       data-stands={stands}
+      data-way={run.status?.commands}
       aria-label={stands ? "Stopped" : "Where it last stopped"}
       // The focus is given to it when the program stops, so that its keys work.
       tabIndex={-1}
