@@ -75,7 +75,7 @@ export function pressed(context: Context, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return false;
   const { run, ui } = context;
   const key = event.shiftKey && /^F\d/.test(event.key) ? `Shift+${event.key}` : event.key;
-  const inDebugger = run.debugger.stop && tabOf(run, ui) === "source";
+  const inDebugger = run.debugger.stop && tabOf(ui) === "source";
   const found = (inDebugger ? [...DEBUGGER_KEYS, ...KEYS] : KEYS).find(({ keys }) => keys.includes(key));
   found?.does(context, key);
   return found !== undefined;
