@@ -1,7 +1,17 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export const TABS = ["overview", "streams", "source", "plots", "arrays", "findings", "timeline", "calls", "runs"] as const;
+export const TABS = [
+  "overview",
+  "streams",
+  "source",
+  "plots",
+  "arrays",
+  "findings",
+  "timeline",
+  "calls",
+  "runs",
+] as const;
 export type Tab = (typeof TABS)[number];
 
 export interface Place {
