@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { goldenBatch } from "../../test/golden";
 import type { CallMessage } from "../transport/wire";
-import { barsOf, spansOf, waitsOf } from "./spans";
+import { barsOf, spansOf, totalsOf, type WaitSpan, waitsOf } from "./spans";
 import { Threads } from "./threads";
 
 const [CALL] = goldenBatch("small").calls as [CallMessage];
@@ -47,4 +47,23 @@ it("knows when the barrier waited, also while it does", () => {
     from: 7,
     to: 9,
   });
+});
+
+it("says what a stretch of time went to, once where two calls do the same at once", () => {
+  const second = { ...CALL, id: 2, started: 1.58, trace: 0, lower: 0, compile: 0, ready: 2.6, drained: 2.6 };
+  const waits: WaitSpan[] = [{ from: 2.0, to: 2.6, what: "outputs", thread: "main" }];
+  const totals = (from: number, to: number) =>
+    totalsOf(barsOf([CALL, { ...second, dispatched: 1.58 }], 9), waits, from, to).map(
+      ({ what, seconds }) => `${what} ${seconds.toFixed(2)}`,
+    );
+  expect(totals(0, 3)).toEqual([
+    "trace 0.21",
+    "lower 0.04",
+    "compile 0.83",
+    "run 1.02",
+    "drain 0.05",
+    "wait for outputs 0.60",
+    "nothing of JAX 0.90",
+  ]);
+  expect(totals(0.6, 0.7)).toEqual(["trace 0.10"]);
 });

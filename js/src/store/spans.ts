@@ -96,6 +96,50 @@ export function waitsOf({ barrier }: StatusMessage, threads: Threads, now: numbe
   return [...own, ...others].sort((a, b) => a.from - b.from);
 }
 
+/** What a stretch of time went to, in seconds: where several calls do the same at once, that time counts once. */
+export interface Total {
+  what: Span["stage"] | "wait for outputs" | "wait for effects" | "nothing of JAX";
+  seconds: number;
+}
+
+const STAGES = ["trace", "lower", "compile", "run", "drain"] as const;
+
+/** The totals of what `from .. to` shows, those that are 0 left out; last, the time in which no call was under way. */
+export function totalsOf(bars: readonly Bar[], waits: readonly WaitSpan[], from: number, to: number): Total[] {
+  const spans = bars.flatMap((bar) => bar.spans);
+  const total = (what: Total["what"], own: readonly { from: number; to: number }[]): Total => ({
+    what,
+    seconds: covered(own, from, to),
+  });
+  const busy = covered([...spans, ...waits], from, to);
+  return [
+    ...STAGES.map((stage) =>
+      total(
+        stage,
+        spans.filter((span) => span.stage === stage),
+      ),
+    ),
+    ...(["outputs", "effects"] as const).map((what) =>
+      total(
+        `wait for ${what}`,
+        waits.filter((wait) => wait.what === what),
+      ),
+    ),
+    { what: "nothing of JAX" as const, seconds: to - from - busy },
+  ].filter(({ seconds }) => seconds > 1e-9);
+}
+
+/** How much of `from .. to` the spans cover together. */
+function covered(spans: readonly { from: number; to: number }[], from: number, to: number): number {
+  let sum = 0;
+  let end = from;
+  for (const span of [...spans].sort((a, b) => a.from - b.from)) {
+    sum += Math.max(0, Math.min(span.to, to) - Math.max(span.from, end));
+    end = Math.max(end, Math.min(span.to, to));
+  }
+  return sum;
+}
+
 /** The stretch of time in which a call can have fired events. */
 export function timeOf(call: CallMessage): { from: number; to: number } {
   return { from: call.started, to: call.drained ?? Number.POSITIVE_INFINITY };

@@ -45,6 +45,13 @@ describe("the timeline", () => {
     expect(find("[data-testid=thread-bars]").getAttribute("aria-label")).toBe("Host functions on 2 threads");
   });
 
+  it("says what the time on the screen went to", () => {
+    showTab("timeline", goldenBatch("small"));
+    expect(find("[data-testid=totals]").textContent).toMatch(
+      /^Of the .* shown.*trace 0.21 s.*compile 0.83 s.*run 0.52 s/,
+    );
+  });
+
   it("zooms to a call", () => {
     showTab("timeline", goldenBatch("small"));
     press(".call-bar", "z");

@@ -15,6 +15,7 @@ import { CALL_ROW, CallBar } from "./CallBar";
 import { EventTicks } from "./EventTicks";
 import { useNavigation } from "./navigate";
 import { ThreadBars } from "./ThreadBars";
+import { Totals } from "./Totals";
 
 /** From this share of the width on a number stands before its tick: behind it there may be no room. */
 const NEAR_END = 0.88;
@@ -47,49 +48,52 @@ export function Timeline({ run, ui, status, dark }: Props) {
     ui.call.value = next;
   };
   return (
-    <section
-      ref={section}
-      class="timeline"
-      data-testid="timeline"
-      data-from={seen.from}
-      data-to={seen.to}
-      aria-label="Timeline: plus and minus zoom, the arrow keys move, 0 shows all"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: moved and zoomed by the keyboard
-      tabIndex={0}
-      onKeyDown={onKeyDown}
-    >
-      <Names run={run} threads={threads} busy={busy} waited={waits.length > 0} />
-      <div class="time-field" {...field}>
-        <Axis seen={seen} percent={percent} />
-        {threads.map(({ name, bars, rows }) => (
-          <div key={name} class="time-calls" style={{ height: `${CALL_ROW * rows}px` }}>
-            {distinct(bars, seen, ({ call }) => call.error !== "" || call.id === ui.onlyCall.value).map((bar) => (
-              <CallBar
-                key={bar.call.id}
-                bar={bar}
-                chosen={ui.onlyCall.value === bar.call.id}
-                share={(bar.to - bar.from) / (seen.to - seen.from)}
-                percent={percent}
-                choose={choose}
-                zoomTo={({ from, to }) => see({ from: from - 0.03 * (to - from), to: to + 0.03 * (to - from) })}
-              />
-            ))}
-          </div>
-        ))}
-        {waits.length > 0 && (
-          <div class="time-barrier" role="img" aria-label={`Waited ${plural(waits.length, "time")}`}>
-            {distinct(waits, seen).map((wait) => (
-              <Wait key={wait.from} wait={wait} percent={percent} />
-            ))}
-          </div>
-        )}
-        {busy.length > 0 && <ThreadBars run={run} ui={ui} rows={busy} seen={seen} dark={dark} />}
-        <EventTicks run={run} ui={ui} by="site" rows={run.streamSites.map(({ id }) => id)} seen={seen} dark={dark} />
-        {run.devices.length > 0 && (
-          <EventTicks run={run} ui={ui} by="device" rows={[...run.devices.keys()]} seen={seen} dark={dark} />
-        )}
-      </div>
-    </section>
+    <div class="timeline-view">
+      <section
+        ref={section}
+        class="timeline"
+        data-testid="timeline"
+        data-from={seen.from}
+        data-to={seen.to}
+        aria-label="Timeline: plus and minus zoom, the arrow keys move, 0 shows all"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: moved and zoomed by the keyboard
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+      >
+        <Names run={run} threads={threads} busy={busy} waited={waits.length > 0} />
+        <div class="time-field" {...field}>
+          <Axis seen={seen} percent={percent} />
+          {threads.map(({ name, bars, rows }) => (
+            <div key={name} class="time-calls" style={{ height: `${CALL_ROW * rows}px` }}>
+              {distinct(bars, seen, ({ call }) => call.error !== "" || call.id === ui.onlyCall.value).map((bar) => (
+                <CallBar
+                  key={bar.call.id}
+                  bar={bar}
+                  chosen={ui.onlyCall.value === bar.call.id}
+                  share={(bar.to - bar.from) / (seen.to - seen.from)}
+                  percent={percent}
+                  choose={choose}
+                  zoomTo={({ from, to }) => see({ from: from - 0.03 * (to - from), to: to + 0.03 * (to - from) })}
+                />
+              ))}
+            </div>
+          ))}
+          {waits.length > 0 && (
+            <div class="time-barrier" role="img" aria-label={`Waited ${plural(waits.length, "time")}`}>
+              {distinct(waits, seen).map((wait) => (
+                <Wait key={wait.from} wait={wait} percent={percent} />
+              ))}
+            </div>
+          )}
+          {busy.length > 0 && <ThreadBars run={run} ui={ui} rows={busy} seen={seen} dark={dark} />}
+          <EventTicks run={run} ui={ui} by="site" rows={run.streamSites.map(({ id }) => id)} seen={seen} dark={dark} />
+          {run.devices.length > 0 && (
+            <EventTicks run={run} ui={ui} by="device" rows={[...run.devices.keys()]} seen={seen} dark={dark} />
+          )}
+        </div>
+      </section>
+      <Totals threads={threads} waits={waits} seen={seen} now={now} />
+    </div>
   );
 }
 

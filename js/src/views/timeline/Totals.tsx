@@ -1,0 +1,39 @@
+/** What the stretch of time on the screen went to. */
+import { seconds } from "../../kit/format";
+import { type ThreadOfCalls, totalsOf, type WaitSpan } from "../../store/spans";
+import type { Stretch } from "./axis";
+
+interface Props {
+  threads: readonly ThreadOfCalls[];
+  waits: readonly WaitSpan[];
+  seen: Stretch;
+  /** The end of the run so far: later than that nothing is known. */
+  now: number;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  trace: "JAX traced Python functions",
+  lower: "JAX lowered what it had traced to StableHLO",
+  compile: "XLA compiled",
+  run: "at least one call was on the device",
+  drain: "outputs were ready, prints and callbacks not yet all there",
+  "wait for outputs": "a thread of Python waited for outputs",
+  "wait for effects": "a thread of Python waited for prints and callbacks",
+  "nothing of JAX": "no call was under way: Python did something else",
+};
+
+export function Totals({ threads, waits, seen, now }: Props) {
+  const [from, to] = [Math.max(0, seen.from), Math.min(now, seen.to)];
+  const bars = threads.flatMap((thread) => thread.bars);
+  if (to <= from || bars.length === 0) return null;
+  return (
+    <p class="time-totals" data-testid="totals">
+      <span class="muted">Of the {seconds(to - from)} shown</span>
+      {totalsOf(bars, waits, from, to).map((total) => (
+        <span key={total.what} title={WORDS[total.what]}>
+          {total.what} <b class="number">{seconds(total.seconds)}</b>
+        </span>
+      ))}
+    </p>
+  );
+}
