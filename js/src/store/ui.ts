@@ -53,6 +53,8 @@ export interface UiState {
   smoothing: Signal<number>;
   /** Plots against seconds instead of steps. */
   byTime: Signal<boolean>;
+  /** The part of the axis that all plots show; null: all of it. */
+  zoom: Signal<readonly [from: number, to: number] | null>;
   /** Plots show earlier runs of the same program as well. */
   earlier: Signal<boolean>;
   /** The array shown, `site/value`. */
@@ -107,6 +109,7 @@ export function createUi(): UiState {
     pinned: signal<ReadonlySet<string>>(new Set()),
     smoothing: signal(0),
     byTime: signal(false),
+    zoom: signal(null),
     earlier: signal(false),
     array: signal(""),
     place: signal<Place | null>(null),

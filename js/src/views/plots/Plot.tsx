@@ -32,7 +32,11 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Prop
   run.watch();
   const canvas = useRef<HTMLDivElement>(null);
   const [hover, setHover] = useState<Reading | null>(null);
-  const [zoom, setZoom] = useState<Range | null>(null);
+  // What one chart is zoomed to, all are.
+  const zoom = ui.zoom.value;
+  const setZoom = (next: Range | null) => {
+    ui.zoom.value = next;
+  };
   const [series] = all as [Series];
   const together = all.length > 1;
   const names = called ?? namesOf(run, all);
@@ -42,7 +46,12 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Prop
   const earlier = agoOf(ghosts).map((ago) => [ago, colour(lineCount(all) + ago - 1)] as const);
   const whole: Look = { ...look, zoom, logarithmic: ui.logarithmic.value.has(plotKey) };
   const chart = useChart(canvas, all, ghosts, whole, colour, dark, { onHover: setHover, onZoom: setZoom });
-  useEffect(() => setZoom(null), [look.byTime, look.during?.from]);
+  const axis = `${look.byTime} ${look.during?.from}`;
+  const axisBefore = useRef(axis);
+  useEffect(() => {
+    if (axisBefore.current !== axis) setZoom(null);
+    axisBefore.current = axis;
+  }, [axis]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const next = chart && stepped(event.key, zoom, chart.seen);

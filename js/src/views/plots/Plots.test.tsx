@@ -40,12 +40,17 @@ describe("the plots", () => {
     expect(find("[data-testid=overlay]").dataset.points).toBe("26");
   });
 
-  it("are zoomed by keys, and show all again", () => {
-    showTab("plots", goldenBatch("small"));
+  it("are zoomed by keys, all together, and show all again; another axis begins anew", () => {
+    showTab("plots", goldenBatch("lanes"));
+    expect(all(".plot")).toHaveLength(2);
+    const zoomed = () => all(".plot").map((plot) => plot.dataset.zoomed);
     press(".chart", "+");
-    expect(find(".plot").dataset.zoomed).toBe("true");
+    expect(new Set(zoomed())).toEqual(new Set(["true"]));
     press(".chart", "0");
-    expect(find(".plot").dataset.zoomed).toBe("false");
+    expect(new Set(zoomed())).toEqual(new Set(["false"]));
+    press(".chart", "+");
+    click("[data-testid=by-time]");
+    expect(new Set(zoomed())).toEqual(new Set(["false"]));
   });
 
   it("can be smoothed, and drawn by time", () => {
