@@ -32,15 +32,28 @@ class StaleRead:
     @property
     def message(self) -> str:
         """A sentence: what was used, what has changed, and what to write instead."""
-        names = " or ".join(f"`{name}`" for name in self.names)
         at = f"{self.where}: " if self.where else ""
+        return f"{at}{self.headline}. {self.reason}" if self.headline else f"{at}{self.reason}"
+
+    @property
+    def headline(self) -> str:
+        """What was used, and what has changed; empty where that is not known."""
+        if self.why:
+            return ""
+        what = self._named or f"something that `{self.function}` reads"
+        if self.before and self.after:
+            return f"cached value {self.before} was used although {what} is now {self.after}"
+        return f"{what} has changed, and the program that was compiled before ran"
+
+    @property
+    def reason(self) -> str:
+        """Why that is so, and what to write instead."""
         keeps = f"JAX keeps what `{self.function}` has read when it was first traced"
         if self.why:
-            return f"{at}{keeps}, and that program ran: {self.why}."
-        what = names or f"something that `{self.function}` reads"
-        if self.before and self.after:
-            text = f"{at}cached value {self.before} was used although {what} is now {self.after}. {keeps}"
-        else:
-            text = f"{at}{what} has changed, and the program that was compiled before ran. {keeps}"
+            return f"{keeps}, and that program ran: {self.why}."
         call = f": `{self.call}`" if self.call else ""
-        return f"{text}: pass {names or 'it'} as an argument{call}."
+        return f"{keeps}: pass {self._named or 'it'} as an argument{call}."
+
+    @property
+    def _named(self) -> str:
+        return " or ".join(f"`{name}`" for name in self.names)

@@ -108,6 +108,6 @@ def _may_be(value: Any) -> bool:
 def _text(value: Any) -> str:
     """The text of a single number; empty for other values."""
     try:
-        return str(on_host(value).item()) if value is not UNKNOWN and np.size(value) == 1 else ""
+        return str(on_host(value).reshape(())[()]) if value is not UNKNOWN and np.size(value) == 1 else ""
     except Exception:  # noqa: BLE001 - see above.
         return ""

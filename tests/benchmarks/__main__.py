@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import events, first_calls, idle, large, peers, scale, training, vmap, watch, watch_peers
+from tests.benchmarks import checks, events, first_calls, idle, large, peers, scale, training, vmap, watch, watch_peers
 
 TABLES = {
     "events": events.main,
@@ -17,6 +17,7 @@ TABLES = {
     "large": large.main,
     "watch": watch.main,
     "watch-peers": watch_peers.main,
+    "checks": checks.main,
 }
 
 

@@ -209,6 +209,20 @@ def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
     assert {read.names for read in run.stale_reads} == {(expression,)}
 
 
+def test_a_stale_value_has_a_headline_and_its_shortest_number():
+    jitted = jax.jit(in_dict)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        settings["lr"] = np.float32(0.3)
+        jitted(X)
+    with jdw.capture(check="stale") as later:
+        jitted(X)
+    assert [one.headline for one in later.findings] == [one.headline for one in run.findings]
+    (finding,) = run.findings
+    assert finding.headline == "cached value 0.1 was used although `settings['lr']` is now 0.3"
+    assert finding.why.endswith("pass `settings['lr']` as an argument.")
+
+
 def test_what_changes_and_is_not_read_is_silent():
     jitted = jax.jit(in_dict)
     with jdw.capture(check="stale") as run:

@@ -56,12 +56,12 @@ class _Known:
     Attributes:
       snapshot: the values that it was traced with.
       has_effects: whether tracing its function changes something, so that it must not be traced once more.
-      is_told: whether it was said that a value has changed.
+      stale: what is to be told where a value has changed, once that is known to make another program.
     """
 
     snapshot: Snapshot
     has_effects: bool
-    is_told: bool = False
+    stale: Retraced | None = None
 
 
 class PurityWatch:
@@ -123,13 +123,12 @@ class PurityWatch:
             # What was traced unseen may have had effects.
             has_effects = look.has_effects or not is_traced or not may_run_again(look.functions)
             self._known[program] = _Known(look.snapshot() if is_traced else look.before, has_effects)
-        elif not known.is_told and list(_changes(known.snapshot, look.before)):
-            retraced = None if known.has_effects else differs()
-            if retraced is None:  # Nobody knows, or the program does not depend on it.
+        elif any(_changes(known.snapshot, look.before)):
+            known.stale = known.stale or (None if known.has_effects else differs())
+            if known.stale is None:  # Nobody knows, or the program does not depend on it.
                 known.snapshot = look.before
             else:
-                known.is_told = True
-                self._stale(retraced)
+                self._stale(known.stale)
         return bool(look.before)
 
     def _effects(self, look: _Look) -> Iterator[Checked]:

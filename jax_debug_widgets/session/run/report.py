@@ -141,7 +141,8 @@ def _of_retraces(found: Retraced, name_file: NameFile) -> Finding:
 def _of_stale(read: StaleRead) -> Finding:
     """The finding that tells of a value that a program keeps."""
     span = read.line, -1, read.line, -1
-    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, file=read.file, span=span)
+    said = read.headline, read.reason if read.headline else ""
+    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *said, "", read.file, span)
 
 
 def _of_key(found: Reuse, name_file: NameFile) -> Finding:

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -214,7 +215,9 @@ class Run(RunView):
     @property
     def stale_reads(self) -> list[StaleRead]:
         """Where JAX ran what it had traced with a value that has changed since, and the capture found another now."""
-        return [one for one in self._stale.copy().values() if one is not None]
+        found = [one for one in self._stale.copy().values() if one is not None]
+        # While a cell runs nobody knows its number.
+        return [replace(one, where=f"{self.name_file(one.file)}:{one.line}") if one.file else one for one in found]
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
         """The cell is about to call `function`, written `name`; None if that runs no compiled program."""
