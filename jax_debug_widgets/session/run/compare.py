@@ -14,6 +14,7 @@ from jax_debug_widgets.plots import draw_series
 from jax_debug_widgets.session.run.figures import series_of
 from jax_debug_widgets.session.run.loaded import cell_of, config_of, name_of
 from jax_debug_widgets.session.run.outline import Outline, outline
+from jax_debug_widgets.session.run.side_by_side import differing, short
 from jax_debug_widgets.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ class LoadedRuns(Sequence["LoadedRun"]):
 
     def labels(self) -> list[str]:
         """What tells the runs apart, one a run: what differs in `config`, else their names."""
-        differing = [name for name in self._names("config") if self._differs("config", name)]
-        told = [", ".join(f"{name} {_short(row.config.get(name))}" for name in differing) for row in self.rows]
+        names = differing([row.config for row in self.rows])
+        told = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
         names = [row.name for row in self.rows]
         return (
             told if len(set(told)) == len(told) else [f"{a}, {b}" if b else a for a, b in zip(names, told, strict=True)]
@@ -239,9 +240,6 @@ class LoadedRuns(Sequence["LoadedRun"]):
 
     def _names(self, part: str) -> list[str]:
         return list(dict.fromkeys(name for row in self.rows for name in getattr(row, part)))
-
-    def _differs(self, part: str, name: str) -> bool:
-        return len({repr(getattr(row, part).get(name)) for row in self.rows}) > 1
 
 
 _PARTS = ("config", "options")

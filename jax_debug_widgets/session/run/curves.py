@@ -102,15 +102,23 @@ def together(curves: Sequence[Curve]) -> Curve:
     """The mean of several runs at the steps that all of them have, with a band from the least to the greatest of them."""
     if len(curves) == 1:
         return curves[0]
-    steps, seen = np.unique(np.concatenate([curve.x for curve in curves]), return_counts=True)
-    shared = steps[seen == len(curves)]
-    rows = [np.searchsorted(curve.x, shared) for curve in curves]
+    shared, rows = shared_steps(curves)
     table = np.stack([curve.y[own] for curve, own in zip(curves, rows, strict=True)])
     seconds = np.stack([curve.seconds[own] for curve, own in zip(curves, rows, strict=True)])
     with np.errstate(invalid="ignore"):
         mean = table.mean(axis=0) if len(shared) else np.zeros(0)
     low, high = (pick.reduce(table, axis=0) if len(shared) else np.zeros(0) for pick in (np.fmin, np.fmax))
     return Curve(shared, seconds.mean(axis=0) if len(shared) else np.zeros(0), mean, low, high)
+
+
+def shared_steps(curves: Sequence[Curve]) -> tuple[np.ndarray, list[np.ndarray | slice]]:
+    """The steps that all curves have, and where these are in each."""
+    first = curves[0].x
+    if all(np.array_equal(curve.x, first) for curve in curves[1:]):
+        return first, [slice(None) for _ in curves]
+    steps, seen = np.unique(np.concatenate([curve.x for curve in curves]), return_counts=True)
+    shared = steps[seen == len(curves)]
+    return shared, [np.searchsorted(curve.x, shared) for curve in curves]
 
 
 def common(runs: Sequence[RunCurves], least: int = 2) -> list[Key]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets.session.run.curves import Key, RunCurves, common
+from jax_debug_widgets.session.run.curves import Key, RunCurves, common, shared_steps
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
@@ -79,13 +79,10 @@ def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:
     """How one value differs; None where fewer than two runs have it at one step."""
     curves = [run.of(key) if key in run.choices else None for run in runs]
     there = [curve for curve in curves if curve is not None]
-    if not there:
+    shared, rows = shared_steps(there) if there else (np.zeros(0), [])
+    if len(there) <= 1 or not len(shared):
         return None
-    steps, seen = np.unique(np.concatenate([curve.x for curve in there]), return_counts=True)
-    shared = steps[seen == len(there)]
-    if len(there) == 1 or not len(shared):
-        return None
-    table = np.stack([curve.y[np.searchsorted(curve.x, shared)] for curve in there])
+    table = np.stack([curve.y[own] for curve, own in zip(there, rows, strict=True)])
     apart = _apart(table)
     tolerance = _TOLERANCE * max(run.epsilon(key) for run in runs if key in run.choices)
     parted = np.flatnonzero(apart > tolerance)

@@ -4,7 +4,7 @@ import { plural, value } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { Compared, Difference, RunRow, Sent } from "../../store/rows";
 import { OverlayChart } from "./OverlayChart";
-import { calledOf } from "./order";
+import { apart, calledOf } from "./order";
 
 const MOST_VALUES = 40;
 
@@ -63,6 +63,7 @@ export function Charts({ compared, rows, dark }: Props) {
 export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
   const [most, setMost] = useState(MOST_VALUES);
   const { runs, groups, config, parted, values } = compared;
+  const twins = apart(rows);
   const colours = runs.map((_, place) => groups.findIndex((group) => group.runs.includes(place)));
   if (runs.length < 2) return null;
   const unread = compared.of - compared.compared;
@@ -76,7 +77,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
             {runs.map((key, place) => (
               <th key={key} class="number">
                 <i style={{ background: `var(${siteColour(colours[place] ?? 0)})` }} />
-                {shortOf(key, rows)}
+                {shortOf(key, rows, twins)}
               </th>
             ))}
           </tr>
@@ -159,11 +160,12 @@ function cellOf(place: number, { runs }: Compared, rows: readonly RunRow[]): str
   return row?.cell ? `In [${row.cell}]` : "";
 }
 
-/** Its name, if it has one, else its cell. */
-function shortOf(key: string, rows: readonly RunRow[]): string {
+/** Its name, if it has one, else its cell; of several the how-maniest. */
+function shortOf(key: string, rows: readonly RunRow[], twins: ReadonlyMap<string, number>): string {
   const row = rows.find((one) => one.key === key);
   if (!row) return key;
-  return row.name || (row.cell ? `In [${row.cell}]` : calledOf(row));
+  const twin = twins.get(key);
+  return `${row.name || (row.cell ? `In [${row.cell}]` : calledOf(row))}${twin ? ` #${twin}` : ""}`;
 }
 
 function namesOf(places: readonly number[], { runs }: Compared, rows: readonly RunRow[]): string[] {
