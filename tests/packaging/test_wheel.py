@@ -24,7 +24,7 @@ VIEWS = "jax_debug_widgets/static/views.js"
 VIEWS_LIMIT_BYTES = 120_000
 """Of what it loads when one of these views is first shown."""
 LABEXTENSION = "share/jupyter/labextensions/jax-debug-widgets"
-LABEXTENSION_LIMIT_BYTES = 60_000
+LABEXTENSION_LIMIT_BYTES = 120_000
 """Of its programs: it brings no second copy of the panel."""
 
 
