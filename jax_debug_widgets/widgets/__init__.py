@@ -9,12 +9,15 @@ from jax_debug_widgets.widgets.channel import Channel
 from jax_debug_widgets.widgets.kernel import may_ask, running_cell, running_kernel
 from jax_debug_widgets.widgets.listing import ListingComm
 from jax_debug_widgets.widgets.panel import Panel
-from jax_debug_widgets.widgets.snapshot import Course, Line, Series, Snapshot
+from jax_debug_widgets.widgets.snapshot import Course, Fact, Group, GroupLine, Line, Series, Snapshot
 from jax_debug_widgets.widgets.summary import summary
 
 __all__ = [
     "Channel",
     "Course",
+    "Fact",
+    "Group",
+    "GroupLine",
     "Line",
     "ListingComm",
     "Panel",

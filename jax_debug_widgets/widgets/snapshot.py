@@ -41,6 +41,38 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """One of the first things that a person wants to know of a run; `bad` where it is wrong."""
+
+    label: str
+    value: str
+    note: str
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class GroupLine:
+    """One line of a chart of several: `leaf` of `group`, or `group` alone."""
+
+    group: str
+    leaf: str
+    hue: int
+    dashed: bool
+    steps: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Group:
+    """Lines that are drawn together, such as the norms of all gradients."""
+
+    title: str
+    note: str
+    logarithmic: bool
+    lines: Sequence[GroupLine]
+
+
+@dataclass(frozen=True)
 class Course:
     """From which value to which a watched one has gone; of an array its `statistic`, the mean or the norm."""
 
@@ -62,7 +94,9 @@ class Snapshot:
 
     Attributes:
       counts: site id -> events.
-      series: what is drawn, the most telling first.
+      facts: how far, how fast, how good, what is wrong; without what is not known.
+      series: the numbers that are drawn, the most telling first.
+      groups: what is drawn together: gradients, activations.
       courses: site id -> how a watched value has gone.
       findings: what was NaN or infinite, in sentences, where it began first.
       dropped_calls: how many calls, the oldest, are no longer among them.
@@ -82,6 +116,8 @@ class Snapshot:
     nonfinite: Mapping[int, str] = field(default_factory=dict)
     first_nonfinite: str = ""
     dropped_calls: int = 0
+    facts: Sequence[Fact] = ()
+    groups: Sequence[Group] = ()
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream; what is watched is in none."""

@@ -12,7 +12,7 @@ from html import escape
 
 from jax_debug_widgets.events import Call
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.widgets.chart import charts
+from jax_debug_widgets.widgets.overview import picture
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines
 from jax_debug_widgets.widgets.table import Table
@@ -45,7 +45,7 @@ def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:
         f'<div role="group" aria-label="JAX debug panel" style="border:{_BORDER};'
         "border-radius:6px;overflow:hidden;color:var(--jp-ui-font-color1,#1c2127);"
         'background:var(--jp-layout-color1,#fff);font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)">'
-        f"{_header(snapshot)}{_findings(snapshot)}{_notes(snapshot)}{charts(snapshot.series)}{_streams(snapshot)}"
+        f"{_header(snapshot)}{picture(snapshot)}{_findings(snapshot)}{_notes(snapshot)}{_streams(snapshot)}"
         f"{_values(snapshot)}{_calls(snapshot.calls)}</div></div>{_HYDRATE % run}"
     )
 

@@ -27,6 +27,8 @@ _CHARACTERS = 200
 def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     """The run in a screenful: how it is doing, its sites, its calls, its newest lines."""
     parts = [headline(snapshot.status)]
+    told = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
+    parts += [f"  {' · '.join(told)}"] if told else []
     parts += [f"  ! {note}" for note in snapshot.status.notes]
     if snapshot.first_nonfinite:
         parts.append(f"  first NaN or infinite: {snapshot.first_nonfinite}")

@@ -30,13 +30,13 @@ def panel(lab, lab_page):
     notebook.output(1)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", events=100, barrier="drained")
+    panel.open_tab("Streams")
     yield panel
     assert lab_page.requests_elsewhere() == []
     assert lab_page.errors == []
 
 
 def test_an_array_is_looked_at_in_place_and_step_by_step(panel, lab_page):
-    panel.open_tab("Streams")
     unordered = panel.root.get_by_test_id("stream-unordered")
     unordered.get_by_text("x [[[").last.click()
     detail = panel.root.get_by_test_id("detail")

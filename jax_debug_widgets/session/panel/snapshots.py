@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
-from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
+from jax_debug_widgets.session.panel.overview import facts, groups, numbers
+from jax_debug_widgets.session.run.headline import headline, numbers_of
 from jax_debug_widgets.session.run.nonfinite import counted, first_nonfinite, nonfinite_findings
-from jax_debug_widgets.session.run.thinning import thinned
-from jax_debug_widgets.widgets import Course, Line, Series, Snapshot
+from jax_debug_widgets.widgets import Course, Line, Snapshot
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _LINES, _CHARACTERS, _LINES_OF_ONE = 100, 400, 8
 _CHARACTERS_IN_ALL = 20_000
 _LOOKED_THROUGH, _AT_ONCE = 500_000, 20_000
-_SERIES, _COURSES = 12, 64
-_POINTS = 100
+_COURSES = 64
 """What a saved notebook keeps of a run: enough to see what happened, not so much that it weighs."""
 
 
@@ -33,17 +32,21 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
     sites = run.store.sites()
     ordered, unordered = (_last_lines(run, sites, ordered=ordered) if lines else [] for ordered in (True, False))
     told = headline(sites)
+    drawn = numbers(run)
+    calls = [call for call in run.call_log.calls()[0] if shown(call)]
     return Snapshot(
         status=run.status(),
         sites=sites,
         counts=run.store.seen_by_site(),
         ordered=ordered,
         unordered=unordered,
-        series=list(_series(run, told)) if lines else [],
+        series=[series for series, _ in drawn] if lines else [],
+        groups=groups(run) if lines else [],
+        facts=facts(run, drawn, calls),
         courses=_courses(run, told),
         nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
         findings=[finding.message for finding in nonfinite_findings(run)],
-        calls=[call for call in run.call_log.calls()[0] if shown(call)],
+        calls=calls,
         dropped_calls=run.call_log.dropped,
         first_nonfinite=first_nonfinite(run),
     )
@@ -78,24 +81,6 @@ def _last_of(run: RunView, sites: dict[int, CallSite]) -> np.ndarray:
         if sum(map(len, found)) >= _LINES:
             break
     return np.concatenate(found)[-_LINES:]
-
-
-def _series(run: RunView, told: Sequence[tuple[Choice, str]]) -> Iterator[Series]:
-    """The curves of the first values of the headline; a value that is printed and watched under one name has one curve."""
-    drawn, printed = [], {choice.name for choice, _ in told if choice.site.watch is None}
-    for choice, name in told:
-        values = None if choice.site.watch and choice.name in printed else numbers_of(run.store, choice)
-        if values is not None and not counts(values):
-            drawn.append((choice.site, name, values))
-        if len(drawn) == _SERIES:
-            break
-    all_steps = run.store.steps_of({site.id for site, _, _ in drawn})
-    for site, name, values in drawn:
-        steps = all_steps[site.id]
-        both = min(len(steps), len(values))  # Events may have come, or gone, between the two.
-        steps, numbers = steps[len(steps) - both :], values[len(values) - both :].astype(np.float64)
-        chosen = thinned(numbers, _POINTS)
-        yield Series(site, name, steps[chosen], numbers[chosen])
 
 
 def _courses(run: RunView, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:

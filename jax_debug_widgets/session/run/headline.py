@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.session.run.groups import path_of
 from jax_debug_widgets.session.run.naming import Choice, full_names
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _LOSS = re.compile(r"loss|nll|elbo|objective|cost|energy", re.IGNORECASE)
 _QUALITY = re.compile(r"acc|score|reward|return|error|auc|f1", re.IGNORECASE)
+_NEWEST = 100
+"""Steps that the time of one is the mean of."""
 _NAME = re.compile(r"""[^\W\d][\w.\[\]'"/]*""")
 """What is called so in the source, as opposed to an expression, which may have a loss in it and is none."""
 
@@ -29,6 +32,47 @@ def headline(sites: Iterable[CallSite]) -> list[tuple[Choice, str]]:
     named = zip(choices, full_names(choices), strict=True)
     # The sort is stable: of one rank they are in the order of their first event.
     return sorted(named, key=lambda one: _rank(one[0]))
+
+
+def rank_of(name: str, *, forward: bool, watched: bool) -> int:
+    """Where a number comes in the order: a loss, how good it is, other prints, watched numbers, expressions.
+
+    The twin of `rankOf` in `js/src/store/headline.ts`.
+    """
+    plain = path_of(name.split(" · ", maxsplit=1)[0]) is not None
+    if plain and forward:
+        for rank, words in enumerate((_LOSS, _QUALITY)):
+            if words.search(name):
+                return rank
+    return 2 if not watched else 3 if plain else 4
+
+
+def pace_of_calls(
+    calls: Sequence[tuple[str, float, float | None, float | None]], name: str, steps: int
+) -> float | None:
+    """Seconds a step by the calls of `name`, from the first that compiled nothing to the end of the last.
+
+    None where that cannot be said. The events of short programs are read together, so their own times do not tell it.
+
+    Args:
+      calls: name, when it began, how long it compiled, when its outputs were ready.
+    """
+    own = [call for call in calls if call[0] == name]
+    each = round(steps / len(own)) if own else 0
+    if each < 1 or each * len(own) != steps:
+        return None
+    first = next((at for at in range(len(own), 0, -1) if own[at - 1][2] is not None), 0)
+    over = [(began, ready) for _, began, _, ready in own[max(first, len(own) - _NEWEST) :] if ready is not None]
+    return (over[-1][1] - over[0][0]) / (len(over) * each) if len(over) > 1 else None
+
+
+def pace_of(x: np.ndarray, seconds: np.ndarray) -> float | None:
+    """Seconds from one step to the next of a long loop, of late; None where that cannot be said."""
+    if len(x) <= 1:
+        return None
+    start = max(0, len(x) - _NEWEST)
+    steps, took = float(x[-1] - x[start]), float(seconds[-1] - seconds[start])
+    return took / steps if steps > 0 and took > 0 else None
 
 
 def counts(values: np.ndarray) -> bool:

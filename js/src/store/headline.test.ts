@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { huesOf, isBias, kindOf, pathOf } from "./groups";
-import { compiledOf, counts, factsOf, goneFrom, paceOf, rankOf } from "./headline";
+import { compiledOf, counts, factsOf, goneFrom, paceOf, paceOfCalls, rankOf } from "./headline";
 
 /** The rules that the kernel's side has as well. */
 const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../tests/overview_cases.json"), "utf8"));
@@ -34,6 +34,14 @@ describe("the overview, as the kernel's side tells it too", () => {
   it.each(CASES.paces as [number[], number[], number | null][])("tells how long a step took", (x, time, pace) => {
     expect(paceOf(x, time)).toEqual(pace);
   });
+
+  it.each(CASES.call_paces as [[string, number, number | null, number | null][], string, number, number | null][])(
+    "tells by the calls how long a step took: %j",
+    (calls, name, steps, pace) => {
+      const all = calls.map(([name, started, compile, ready]) => ({ name, started, compile, ready }));
+      expect(paceOfCalls(all, name, steps)).toEqual(pace);
+    },
+  );
 
   it.each(CASES.courses as [number | null, number | null, string][])("writes %s to %s", (first, last, words) => {
     expect(goneFrom(first ?? Number.NaN, last ?? Number.NaN)).toBe(words);

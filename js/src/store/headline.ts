@@ -29,7 +29,25 @@ export function counts(values: ArrayLike<number>, dtype: string): boolean {
   return true;
 }
 
-/** Seconds from one step to the next, of late; null where that cannot be told. */
+/** What is known of a call's time, in seconds. */
+export type Timed = Pick<CallMessage, "name" | "started" | "compile" | "ready">;
+
+/**
+ * Seconds a step by the calls of `name`, from the first that compiled nothing to the end of the last; null where that cannot be
+ * told. The events of short programs are read together, so their own times do not tell it.
+ */
+export function paceOfCalls(calls: readonly Timed[], name: string, steps: number): number | null {
+  const own = calls.filter((call) => call.name === name);
+  const each = Math.round(steps / own.length);
+  if (own.length === 0 || each < 1 || each * own.length !== steps) return null;
+  const from = own.map(({ compile }) => compile !== null).lastIndexOf(true) + 1;
+  const over = own.slice(Math.max(from, own.length - NEWEST)).filter(({ ready }) => ready !== null);
+  const [first, last] = [over[0], over.at(-1)];
+  if (!first || !last?.ready || over.length < 2) return null;
+  return (last.ready - first.started) / (over.length * each);
+}
+
+/** Seconds from one step to the next of a long loop, of late; null where that cannot be told. */
 export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | null {
   const [end, start] = [x.length - 1, Math.max(0, x.length - NEWEST)];
   const steps = (x[end] as number) - (x[start] as number);
@@ -100,7 +118,7 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
     of ? [fact(id, of.name, goneFrom(of.first, of.last), of.where, !Number.isFinite(of.last))] : [];
   return [
     ...(steps > 0 ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), `in ${seconds(elapsed)}`)] : []),
-    ...(pace !== null ? [fact("pace", "A step", seconds(pace), "from one to the next, of late")] : []),
+    ...(pace !== null ? [fact("pace", "A step", seconds(pace), "with all around it, of late")] : []),
     ...course("loss", loss),
     ...course("quality", quality),
     ...(nan

@@ -14,7 +14,7 @@ describe("the overview", () => {
   it("is what the panel lands on, with facts and the numbers that were printed, the loss first", () => {
     show(goldenBatch("small"));
     expect(find("[aria-selected=true]").id).toBe("tab-overview");
-    expect(texts("[data-testid=facts] .fact-label")).toEqual(["Steps", "A step", "loss", "Compiled"]);
+    expect(texts("[data-testid=facts] .fact-label")).toEqual(["Steps", "loss", "Compiled"]);
     expect(charts()[0]).toEqual(["loss", "1"]);
     expect(all("[data-testid=last-prints] .latest-row")).toHaveLength(5);
   });

@@ -1,6 +1,17 @@
 /** What the overview of a run draws and tells, by the rules of `store/headline.ts` and `store/groups.ts`. */
+
+import type { Band } from "../../store/band";
 import { huesOf, isBias, isName, kindOf, type Path, pathOf } from "../../store/groups";
-import { type Course, compiledOf, counts, type Known, paceOf, type Rank, rankOf } from "../../store/headline";
+import {
+  type Course,
+  compiledOf,
+  counts,
+  type Known,
+  paceOf,
+  paceOfCalls,
+  type Rank,
+  rankOf,
+} from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
 import { guilty, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
@@ -10,6 +21,8 @@ import { siteName, watchedName } from "../sites/name";
 const MOST_LINES = 48;
 /** Of these few numbers of a series it is seen whether it counts. */
 const LOOKED_AT = 1000;
+/** A loop of more steps than that hands over its events while it runs. */
+const STREAMED = 64;
 
 export interface Scalar {
   series: Series;
@@ -201,7 +214,7 @@ export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
   const line = lead?.series.first ?? longest(run);
   return {
     steps: line && line.x.length > 0 ? Math.floor(line.x.at(-1)) + 1 : 0,
-    pace: line ? paceOf(line.x.view(), line.time.view()) : null,
+    pace: lead && line ? paceAt(run, lead.series.site, line) : null,
     elapsed: run.status?.elapsed ?? 0,
     loss: courseOf(scalars, 0),
     quality: courseOf(scalars, 1),
@@ -209,6 +222,20 @@ export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
     findings: run.status?.findings ?? 0,
     compiled: compiledOf(run.calls.values()),
   };
+}
+
+/** By the calls; in a loop so long that its events come while it runs, by their times. */
+function paceAt(run: RunStore, site: number, { x, time }: Line | Band): number | null {
+  const { log } = run;
+  let at = log.length - 1;
+  while (at >= 0 && log.site(at) !== site && log.length - at < LOOKED_AT) at--;
+  const call = at >= 0 && log.site(at) === site ? run.calls.get(log.call(at)) : undefined;
+  if (!call) return null;
+  const calls = [...run.calls.values()];
+  const byCalls = paceOfCalls(calls, call.name, Math.floor(x.at(-1)) + 1);
+  if (byCalls !== null) return byCalls;
+  const from = time.lowerBound(call.started);
+  return x.length - from > STREAMED ? paceOf(x.view().subarray(from), time.view().subarray(from)) : null;
 }
 
 /** Where no number is drawn, a gradient or an array that came most often tells the steps. */

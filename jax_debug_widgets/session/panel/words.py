@@ -1,0 +1,36 @@
+"""Numbers as the overview writes them; the twin of `js/src/kit/format.ts`."""
+
+from __future__ import annotations
+
+import math
+
+_MINUTE = 60
+_INTEGERS, _LARGE, _SMALL = 1e9, 1e4, 1e-3
+"""Below which an integer, and between which another number, is written without an exponent."""
+
+_UNITS = (0.000_999_5, 1e6, ".0f", "µs"), (0.0995, 1e3, ".2g", "ms"), (9.95, 1.0, ".2f", "s"), (60.0, 1.0, ".1f", "s")
+
+
+def gone_from(first: float, last: float) -> str:
+    """`2.29 → 0.2`, or one number where both are written alike."""
+    return " → ".join(dict.fromkeys(map(brief, (float(first), float(last)))))
+
+
+def brief(y: float) -> str:
+    """A number where there is little room."""
+    if not math.isfinite(y):
+        return "nan" if math.isnan(y) else "inf" if y > 0 else "-inf"
+    if y.is_integer() and abs(y) < _INTEGERS:
+        return str(int(y))
+    if abs(y) >= _LARGE or abs(y) < _SMALL:
+        mantissa, exponent = f"{y:.1e}".split("e")
+        return f"{mantissa}e{int(exponent):+d}"
+    return f"{float(f'{y:.3g}'):.10g}"
+
+
+def seconds(s: float) -> str:
+    """`5.1 ms`, `4.20 s`, `2 min 3 s`."""
+    for below, scale, digits, unit in _UNITS:
+        if s < below:
+            return f"{float(format(s * scale, digits)):g} ms" if unit == "ms" else f"{format(s * scale, digits)} {unit}"
+    return f"{int(s // _MINUTE)} min {int(s % _MINUTE)} s"

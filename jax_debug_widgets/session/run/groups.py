@@ -1,0 +1,80 @@
+"""Which values of a run are drawn together: the parts of a pytree by their path, gradients, activations.
+
+The twin of `js/src/store/groups.ts`; both are tested on `tests/overview_cases.json`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_ROOT = re.compile(r"[^\W\d]\w*")
+_SEGMENT = re.compile(r"""\[\s*(?:'([^']*)'|"([^"]*)"|([^\]]*))\s*\]|\.([^\W\d]\w*)""")
+_KINDS = {
+    "gradient": re.compile(r"(.*_)?(d|g|grad|grads|gradient|gradients)", re.IGNORECASE),
+    "update": re.compile(r"(.*_)?(update|updates|delta|deltas)", re.IGNORECASE),
+    "parameter": re.compile(
+        r"(.*_)?(p|w|weights?|params?|parameters|model|net|network|variables|theta)", re.IGNORECASE
+    ),
+}
+_BIAS = re.compile(r"b|bias|biases|beta|offset", re.IGNORECASE)
+
+HUES = 4
+"""How many groups have a hue of their own."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """`grads['layers'][0]['w']` is the leaf `w` of the group `layers[0]` of the tree `grads`."""
+
+    root: str
+    group: str
+    leaf: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Equal where trees of one structure have the same part."""
+        return self.group, self.leaf
+
+
+def path_of(name: str) -> Path | None:
+    """None where a name is an expression."""
+    found = _ROOT.match(name)
+    if found is None:
+        return None
+    end, segments = found.end(), []
+    while part := _SEGMENT.match(name, end):
+        single, double, index, attribute = part.groups()
+        plain = next((one for one in (single, double, attribute) if one is not None), None)
+        segments.append(f"[{index}]" if plain is None else plain)
+        end = part.end()
+    if end < len(name):
+        return None
+    if segments[2:] and segments[0] == "params":  # Flax puts all parameters under this name.
+        del segments[0]
+    leaf, group = (segments.pop() if segments else ""), ""
+    for one in segments:
+        group += one if one.startswith("[") or not group else f".{one}"
+    return Path(found[0], group, leaf)
+
+
+def kind_of(root: str) -> str:
+    """What a pytree of that name holds, as programs call it: `gradient`, `update`, `parameter`; "" if that cannot be said."""
+    return next((kind for kind, names in _KINDS.items() if names.fullmatch(root)), "")
+
+
+def is_bias(leaf: str) -> bool:
+    """Whether it is drawn with a broken line."""
+    return _BIAS.fullmatch(leaf) is not None
+
+
+def hues_of(groups: Iterable[tuple[str, float]]) -> dict[str, int]:
+    """By group its hue, in their order; of more groups than hues the largest have one, and the rest share the last, `HUES`."""
+    sizes: dict[str, float] = {}
+    for group, size in groups:
+        sizes[group] = max(sizes.get(group, 0.0), size if math.isfinite(size) else 0.0)
+    own = set(sorted(sizes, key=lambda group: -sizes[group])[:HUES])
+    hues = iter(range(HUES))
+    return {group: next(hues) if group in own else HUES for group in sizes}

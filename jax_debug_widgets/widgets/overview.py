@@ -1,0 +1,169 @@
+"""The overview of a run as one picture: facts and charts, as an SVG in an `<img>`, which no page takes the styles from."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+import numpy as np
+
+from jax_debug_widgets.widgets.snapshot import Fact, Group, GroupLine, Snapshot
+
+_WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
+"""In pixels: of all; of the row of facts, of a chart, of a line of its names."""
+_LEFT, _TOP, _RIGHT, _FOOT = 46, 26, 12, 18
+_CHARTS, _LINES, _POINTS = 4, 24, 2400
+"""Of numbers that are drawn, of lines in a chart, of points in a chart."""
+_LEGENDS = 8
+_STYLE = (
+    "svg{--bg:#fff;--fg:#1b1f24;--fg2:#4d555e;--line:#e1e4e8;--bad:#c62828;"
+    "--h0:#2a6fd6;--h1:#0c8f86;--h2:#b8408f;--h3:#76820f;--h4:#68707a}"
+    "@media(prefers-color-scheme:dark){svg{--bg:#14171b;--fg:#e4e7eb;--fg2:#b3bac2;--line:#2b3138;--bad:#ff8a83;"
+    "--h0:#69a8ff;--h1:#3cc2b4;--h2:#f083bd;--h3:#b9c353;--h4:#9aa4ae}}"
+    'text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;fill:var(--fg2)}'
+    ".v{font-size:17px;font-weight:600;fill:var(--fg)}.t{font-weight:600;fill:var(--fg)}.b{fill:var(--bad)}"
+    "path{fill:none;stroke-width:1.4;stroke-linejoin:round;stroke-linecap:round}"
+    ".r{stroke:var(--line)}.x{stroke:var(--bad)}"
+)
+
+
+def picture(snapshot: Snapshot) -> str:
+    """The picture as an `<img>`; empty where there is nothing to show. Its text alternative has the facts."""
+    svg = drawing(snapshot)
+    if not svg:
+        return ""
+    data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode()
+    words = ", ".join(f"{fact.label} {fact.value} ({fact.note})" for fact in snapshot.facts) or "charts"
+    return (
+        f'<img alt="{escape(words)}" style="display:block;width:100%;max-width:{_WIDTH}px" '
+        f'src="data:image/svg+xml;base64,{data}">'
+    )
+
+
+def drawing(snapshot: Snapshot) -> str:
+    """The picture as SVG."""
+    groups = [
+        Group(one.name, one.site.where, False, [GroupLine("", "", 0, False, one.steps, one.values)])
+        for one in snapshot.series[:_CHARTS]
+    ]
+    charts = [*groups, *(group for group in snapshot.groups if group.lines)]
+    if not (charts or snapshot.facts):
+        return ""
+    top = _FACTS if snapshot.facts else 0
+    parts, wide = list(_facts(snapshot.facts)), _WIDTH // 2
+    for number in range(0, len(charts), 2):
+        row = charts[number : number + 2]
+        height = _CHART + _LEGEND * max(_rows(group) for group in row)
+        for column, group in enumerate(row):
+            parts.append(f'<g transform="translate({column * wide},{top})">{_chart(group, wide)}</g>')
+        top += height
+    ground = f'<rect width="{_WIDTH}" height="{top}" fill="var(--bg)"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{top}" viewBox="0 0 {_WIDTH} {top}">'
+        f"<style>{_STYLE}</style>{ground}{''.join(parts)}</svg>"
+    )
+
+
+def _facts(facts: Sequence[Fact]) -> Iterator[str]:
+    wide = _WIDTH / max(1, len(facts))
+    most = int(wide / 6.2)
+    for number, fact in enumerate(facts):
+        x = number * wide + 12
+        yield _text(x, 18, _cut(fact.label, most))
+        yield _text(x, 39, _cut(fact.value, int(wide / 9.6)), "v b" if fact.bad else "v")
+        yield _text(x, 56, _cut(fact.note, most))
+
+
+def _chart(group: Group, wide: int) -> str:
+    """A title, axes, lines, a mark where something was not finite first, and the names of the lines."""
+    lines = group.lines[:_LINES]
+    each = max(24, _POINTS // len(lines))
+    drawn = [(line, *_thinned(line, each)) for line in lines]
+    steps = np.concatenate([x for _, x, _ in drawn])
+    numbers = np.concatenate([y for _, _, y in drawn])
+    shown = numbers[np.isfinite(numbers) & ((numbers > 0) | (not group.logarithmic))]
+    low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
+    first, last = float(steps.min()), float(steps.max())
+    across = (wide - _LEFT - _RIGHT) / (last - first if last > first else 1.0)
+    tall = _CHART - _TOP - _FOOT - 8
+
+    def at(y: np.ndarray) -> np.ndarray:
+        shape = np.log10 if group.logarithmic else (lambda one: one)
+        with np.errstate(all="ignore"):
+            y, least, most = (shape(one) for one in (y, np.float64(low), np.float64(high)))
+            half = y / 2 - least / 2, most / 2 - least / 2  # Halves, so that no difference overflows.
+            return _TOP + tall * (1 - (half[0] / half[1] if half[1] > 0 else half[0] * 0 + 0.5))
+
+    title = _cut(group.title, 44)
+    note = ", ".join(filter(None, (group.note, "log" if group.logarithmic else "")))
+    parts = [_text(12, 16, title, "t"), _text(20 + 7 * len(title), 16, _cut(note, 24))]
+    if len(group.lines) == 1:
+        parts.append(_text(wide - _RIGHT, 16, f"{group.lines[0].values[-1]:.3g}", anchor="end"))
+    for y, value in ((_TOP, high), (_TOP + tall, low)) if high > low else ((_TOP + tall / 2, low),):
+        parts.append(
+            f'<path class="r" d="M{_LEFT} {y:.0f}H{wide - _RIGHT}"/>{_text(_LEFT - 6, y + 4, f"{value:.3g}", anchor="end")}'
+        )
+    for line, x, y in drawn:
+        parts.append(_path(line, _LEFT + (x - first) * across, at(y)))
+    odd = [(x[~np.isfinite(y)], y[~np.isfinite(y)]) for _, x, y in drawn]
+    begun = [(float(x[0]), float(y[0])) for x, y in odd if len(x)]
+    if begun:
+        step, value = min(begun, key=lambda one: one[0])
+        x, word = _LEFT + (step - first) * across, "NaN" if math.isnan(value) else "infinite"
+        anchor, side = ("start", 4) if x < wide - 70 else ("end", -4)
+        parts.append(f'<path class="x" stroke-dasharray="2 2" d="M{x:.1f} {_TOP}V{_TOP + tall}"/>')
+        parts.append(_text(x + side, _TOP + tall - 4, f"× {word}", "b", anchor=anchor))
+    foot = _TOP + tall + 15
+    if last > first:
+        parts.append(_text(_LEFT, foot, f"{first:g}"))
+    parts.append(_text(wide - _RIGHT, foot, f"step {last:g}", anchor="end"))
+    return "".join([*parts, *_names(group, wide)])
+
+
+def _names(group: Group, wide: int) -> Iterator[str]:
+    """A name for each group of lines, in its colour; where lines have no group, one for each."""
+    told = _told(group)
+    for number, (name, hue) in enumerate(told[:_LEGENDS]):
+        x, y = 12 + (number % 4) * (wide - 24) / 4, _CHART + 4 + _LEGEND * (number // 4)
+        yield f'<path stroke="var(--h{hue})" d="M{x:.0f} {y - 4}h12"/>{_text(x + 17, y, _cut(name, int((wide / 4 - 22) / 6)))}'
+    if len(told) > _LEGENDS:
+        yield _text(wide - _RIGHT, 16, f"{len(told)} in all", anchor="end")
+
+
+def _told(group: Group) -> list[tuple[str, int]]:
+    return list({line.group: line.hue for line in group.lines}.items()) if group.lines[0].group else []
+
+
+def _rows(group: Group) -> int:
+    return math.ceil(min(len(_told(group)), _LEGENDS) / 4)
+
+
+def _path(line: GroupLine, x: np.ndarray, y: np.ndarray) -> str:
+    pieces, begins = [], True
+    for across, down in zip(x.tolist(), y.tolist(), strict=True):
+        if math.isfinite(down):  # A number that stands alone is a dot.
+            pieces.append(f"M{across:.1f} {down:.1f}h0" if begins else f"L{across:.1f} {down:.1f}")
+        begins = not math.isfinite(down)
+    dashes = ' stroke-dasharray="4 3"' if line.dashed else ""
+    return f'<path stroke="var(--h{line.hue})"{dashes} d="{"".join(pieces)}"/>' if pieces else ""
+
+
+def _thinned(line: GroupLine, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most about so many points: the ends, the first that is not finite, and of each stretch one."""
+    x, y = line.steps.astype(np.float64), line.values.astype(np.float64)
+    if len(x) <= most:
+        return x, y
+    chosen = np.linspace(0, len(x) - 1, most).astype(int)
+    chosen = np.unique([*chosen.tolist(), *np.flatnonzero(~np.isfinite(y))[:1].tolist()])
+    return x[chosen], y[chosen]
+
+
+def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "") -> str:
+    about = (f' class="{kind}"' if kind else "") + (f' text-anchor="{anchor}"' if anchor else "")
+    return f'<text x="{x:.0f}" y="{y:.0f}"{about}>{escape(words)}</text>'
+
+
+def _cut(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: max(1, most - 1)]}…"

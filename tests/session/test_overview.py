@@ -1,0 +1,109 @@
+"""What the saved picture of a run has: the rules that the panel has too, and a real training loop by them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.session.panel.words import gone_from
+from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
+from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
+
+CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
+
+
+def number(y):
+    return float("nan") if y is None else y
+
+
+def test_the_rules_are_those_of_the_panel():
+    for name, forward, watched, rank in CASES["ranks"]:
+        assert rank_of(name, forward=forward, watched=watched) == rank, name
+    for values, dtype, is_counter in CASES["counters"]:
+        assert counts(np.array(values, dtype)) is is_counter, values
+    for name, place, kind, bias in CASES["paths"]:
+        path = path_of(name)
+        assert (path and [path.root, path.group, path.leaf]) == place, name
+        assert (kind_of(path.root), is_bias(path.leaf)) == (kind, bias) if path else not kind
+    for groups, hues in CASES["hues"]:
+        assert hues_of((group, number(size)) for group, size in groups) == hues
+    for x, time, pace in CASES["paces"]:
+        assert pace_of(np.array(x), np.array(time)) == pytest.approx(pace)
+    for calls, name, steps, pace in CASES["call_paces"]:
+        assert pace_of_calls([tuple(call) for call in calls], name, steps) == pytest.approx(pace)
+    for first, last, words in CASES["courses"]:
+        assert gone_from(number(first), number(last)) == words
+
+
+def unit(z):
+    n2 = (z**2).sum(-1, keepdims=True)
+    norm = jnp.where(n2 > 0, jnp.sqrt(n2), 1.0)
+    return z / norm
+
+
+@jax.jit
+def step(params, x, i):
+    def loss_fn(params):
+        first, second = params["layers"]
+        h = unit(x @ first["w"]) + first["b"]
+        return ((jnp.tanh(h) @ second["w"] + second["b"] - 1.0) ** 2).mean()
+
+    loss, grads = jax.value_and_grad(loss_fn)(params)
+    jax.debug.print("{i} loss {loss}", i=i, loss=loss)
+    return jax.tree.map(lambda p, g: p - jnp.where(jnp.isfinite(g), 0.1 * g, 0.0), params, grads)
+
+
+@pytest.fixture
+def run():
+    key, sizes = jax.random.key(0), ((4, 8), (8, 2))
+    params = {"layers": [{"w": jax.random.normal(key, size), "b": jnp.zeros((1, size[1]))} for size in sizes]}
+    x = jax.random.normal(key, (16, 4))
+    with jdw.capture(watch=True) as run:
+        for i in range(12):
+            params = step(params, x.at[0].set(0.0) if i == 8 else x, i)
+    return run
+
+
+def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(run):
+    kept = snapshot_of(run)
+    facts = {fact.label: fact for fact in kept.facts}
+    assert facts["Steps"].value == "12" and facts["Compiled"].value == "once"
+    assert "→" in facts["loss"].value and not facts["loss"].bad
+    assert facts["First NaN"].value == "∂ n2" and "step 8" in facts["First NaN"].note and facts["First NaN"].bad
+    assert [series.name for series in kept.series] == ["loss"]
+    gradients, activations = kept.groups
+    drawn = {(line.group, line.leaf, line.hue, line.dashed) for line in gradients.lines}
+    assert drawn == {(f"layers[{layer}]", leaf, layer, leaf == "b") for layer in (0, 1) for leaf in ("b", "w")}
+    assert {"h", "n2", "norm"} <= {line.group for line in activations.lines}
+    assert "x" not in {line.group for line in activations.lines}, "what is handed in is no activation"
+
+
+def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_scripts(run):
+    html = run.panel.bundle()["text/html"]
+    assert len(html) < 60_000
+    (image,) = re.findall(r"<img [^>]*>", html)
+    assert "Steps 12" in image and "First NaN ∂ n2" in image
+    (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', image)
+    svg = ET.fromstring(base64.b64decode(data))  # noqa: S314 - our own
+    words = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Gradient norms", "Activations", "loss", "layers[0]", "layers[1]", "× NaN"} <= set(words)
+    text = run.panel.bundle()["text/plain"]
+    assert "Steps 12 · " in text and "First NaN ∂ n2" in text
+
+
+def test_a_run_that_says_nothing_has_no_picture():
+    with jdw.capture() as run:
+        jax.jit(lambda x: x + 1)(1.0)
+    kept = snapshot_of(run)
+    assert (kept.series, [group.lines for group in kept.groups]) == ([], [[], []])
+    assert run.panel.bundle()["text/html"]
