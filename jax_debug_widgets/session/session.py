@@ -155,7 +155,7 @@ class Session:
                 self.capture.sites.restart()
             run = Run(self._ports(), title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
             run.cell = running_cell()
-            run.when_renamed(self.listing.begin)
+            run.when_renamed(self._renamed)
             run.noted += features.missing().values()
             if agreement.options.watch is not None:
                 self.watching.begin(agreement.options.watch)
@@ -360,7 +360,7 @@ class Session:
         """A run was read from a file: from now on its panel can be shown, and the front ends list it."""
         self._runs.take_loaded(run)
         keep_within(self._runs.loaded(), LOADED_BYTES)
-        run.when_renamed(self.listing.begin)
+        run.when_renamed(self._renamed)
         self.listing.begin(run)
 
     def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
@@ -387,6 +387,10 @@ class Session:
     def told_of_memory(self) -> str:
         """What the ended runs hold, in a sentence; empty where there are none."""
         return told_of(self._runs.ended())
+
+    def _renamed(self, run: RunView) -> None:
+        self.listing.begin(run)
+        self.panels.send_rows(run)
 
     def _forget(self, key: str) -> None:
         self.panels.forget(key)

@@ -31,7 +31,7 @@ SEEDS = """for seed in range(3):
     with jdw.capture(config={"lr": 0.02, "seed": seed}, title="seeds"):
         fit(0.02, seed)
 """
-THEMES: list[Theme] = ["Light", "Dark"]
+THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
     side.root.get_by_label("Name of In [2] lr 0.01").fill("slow")
     lab_page.page.keyboard.press("Enter")
     side.runs.get_by_text("slow").wait_for()
+    notebook.output(1).get_by_test_id("called").get_by_text("slow").wait_for()
     notebook.save()
     lab_page.reload()
     notebook.wait_until_open()

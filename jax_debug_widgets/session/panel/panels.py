@@ -11,6 +11,7 @@ from jax_debug_widgets.session.panel.feed import Feed
 from jax_debug_widgets.session.panel.requests import answer
 from jax_debug_widgets.session.panel.snapshots import snapshot_of
 from jax_debug_widgets.session.panel.stops import StopFeed
+from jax_debug_widgets.transport import reply
 from jax_debug_widgets.widgets import Channel, Panel
 from jax_debug_widgets.widgets.channel import front_end
 
@@ -82,6 +83,12 @@ class Panels:
             other = self._session.find_run(key) if key != run.key else None
             if other is not None:
                 self.send_news(other)
+
+    def send_rows(self, run: RunView) -> None:
+        """Tell the panel of `run`, if it has one, what all runs are called now."""
+        panel = self._panels.get(run.key)
+        if panel is not None:
+            panel.channel.send(reply("runs", run.key, -1, rows=self._session.rows()), b"")
 
     def refresh(self, run: RunView) -> None:
         """Put the present state of `run` into the output that shows it, if there is one. Never raises: the cell goes on."""

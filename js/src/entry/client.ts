@@ -69,6 +69,7 @@ export class Client implements RunSource {
         if (isNew) this.onRun();
       }
       if (message.type === "stop") this.stopped(message);
+      if (message.type === "runs") this.table.take(message);
       if (message.type === "typed") this.runs.get(message.run)?.debugger.recall(message.typed);
       this.channel.settle(message);
     } catch (error) {

@@ -157,7 +157,8 @@ export class RunTable implements RunsPorts {
     });
   }
 
-  private take(answer: Message | string): void {
+  /** The rows, asked for or not. */
+  take(answer: Message | string): void {
     if (typeof answer !== "string" && answer.type === "runs") this.rows.value = answer.rows;
   }
 }

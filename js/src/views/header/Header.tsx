@@ -31,6 +31,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         <span class="dot" aria-hidden="true" />
         {words}
       </button>
+      <Called run={run} />
       <span class="title mono" title={status.title}>
         {status.title}
       </span>
@@ -59,6 +60,18 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         ?
       </button>
     </header>
+  );
+}
+
+/** The cell that it ran in, and what its user calls it. */
+function Called({ run }: { run: RunStore }) {
+  const row = run.table.rows.value.find(({ key }) => key === run.key);
+  if (!row?.cell && !row?.name) return null;
+  return (
+    <span class="called" data-testid="called" title={row.name}>
+      {row.cell && <span class="muted">In [{row.cell}]</span>}
+      {row.name && <bdi>{row.name}</bdi>}
+    </span>
   );
 }
 
