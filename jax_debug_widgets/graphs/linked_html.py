@@ -77,8 +77,7 @@ background:var(--jp-layout-color2,#eee);color:var(--jp-ui-font-color1,#222)}
 .jaxdebug-linked .jd-box{border:1px solid var(--jp-border-color1,#999);margin:3px;border-radius:3px}
 .jaxdebug-linked .jd-grey{color:var(--jp-content-font-color3,#999)}
 .jaxdebug-linked .jd-gone code{text-decoration:line-through;opacity:.7}
-.jaxdebug-linked .jd-lit{background:var(--jp-warn-color3,#ffe9b0);color:#222;border-left-color:var(--jp-warn-color1,#b26a00)}
-.jaxdebug-linked .jd-lit .jd-small{color:#444}
+.jaxdebug-linked .jd-lit{background:rgba(255,193,7,.3);border-left-color:var(--jp-warn-color1,#b26a00)}
 .jaxdebug-linked .jd-pinned{border-left-color:var(--jp-brand-color1,#1976d2)}
 """
 
