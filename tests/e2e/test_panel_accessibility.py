@@ -46,6 +46,15 @@ def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str)
 
 
 @pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [320, 640, 1600])
+def test_the_overview_has_none_at_any_width(harness: Harness, width: int, theme: str):
+    harness.page.set_viewport_size({"width": width, "height": 900})
+    panel = harness.open(state="done", rate=300, seconds=4, calls=3, tab="overview", theme=theme, watch=8, nan=12)
+    panel.get_by_test_id("fact-nan").wait_for()
+    assert violations(harness.page) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
 def test_what_opens_has_none_either(harness: Harness, theme: str):
     panel = harness.open(state="running", rate=300, seconds=4, theme=theme, notes=3)
     panel.locator(".note-text").first.click()

@@ -29,6 +29,7 @@ describe("the overview", () => {
     ]);
     expect(texts("[data-chart='Gradient norms'] .legend-name")).toEqual(["logits"]);
     expect(find("[data-testid=fact-nan]").textContent).toContain("∂ logits");
+    expect(texts("[data-chart='Gradient norms'] .legend-value")).toEqual(["nan"]);
     click("[data-testid=fact-nan]");
     expect([ui.tab.value, ui.value.value]).toEqual(["source", store.watched.firstBad.nan?.site]);
   });

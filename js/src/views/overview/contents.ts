@@ -109,10 +109,14 @@ function leavesOf(run: RunStore, kind: "gradient" | "update" | "parameter"): Lea
   return [...found.values()];
 }
 
-/** The norm of what a row has; of a number its size. */
+/** The norm of what a row has, of a number its size; NaN where it was not finite, whatever its finite part is. */
 function norm(table: WatchTable, row: number): number | undefined {
-  const y = table.at(row, table.isScalar ? "value" : "l2");
+  const y = table.isBad(row) ? Number.NaN : table.at(row, table.isScalar ? "value" : "l2");
   return y === undefined ? undefined : Math.abs(y);
+}
+
+function spread(table: WatchTable, row: number): number | undefined {
+  return table.isBad(row) ? Number.NaN : table.at(row, "std");
 }
 
 function normOf(run: RunStore, { id, values }: WatchSite): Series | undefined {
@@ -178,7 +182,9 @@ export function activationsOf(run: RunStore): Group {
       key: "",
     });
   }
-  return groupOf(run, found, (run, { id, values }) => run.watched.plotted([`${id}/${values.indexOf("std")}`])[0]);
+  return groupOf(run, found, (run, { id, values }) =>
+    run.watched.derived(`std ${id}`, id, values.indexOf("std"), spread),
+  );
 }
 
 function groupOf(
