@@ -228,12 +228,14 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
             assert shown.get("mean", shown.get("value")) == pytest.approx(said[which], rel=1e-4), (name, chosen)
     assert panel.root.get_by_test_id("live").get_attribute("aria-pressed") == "true"
 
-    # The panel's one scrubber drives them too: to the event that told `loss` at that step.
+    # The panel's one moment drives them too, in whichever view it is chosen: the event that told `loss` at that step.
     steps.fill(str(AT))
     event = value(panel, "loss").get_attribute("data-event") or ""
     panel.root.get_by_test_id("live").click()
     assert value(panel, "loss").get_attribute("data-event") != event
+    panel.open_tab("Streams")
     panel.root.get_by_label("Moment of the run").fill(event)
+    panel.open_tab("Code")
     assert value(panel, "loss").get_attribute("data-event") == event
     assert told(panel, "loss")["value"] == pytest.approx(loss, rel=1e-4)
 

@@ -42,7 +42,7 @@ def test_everything_is_reached_by_the_keyboard(harness: Harness):
     panel.get_by_test_id("source").wait_for()
     found = list(stops(harness.page, panel))
     names = "Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-nan"
-    for name in (*names, "Moment of the run"):
+    for name in (*names, "A step back", "Step"):
         assert any(name in stop for stop in found), f"{name} not among {found}"
     code = panel.get_by_test_id("code")
     code.press("ArrowDown")
@@ -67,7 +67,9 @@ def test_one_moment_drives_the_lines_and_the_other_views(harness: Harness):
     moment = panel.get_by_test_id("scrubber").get_attribute("data-moment")
     panel.get_by_test_id("live").click()
     assert logits.get_attribute("data-event") != moment
+    panel.get_by_role("tab", name="Streams").click()
     panel.get_by_label("Moment of the run").fill(moment or "")
+    panel.get_by_role("tab", name="Code").click()
     assert "step 100" in (logits.get_attribute("aria-description") or "")
 
 

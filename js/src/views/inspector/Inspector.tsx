@@ -1,12 +1,13 @@
 /** Beside the code: the chosen value at the step that is looked at, over the steps, its gradient, its lanes. */
 import { brief, count, value as exact } from "../../kit/format";
+import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { Look, WatchSite } from "../../store/watched";
 import { wordFor } from "../names/statistic";
 import { pathOf } from "../names/tree";
 import { watchedName } from "../sites/name";
-import { notesOf, type SeenValue, seen, typeOf, whenOf } from "../source/reading";
+import { notesOf, type SeenValue, seen, typeOf } from "../source/reading";
 import type { Value } from "../source/rows";
 import { Gradient } from "./Gradient";
 import { Histogram } from "./HistogramOverSteps";

@@ -1,5 +1,6 @@
 /** The value itself at the step, where it was taken: two of its axes as a picture, its numbers, the array as a file. */
 import { useState } from "preact/hooks";
+import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { WatchSite } from "../../store/watched";
@@ -7,7 +8,7 @@ import { Full } from "../arrays/Full";
 import { usePicture } from "../arrays/picture";
 import { Slice } from "../arrays/Slice";
 import { Axes, inRange } from "../arrays/Slider";
-import { type Seen, whenOf } from "../source/reading";
+import type { Seen } from "../source/reading";
 import { Section } from "./Section";
 
 export interface PartProps {

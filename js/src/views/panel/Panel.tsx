@@ -17,6 +17,7 @@ import { Streams } from "../streams/Streams";
 import { Timeline } from "../timeline/Timeline";
 import { tabOf } from "./available";
 import { useFocusKept } from "./focus";
+import { useHeightKept } from "./height";
 import { Notes } from "./Notes";
 import { Tabs } from "./Tabs";
 
@@ -46,6 +47,7 @@ export function Panel({ run, ui, dark }: Props) {
   useLatency(run, root);
   useOnScreen(run, root);
   useFocusKept(root, run.status !== undefined);
+  useHeightKept(root, run.status !== undefined);
   const { status } = run;
   if (!status) return null;
   const tab = tabOf(ui);

@@ -3,12 +3,17 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { count, seconds } from "../../kit/format";
 import { clearCanvas, useSize } from "../../kit/size";
 import { colourAt } from "../../kit/theme";
+import { clockOf, moveTo, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import type { WatchTable } from "../../store/watched";
+import { tabOf } from "../panel/available";
 import { siteName } from "../sites/name";
 import { pulse } from "./pulse";
 
 const BAR = 3;
+/** Of steps that were not finite: of more several share one. */
+const MOST_MARKS = 400;
 
 interface Props {
   run: RunStore;
@@ -20,6 +25,8 @@ export function Scrubber({ run, ui, dark }: Props) {
   run.watch();
   const moment = ui.moment.value;
   if (run.log.length === 0) return null;
+  const clock = tabOf(ui) === "source" ? clockOf(run) : undefined;
+  if (clock) return <Steps run={run} ui={ui} clock={clock} />;
   const last = run.next - 1;
   const at = run.log.lowerBound((moment ?? last) + 1) - 1;
   const site = run.sites.get(run.log.site(at));
@@ -45,19 +52,79 @@ export function Scrubber({ run, ui, dark }: Props) {
           }}
         />
       </div>
-      <button
-        type="button"
-        class="toggle"
-        data-testid="live"
-        aria-pressed={moment === null}
-        title="Back to the newest event (l)"
-        onClick={() => {
-          ui.moment.value = null;
-        }}
-      >
-        live ▸
-      </button>
+      <Live ui={ui} />
     </div>
+  );
+}
+
+/** Beside the code, from step to step; red where something was not finite. */
+function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) {
+  const moment = ui.moment.value;
+  const row = clock.rowAt({ moment: moment === null ? null : run.log.endOf(moment), call: ui.onlyCall.value });
+  const name = row < 0 ? "not yet" : whenOf(clock, row);
+  const words = `${name} · ${count(row + 1)} of ${count(clock.length)}`;
+  const last = Math.max(0, clock.length - 1);
+  return (
+    <div class="scrubber" data-testid="scrubber" data-moment={moment ?? "live"}>
+      <StepButton words="A step back" sign="‹" off={row <= 0} go={() => moveTo(ui, clock, row - 1)} />
+      <StepButton words="A step on" sign="›" off={row >= last} go={() => moveTo(ui, clock, row + 1)} />
+      <output class="number steps" data-testid="when" title={words}>
+        {words}
+      </output>
+      <div class="track">
+        <svg class="pulse" viewBox={`0 0 ${MOST_MARKS} 1`} preserveAspectRatio="none" aria-hidden="true">
+          <path d={badSteps(run, clock)} />
+        </svg>
+        <input
+          type="range"
+          data-testid="step"
+          min={0}
+          max={last}
+          value={Math.max(0, row)}
+          aria-label="Step"
+          aria-valuetext={words}
+          onInput={(event) => moveTo(ui, clock, event.currentTarget.valueAsNumber)}
+        />
+      </div>
+      <Live ui={ui} />
+    </div>
+  );
+}
+
+function badSteps(run: RunStore, clock: WatchTable): string {
+  const { bad } = run.watched;
+  const bins = Math.min(clock.length, MOST_MARKS);
+  let path = "";
+  for (let bin = 0; bin < bins && bad.length > 0; bin++) {
+    const [from, to] = [bin, bin + 1].map((one) => Math.floor((one * clock.length) / bins)) as [number, number];
+    const end = to < clock.length ? clock.event(to) : Number.POSITIVE_INFINITY;
+    if (bad.lowerBound(clock.event(from)) < bad.lowerBound(end)) path += `M${(bin * MOST_MARKS) / bins} 0h1v1h-1z`;
+  }
+  return path;
+}
+
+function StepButton({ words, sign, off, go }: { words: string; sign: string; off: boolean; go: () => void }) {
+  return (
+    <button type="button" class="step-button" aria-label={words} title={words} disabled={off} onClick={go}>
+      {sign}
+    </button>
+  );
+}
+
+function Live({ ui }: { ui: UiState }) {
+  return (
+    <button
+      type="button"
+      class="toggle"
+      data-testid="live"
+      aria-pressed={ui.moment.value === null}
+      title="Back to the newest event (l)"
+      onClick={() => {
+        ui.moment.value = null;
+      }}
+    >
+      live ▸
+    </button>
   );
 }
 

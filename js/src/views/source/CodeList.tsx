@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSize } from "../../kit/size";
 import { scrollTo, sliceAt } from "../../kit/virtual";
+import { moveBy } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { Look } from "../../store/watched";
@@ -12,7 +13,6 @@ import { Facts } from "./Facts";
 import { Line } from "./Line";
 import { factsOf, seen } from "./reading";
 import type { Row, Value } from "./rows";
-import { moveBy } from "./Toolbar";
 import { addAll } from "./Unseen";
 
 const ROW_HEIGHT = 22;
@@ -89,7 +89,7 @@ export function CodeList(props: Props) {
     if (event.shiftKey && step) go(nextWithValue(rows, current, step));
     else if (step) go(current < 0 ? first : current + step);
     else if (event.shiftKey && MOVES[event.key]) shift(60 * (MOVES[event.key] as number));
-    else if (MOVES[event.key]) moveBy(run, ui, values, look, MOVES[event.key] as number);
+    else if (MOVES[event.key]) moveBy(run, ui, look, MOVES[event.key] as number);
     else if (keys[event.key]) keys[event.key]?.();
     else return;
     event.preventDefault();

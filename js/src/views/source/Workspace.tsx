@@ -64,7 +64,7 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
   return (
     <div class="source-view" data-testid="source" data-file={file.file} data-lines={code.length}>
       {stop && <Stopped run={run} ui={ui} stop={stop} />}
-      <Toolbar run={run} ui={ui} status={status} file={file} files={files} values={all} look={look} />
+      <Toolbar run={run} ui={ui} status={status} file={file} files={files} />
       {!source && !frame && isWatched && <SourceNote run={run} answer={answer} />}
       <div class={`workspace ${states.filter(Boolean).join(" ")}`}>
         <Names run={run} ui={ui} look={look}>

@@ -1,5 +1,6 @@
 /** What a watched value was at the moment that is looked at, in words and numbers. */
 import { brief, value as exact } from "../../kit/format";
+import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { Look, WatchSite, WatchTable } from "../../store/watched";
@@ -82,21 +83,6 @@ export function gradientOf(found: SeenValue): { size: string; ratio: string } {
     size: found.gradient ? bad || brief(size) : "",
     ratio: Number.isFinite(ratio) && !bad ? `×${Number(ratio.toPrecision(2))}` : "",
   };
-}
-
-/** `call 3 · step 12`, as far as it is known. */
-export function whenOf(table: WatchTable, row: number): string {
-  const at = (column: string) => table.at(row, column) as number;
-  const execution = at("execution") < 0 ? at("occurrence") : at("execution");
-  const step = at("step") < 0 ? `execution ${execution}` : `step ${at("step")}`;
-  return [
-    at("call") < 0 ? "" : `call ${at("call")}`,
-    step,
-    at("inner") < 0 ? "" : `inner ${at("inner")}`,
-    at("device") < 0 ? "" : `device ${at("device")}`,
-  ]
-    .filter(Boolean)
-    .join(" · ");
 }
 
 /** As a jaxpr writes it: `f32[64,128]`. */

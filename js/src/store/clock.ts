@@ -1,0 +1,40 @@
+/** The steps of a run, as its watched values tell them: what a slider of steps moves along. */
+import type { RunStore } from "./run";
+import type { UiState } from "./ui";
+import type { Look, WatchTable } from "./watched";
+
+/** The value that was computed most often tells the steps; but not one lane after the other. */
+export function clockOf(run: RunStore): WatchTable | undefined {
+  const all = [...run.watched.tables.values()].filter(({ length }) => length > 0);
+  const alone = all.filter((table) => table.at(0, "lane") === -1);
+  const tables = alone.length > 0 ? alone : all;
+  return tables.reduce<WatchTable | undefined>(
+    (most, one) => (most && most.total >= one.total ? most : one),
+    undefined,
+  );
+}
+
+/** To the step `by` further on; the newest is live. */
+export function moveBy(run: RunStore, ui: UiState, look: Look, by: number): void {
+  const clock = clockOf(run);
+  if (clock) moveTo(ui, clock, clock.rowAt(look) + by);
+}
+
+export function moveTo(ui: UiState, clock: WatchTable, row: number): void {
+  ui.moment.value = row >= clock.length - 1 ? null : clock.event(Math.max(0, row));
+}
+
+/** `call 3 · step 12`, as far as it is known. */
+export function whenOf(table: WatchTable, row: number): string {
+  const at = (column: string) => table.at(row, column) as number;
+  const execution = at("execution") < 0 ? at("occurrence") : at("execution");
+  const step = at("step") < 0 ? `execution ${execution}` : `step ${at("step")}`;
+  return [
+    at("call") < 0 ? "" : `call ${at("call")}`,
+    step,
+    at("inner") < 0 ? "" : `inner ${at("inner")}`,
+    at("device") < 0 ? "" : `device ${at("device")}`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
