@@ -128,6 +128,10 @@ def update(w, x):
 _ = update(jnp.eye(4), jnp.linspace(-1, 1, 12).reshape(3, 4))
 """
 
+WHOLE = """%%jaxdebug --watch-all --values
+_ = shrink(jnp.linspace(1.1, 2.1, 8))
+"""
+
 VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
 
 
@@ -140,7 +144,7 @@ def hold(tmp_path_factory):
 def opened(lab, browser, hold):
     """The cells above, of which the first has run: to import all that takes longer than any of the others."""
     page = browser.new_page(lab, "source")
-    cells = SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES, RULES
+    cells = SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES, RULES, WHOLE
     opened = page.open_notebook(lab.write_notebook("source.ipynb", *cells))
     opened.run_cell(0, timeout_s=120)
     yield opened
@@ -400,3 +404,21 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
     assert told(panel, "grads")["l2"] == pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3)
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-rules")
+
+
+def test_two_clicks_from_the_end_of_the_cell_an_array_at_a_step_is_a_picture(notebook, lab_page):
+    panel = panel_of(notebook, lab_page, 8)
+    panel.root.get_by_test_id("overview").wait_for()
+    panel.root.scroll_into_view_if_needed()
+    panel.root.get_by_test_id("fact-nan").click()
+    shown = panel.root.get_by_test_id("section-value")
+    shown.get_by_test_id("heat-map").wait_for()
+    panel.root.get_by_test_id("step").fill("2")
+    least, most = (math.log(start - 3 * 0.25) for start in (1.1, 2.1))
+    line = shown.get_by_test_id("slice-line")
+    line.get_by_text(f"min {least:.5g}"[:9]).wait_for()
+    assert f"max {most:.5g}"[:9] in line.inner_text()
+    assert "step 2" in panel.root.get_by_test_id("inspect-when").inner_text()
+    assert panel.root.get_by_test_id("statistics").inner_text().split()[:2] == ["min", f"{least:.3g}"[:5]]
+    assert violations(lab_page.page) == []
+    lab_page.screenshot("source-value")

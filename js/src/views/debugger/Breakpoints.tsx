@@ -49,7 +49,7 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
         />
       </span>
       {cost && (
-        <small class="muted cost" title="What it does to the program">
+        <small class="muted breakpoint-cost" title="What it does to the program">
           costs {cost}
         </small>
       )}
