@@ -407,10 +407,11 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
 
 
 def test_two_clicks_from_the_end_of_the_cell_an_array_at_a_step_is_a_picture(notebook, lab_page):
-    panel = panel_of(notebook, lab_page, 8)
-    panel.root.get_by_test_id("overview").wait_for()
+    notebook.run_cell(8, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
     panel.root.scroll_into_view_if_needed()
-    panel.root.get_by_test_id("fact-nan").click()
+    panel.root.locator(".legend-name", has_text=re.compile("^logs$")).first.click()
     shown = panel.root.get_by_test_id("section-value")
     shown.get_by_test_id("heat-map").wait_for()
     panel.root.get_by_test_id("step").fill("2")
