@@ -31,17 +31,29 @@ def unsafe_cast(seen: Seen, name_file: NameFile) -> Finding | None:
         return None
     cast: Cast = facts
     *_, count, position, bits = (seen.numbers[0], *seen.numbers[-2:])
-    value = float(np.int32(bits).view(np.float32))
+    is_integer = cast.old.startswith(("int", "uint"))
+    value = _integer(bits, cast.old) if is_integer else float(np.int32(bits).view(np.float32))
     at = np.unravel_index(position, cast.shape) if cast.shape else ()
     lanes = [int(at[lane]) for lane in cast.lanes]
-    text = "NaN" if math.isnan(value) else f"{value:.9g}"
+    text = str(value) if is_integer else "NaN" if math.isnan(value) else f"{value:.9g}"
     where = f"{name_file(frame.file)}:{frame.line}"
     verb = "does" if count == 1 else "do"
     headline = f"{plural(count, 'value')} {verb} not fit {cast.new}, the first is {text}{moment(seen, lanes)}"
     why = f"What a {cast.old} beyond the range of {cast.new} becomes is not defined: XLA saturates, NumPy wraps around."
+    if is_integer:
+        why = f"The lowest {jnp.iinfo(cast.new).bits} bits stay: {text} becomes {_wrapped(int(value), cast.new)}."
     fix = _clipped(written.node, cast)
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(Kind.CAST.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+
+
+def _integer(bits: int, old: str) -> int:
+    return bits & 0xFFFFFFFF if old == "uint32" else bits
+
+
+def _wrapped(value: int, new: str) -> int:
+    info = jnp.iinfo(new)
+    return (value - int(info.min)) % (1 << info.bits) + int(info.min)
 
 
 def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:

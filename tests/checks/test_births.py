@@ -232,3 +232,25 @@ def test_a_report_counts_the_calls_that_were_checked():
     with jdw.capture(check="nonfinite") as run:
         f(X), f(X)
     assert "0 calls · 0 events · 2 calls checked" in run.report()
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda x: jnp.linalg.cholesky(x), "cholesky of finite numbers gives NaN"),  # noqa: PLW0108 - its line is named.
+        (lambda x: jnp.linalg.solve(x * 0, x[0]), "solve of finite numbers gives NaN"),
+        (lambda x: jnp.linalg.inv(x * 0), "solve of finite numbers gives NaN"),
+        (lambda x: jax.vmap(jnp.linalg.cholesky)(x[None]), "cholesky of finite numbers gives NaN"),
+    ],
+)
+def test_what_lapack_gives_is_looked_at(function, says):
+    x = jnp.array([[-1.0, 0.0], [0.0, 1.0]])
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(function)(x)
+    assert says in run.findings[0].why
+
+
+def test_a_matrix_that_is_positive_has_no_finding():
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(lambda x: jnp.linalg.solve(x, jnp.linalg.cholesky(x)[0]))(jnp.eye(2) * 2)
+    assert run.findings == []

@@ -45,7 +45,7 @@ def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
 @pytest.mark.parametrize("value", [-128.9, 127.9, 0.0])
 def test_what_is_cut_off_behind_the_point_fits(value):
     with jdw.capture(check="casts") as run:
-        jax.jit(lambda x: x.astype(jnp.int8) + jnp.floor(x).astype(jnp.int32).astype(jnp.int8))(jnp.float32(value))
+        jax.jit(lambda x: (x.astype(jnp.int8), jnp.floor(x).astype(jnp.int32)))(jnp.float32(value))
     assert run.findings == []
 
 
@@ -82,3 +82,24 @@ def test_a_check_that_cannot_say_what_it_found_says_where(monkeypatch):
     (finding,) = run.findings
     assert finding.kind == "cast" and finding.where.startswith("test_casts.py:")
     assert "ValueError: no words today" in finding.why and "casts" in finding.headline
+
+
+@pytest.mark.parametrize(
+    ("values", "new", "says"),
+    [
+        (np.array([300, 1], np.int32), jnp.int8, "300 becomes 44"),
+        (np.array([-3, 1], np.int32), jnp.uint8, "-3 becomes 253"),
+        (np.array([2**32 - 1], np.uint32), jnp.int16, "4294967295 becomes -1"),
+    ],
+)
+def test_integers_that_do_not_fit(values, new, says):
+    with jdw.capture(check="casts") as run:
+        given = jax.jit(lambda x: x.astype(new))(values)
+    assert says in run.findings[0].why
+    np.testing.assert_array_equal(given, values.astype(new))
+
+
+def test_integers_that_fit_or_keep_their_bits_are_silent():
+    with jdw.capture(check="casts") as run:
+        jax.jit(lambda x: (x.astype(jnp.int8), x.astype(jnp.uint32)))(np.array([-1, 127], np.int32))
+    assert run.findings == []

@@ -244,3 +244,21 @@ def test_a_negative_segment_is_told_as_it_is():
     (finding,) = run.findings
     assert finding.headline == "index -1 is outside axis 0 (size 3)"
     assert "2 indices were outside, in 1 call." in finding.why
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: jax.ops.segment_max(x[:3], i, 3),
+        lambda x, i: jax.ops.segment_prod(x[:3], i, 3),
+        lambda x, i: x[:3].at[i].multiply(2.0),
+        lambda x, i: x[:3].at[i].divide(2.0),
+        lambda x, i: x[:3].at[i].min(2.0),
+        lambda x, i: x[:3].at[i].max(2.0),
+        lambda x, i: x[:9].reshape(3, 3).at[i, 0].set(2.0),
+    ],
+)
+def test_each_way_to_write(function):
+    with jdw.capture(check="oob") as run:
+        jax.jit(function)(X, jnp.array([0, 7, 1]))
+    assert [one.headline for one in run.findings] == ["index 7 is outside axis 0 (size 3)"]

@@ -87,6 +87,8 @@ class Births:
 
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
+        if name_of_solver(equation):
+            return any(_is_real(one) and one.aval.size for one in equation.outvars)
         return (
             equation.primitive.name not in _HANDS_ON
             and len(equation.outvars) == 1
@@ -99,12 +101,13 @@ class Births:
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`."""
-        (out,) = equation.outvars
+        solver = name_of_solver(equation)
+        out = next(one for one in equation.outvars if _is_real(one) and one.aval.size)
         if out not in body.computed:
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
         shape = out.aval.shape
-        elementwise = len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
+        elementwise = not solver and len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
         beside = frozenset(body.beside[frames[0]])
         differentiated = "jvp(" in str(equation.source_info.name_stack)
         lanes = body.lanes_of(equation.source_info.traceback, shape)
@@ -116,7 +119,8 @@ class Births:
             len(inputs) if elementwise else 0,
             lanes,
         )
-        return Check(facts, [out, *inputs], partial(_only_if_odd, _of_elements if elementwise else _of_arrays))
+        look = _of_elements if elementwise else _of_arrays
+        return Check(facts, [out, *inputs], partial(_only_if_odd, look), solver)
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
         """See `Checker`: whether a result is not finite and no input is the reason."""
@@ -146,6 +150,17 @@ class Births:
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
         return [(checked, (*numbers, len(lines - told))) for checked, numbers in roots]
+
+
+def name_of_solver(equation: Any) -> str:
+    """What an equation solves with LAPACK, as one operation; empty for other equations."""
+    name = equation.primitive.name
+    called = equation.params.get("name") if name in ("jit", "pjit") else None
+    return _SOLVERS.get(called or name, "")
+
+
+_SOLVERS = {"cholesky": "cholesky", "_cholesky": "cholesky", "custom_linear_solve": "solve"}
+"""A primitive, or a jitted function of JAX's -> what it does. A matrix that is singular, or not positive, gives NaN."""
 
 
 def _born(record: Any) -> int:

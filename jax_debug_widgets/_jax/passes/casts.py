@@ -33,7 +33,9 @@ class Casts:
         if equation.primitive.name != "convert_element_type" or not equation.invars[0].aval.size:
             return False
         old, new = equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
-        return bool(jnp.issubdtype(old, jnp.floating)) and bool(jnp.issubdtype(new, jnp.integer))
+        if not jnp.issubdtype(new, jnp.integer):
+            return False
+        return bool(jnp.issubdtype(old, jnp.floating)) or is_narrowing(old, new)
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`."""
@@ -44,6 +46,17 @@ class Casts:
         info = jnp.iinfo(out.aval.dtype)
         lanes = body.lanes_of(equation.source_info.traceback, out.aval.shape)
         facts = Cast(str(operand.aval.dtype), str(out.aval.dtype), out.aval.shape, lanes)
+
+        def compute_integers(array: Any) -> Sequence[Any]:
+            limits = jnp.iinfo(array.dtype)
+            least, most = max(info.min, limits.min), min(info.max, limits.max)
+            below = lax.lt(array, lax.full_like(array, least))
+            bad = lax.bitwise_or(below, lax.gt(array, lax.full_like(array, most)))
+            first = first_of(bad)
+            return [counted(bad), first, element_at(_low_bits(array), first)]
+
+        if jnp.issubdtype(operand.aval.dtype, jnp.integer):
+            return Check(facts, [operand], compute_integers)
 
         def compute(array: Any) -> Sequence[Any]:
             wide = array if array.dtype == np.float64 else lax.convert_element_type(array, np.float32)
@@ -65,6 +78,21 @@ class Casts:
     def settled(self, records: Records) -> Records:
         """See `Checker`: each of its own."""
         return records
+
+
+def is_narrowing(old: Any, new: Any) -> bool:
+    """Whether an integer type has fewer bits than another: what wraps around with as many is taken to be meant."""
+    return bool(jnp.issubdtype(old, jnp.integer)) and jnp.iinfo(new).bits < jnp.iinfo(old).bits
+
+
+def _low_bits(array: Any) -> Any:
+    """Integers as int32: those beyond it as its limits, unsigned ones by their bits."""
+    if array.dtype == np.uint32:
+        return lax.bitcast_convert_type(array, np.int32)
+    if array.dtype in (np.int64, np.uint64):
+        least = max(np.iinfo(np.int32).min, jnp.iinfo(array.dtype).min)
+        array = lax.clamp(np.asarray(least, array.dtype), array, np.asarray(np.iinfo(np.int32).max, array.dtype))
+    return lax.convert_element_type(array, np.int32)
 
 
 class NanArguments:

@@ -14,9 +14,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 
-_SCATTERS = frozenset(
-    {"scatter", "scatter_add", "scatter-add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub", "scatter-sub"}
-)
+_SCATTERS = frozenset({"scatter", "scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"})
 _SLICES = {"dynamic_slice": 1, "dynamic_update_slice": 2}
 """Primitive -> the position of its first start."""
 
@@ -52,7 +50,7 @@ class OutOfBounds:
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
         name = equation.primitive.name
-        return name == "gather" or name in _SCATTERS or name in _SLICES
+        return name == "gather" or name.replace("_", "-") in _SCATTERS or name in _SLICES
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`. What is derived of an access that is checked has the same indices."""
