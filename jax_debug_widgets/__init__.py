@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.studies.cost_report import CostReport
     from jax_debug_widgets.session.studies.export import Exported
     from jax_debug_widgets.session.studies.inventory import Inventory
+    from jax_debug_widgets.session.studies.replay import Replay
     from jax_debug_widgets.session.studies.verification import Verification
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ __all__ = [
     "linked",
     "load",
     "load_ipython_extension",
+    "replay",
     "table",
     "to_folder",
     "traces",
@@ -85,6 +87,7 @@ def capture(
     name: str = "",
     config: Mapping[str, Any] | None = None,
     check: str | Sequence[str] | bool | None = None,
+    keep_inputs: int | None = None,
 ) -> AbstractContextManager[Run]:
     """Capture what compiled programs print and call back in the body of a `with`, and the values of their variables.
 
@@ -138,6 +141,9 @@ def capture(
       config: what you want to compare runs by, such as `{"lr": 3e-4}`.
       check: what programs are checked for while they run, besides what always is: `"oob"` (indices that are out of
         bounds), a list of names, or True for all. `run.findings` has what is found.
+      keep_inputs: keep the inputs of so many calls, the last ones, for `replay`; 2 where `break_on` is given, else 0. What
+        a call gives away (`donate_argnums`) is copied on its device before; a note says how much. The next run that keeps
+        inputs lets go of those of the run before.
 
     Returns:
       A context manager that gives the `Run`. Read the run during the body or after it.
@@ -174,8 +180,50 @@ def capture(
         record_max_mb=record_max_mb,
         name=name,
         config=config or {},
+        keep_inputs=keep_inputs,
     )
     return current_session().run(title, options)
+
+
+def replay(
+    run: Run,
+    call: int = -1,
+    f: Callable[..., Any] | None = None,
+    *,
+    watch: str | Sequence[str] | bool | None = True,
+    step: bool = False,
+    **options: Any,
+) -> Replay:
+    """Make a call of a run once more, with the inputs that it had: `capture(keep_inputs=2)` keeps those of the last calls.
+
+    What it computes is the same to the bit. Its prints fire again, and its callbacks are called again.
+
+    Example::
+
+        with jdw.capture(break_on="nonfinite") as run:  # keeps the inputs of the last two calls
+            for batch in batches:
+                params, loss = train_step(params, batch)
+        again = jdw.replay(run, watch=True)
+        again.run.findings, again.result
+
+    Args:
+      run: a run of this process.
+      call: its number, see `run.calls`; negative counts the calls whose inputs are kept from the last.
+      f: what is called instead, such as the function after a change; None for the function itself.
+      watch: see `capture`.
+      step: run it equation by equation in the panel's debugger.
+      options: further ones of `capture`.
+
+    Returns:
+      A `Replay`, with the `result` and the `run` of this call.
+
+    Raises:
+      LookupError: the inputs of this call are not kept. Exception: what the function raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.replay import replay_of
+
+    return replay_of(current_session(), run, call, f, watch=watch, step=step, options=options)
 
 
 def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: int = 1) -> Any:  # noqa: A001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.names import function_of
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.session.ports import Observed
+    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.taps import Printed
 
 
@@ -58,7 +61,13 @@ class Observer:
         alone = not (recorders.are_counted or recorders.are_results)
         in_turn = recorders.fire_elsewhere or alone
         executed = run.call_log.executing(
-            name, ordered, recorders.taps, in_turn=in_turn, alone=alone, share=recorders.share
+            name,
+            ordered,
+            recorders.taps,
+            in_turn=in_turn,
+            alone=alone,
+            share=recorders.share,
+            begun=partial(self._keep_inputs, run) if run.options.kept_inputs else None,
         )
         many = recorders.on_many_devices
         self.in_many_devices += many
@@ -73,6 +82,9 @@ class Observer:
             executed(execution)
 
         return left
+
+    def _keep_inputs(self, run: Run, record: Record) -> None:
+        run.inputs.called(record, self._session.input_hooks.take())
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
         """See `_jax.dispatch.Observer`. A training step waits for this: what can be done later is."""

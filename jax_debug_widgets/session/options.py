@@ -22,7 +22,20 @@ from jax_debug_widgets.watch import Stops, Watch
 
 _MEBIBYTE = 1 << 20
 
-_WITH_VALUES = ("every", "timeout", "stuck_after", "max_events", "max_mb", "max_ended_mb", "break_timeout", "record")
+_KEPT_WITH_STOPS = 2
+"""Calls whose inputs are kept where the program may stop: the one that does, and the one before."""
+
+_WITH_VALUES = (
+    "every",
+    "timeout",
+    "stuck_after",
+    "max_events",
+    "max_mb",
+    "max_ended_mb",
+    "break_timeout",
+    "keep_inputs",
+    "record",
+)
 
 _MAY_BE_NONE = ("timeout", "break_timeout", "record_max_mb")
 
@@ -49,6 +62,7 @@ class Options:
       name: what the run is called among others; empty for none.
       config: what its user says of the run, for a table of runs.
       check: which checks are on besides those that always are, by their names.
+      keep_inputs: of how many calls, the last ones, the inputs are kept; None for 2 where `break_on` is given, else 0.
 
     Raises:
       TypeError: something else where a number, or True or False, is wanted.
@@ -73,6 +87,7 @@ class Options:
     name: str = ""
     config: Mapping[str, Any] = field(default_factory=dict, compare=False)
     check: tuple[str, ...] = ()
+    keep_inputs: int | None = None
 
     @classmethod
     def of(
@@ -117,6 +132,7 @@ class Options:
             if not value > 0 or math.isnan(value):
                 msg = f"{name} must be greater than 0, got {value!r}"
                 raise ValueError(msg)
+        _refuse_count(self.keep_inputs)
         for name, kind, words in (("name", str, "a string"), ("config", Mapping, "a dict")):
             if not isinstance(value := getattr(self, name), kind):
                 msg = f"{name} must be {words}, got {value!r}"
@@ -128,7 +144,17 @@ class Options:
 
     def settings(self, box: int, processes: int = 1) -> Settings:
         """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
-        return Settings(self.echo, self.watch, self.debug, self.every, box, processes, check=self.check)
+        keeps = self.kept_inputs > 0
+        return Settings(
+            self.echo, self.watch, self.debug, self.every, box, processes, check=self.check, keeps_inputs=keeps
+        )
+
+    @property
+    def kept_inputs(self) -> int:
+        """Of how many calls the inputs are kept."""
+        if self.keep_inputs is None:
+            return _KEPT_WITH_STOPS if self.break_on else 0
+        return self.keep_inputs
 
     def policy(self) -> Policy:
         """What a new run does at its breakpoints.
@@ -212,3 +238,9 @@ def _refuse_unknown(names: Iterable[str]) -> None:
 def _known() -> frozenset[str]:
     parameters = inspect.signature(Options.of).parameters
     return frozenset({"title", *(field.name for field in fields(Options)), *parameters} - {"others"})
+
+
+def _refuse_count(keep_inputs: int | None) -> None:
+    if keep_inputs is not None and (not isinstance(keep_inputs, int | np.integer) or keep_inputs < 0):
+        msg = f"keep_inputs must be a whole number from 0 on, got {keep_inputs!r}"
+        raise ValueError(msg)

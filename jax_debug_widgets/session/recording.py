@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,9 @@ class Recording:
         self._session = session
         self._captures = captures
         self._is_finished = False
+        self._keeping = ExitStack()
+        if captures and run.options.kept_inputs:
+            self._keeping.enter_context(session.input_hooks.in_place())
         self._is_in_context = captures and features.available(features.CAPTURE)
         if self._is_in_context:
             session.contexts.enter(self, partial(session.capture.on, run.settings))
@@ -75,6 +79,7 @@ class Recording:
         self._is_finished = True
         run = self.run
         note = self._session.contexts.leave(self) if self._is_in_context else ""
+        self._keeping.close()
         if note:
             run.note(note)
         run.call_log.abandon_all(error)

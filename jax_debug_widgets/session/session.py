@@ -14,6 +14,7 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.running import dispatch
+from jax_debug_widgets._jax.running.inputs import InputHooks
 from jax_debug_widgets._jax.running.waits import Waits
 from jax_debug_widgets._jax.tracing.tracing import tracing_now
 from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
@@ -69,6 +70,7 @@ class Session:
         self._runs = Runs(self._forget)
         self.capture = Capture()
         self.observer = Observer(self)
+        self.input_hooks = InputHooks()
         self.capture.prints.subscriber = self.observer.printed
         self.capture.traces.subscriber = self.observer.traced
         self.capture.around_traces.observers = [
@@ -172,6 +174,9 @@ class Session:
                 firings.stamps.tell_threads(False)
             self._runs.begin(run)
             self._see()
+        if options.kept_inputs:  # They take memory of the device: one run has them.
+            for other in self._runs.ended():
+                other.inputs.clear()
         self.listing.begin(run)
         self.interrupts.start()
         recording = Recording(self, run)

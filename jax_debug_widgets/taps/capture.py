@@ -78,6 +78,7 @@ class Settings:
       hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
       check: what programs are checked for while they run, see `_jax.passes.checking`.
       takes_checks: whether a program is called, so that what is found may be among its results.
+      keeps_inputs: whether what functions are called with is kept, so that Python dispatches them.
     """
 
     echo: bool = False
@@ -89,6 +90,7 @@ class Settings:
     hands_over: bool = False
     check: tuple[str, ...] = ()
     takes_checks: bool = False
+    keeps_inputs: bool = False
 
     @cached_property
     def taking_checks(self) -> Settings:

@@ -42,6 +42,7 @@ GIVEN = "naming the leaves of what equinox.filter_jit and flax.nnx.jit are given
 LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
+INPUTS = "keeping the inputs of calls"
 RETRACED = "running the program that JAX has where a global has changed"
 RETRACES = "telling why functions are traced again"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
@@ -162,6 +163,10 @@ NEEDED: dict[str, dict[str, str]] = {
     },
     FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
     RETRACES: {"pe": "DynamicJaxprTrace", "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
+    INPUTS: {
+        "core": "trace_state_clean()",
+        "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable)",
+    },
     RETRACED: {
         "config": "explain_cache_misses",
         "pe": "DynamicJaxprTrace",

@@ -138,6 +138,7 @@ class CallLog:
         in_turn: bool = False,
         alone: bool = False,
         share: ProcessShare | None = None,
+        begun: Callable[[Record], None] | None = None,
     ) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library.
 
@@ -148,8 +149,12 @@ class CallLog:
           share: what this process runs of it; None for all of it.
           in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
             this one, see `Turns`.
+          begun: called with the call.
         """
-        return self._executing(name, ordered, taps, in_turn, alone, share)[1]
+        record, executed = self._executing(name, ordered, taps, in_turn, alone, share)
+        if begun is not None:
+            begun(record)
+        return executed
 
     def _executing(
         self,

@@ -37,7 +37,7 @@ def _is_running(pid: int) -> bool:
 
 
 def still_open(state: Mapping[str, Any]) -> str:
-    """What is said of a run that has no end, and whose process writes no more."""
+    """The note on a run that has no end, and whose process writes no more."""
     written = state.get("written")
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
     last = f"; what it said of itself last is of {when}" if when else ""

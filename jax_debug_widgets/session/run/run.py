@@ -21,6 +21,7 @@ from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog, CallSpan
 from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.inputs import KeptInputs
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
 from jax_debug_widgets.session.run.save import save
@@ -58,6 +59,7 @@ class Run(RunView):
     Attributes:
       settings: what is compiled into its programs.
       callbacks: a summary for each site that calls a host function, and what became of its calls.
+      inputs: what its last calls were given, by call, see `jax_debug_widgets.replay`.
       explained: the exceptions that ended it, explained at the user's line.
       reused_keys: the PRNG keys that traced programs use more than once.
       traces: the traces of jitted functions of the user's, as they came.
@@ -86,6 +88,7 @@ class Run(RunView):
         self.box = box
         outcomes = ports.outcomes_of(box)
         self.callbacks = RunCallbacks(self, self.life.origin_ns, self.call_log.spans, outcomes)
+        self.inputs = KeptInputs(options.kept_inputs, self.note)
         self._stale = outcomes.stale = {}
         self.checked = outcomes.checked = CheckLog()
         self.noted: list[str] = []

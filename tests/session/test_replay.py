@@ -1,0 +1,78 @@
+"""A call is made once more with the inputs that it had, and computes the same to the bit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+from tests.archive.programs import bits
+
+
+@partial(jax.jit, donate_argnums=0, static_argnames="scale")
+def train_step(params, key, x, *, scale):
+    h = jnp.where(jax.random.bernoulli(key, 0.9, (8, 4)), jnp.tanh(x @ params["w"]), 0.0)
+    ratio = h.sum() / (params["count"] - 7.0)  # At call 7 it is infinite, and 0 times that is NaN.
+    loss = (ratio * 0.0 + h**2).mean() * scale
+    jax.debug.print("loss {loss}", loss=loss)
+    return {"w": params["w"] - 0.1 * loss, "count": params["count"] + 1.0, "half": params["half"]}, loss
+
+
+def trained(**options: Any):
+    loss, params = (
+        jnp.float32(0),
+        {"w": jnp.full((4, 4), 0.3), "count": jnp.float32(0), "half": jnp.ones(3, jnp.bfloat16)},
+    )
+    key, x = jax.random.key(0), jnp.arange(32.0).reshape(8, 4) / 32
+    with jdw.capture(**options) as run:
+        for _ in range(20):
+            key, own = jax.random.split(key)
+            params, loss = train_step(params, own, x, scale=2)
+            if not np.isfinite(loss):
+                break
+    return run, params, loss
+
+
+@pytest.mark.behaviour("R5")
+def test_the_call_that_gave_nan_gives_it_again_and_the_watch_says_where_it_began():
+    plain, *expected = trained()
+    run, *result = trained(keep_inputs=2)
+    assert bits(jax.tree.leaves(result)) == bits(jax.tree.leaves(expected)), "what is kept changes nothing"
+    assert [*run.inputs] == [6, 7] and len(run.calls) == len(plain.calls) == 8 and not plain.inputs
+    again = jdw.replay(run, 7, watch="h,ratio,loss")
+    assert bits(jax.tree.leaves(again.result)) == bits(jax.tree.leaves(result))
+    assert np.isposinf(again.run["ratio"]["value"]).all()
+    assert "loss nan" in [event.text for event in again.run.events]
+    earlier = jdw.replay(run, 6)
+    assert np.isfinite(earlier.result[1]) and bits(jax.tree.leaves(earlier.result[0])) == bits(
+        jax.tree.leaves(run.inputs[7].args[0])
+    ), "what call 6 gives is what call 7 was given"
+    assert any("are copied before each call" in note for note in run.notes)
+
+
+def test_another_function_can_be_given_and_what_is_not_kept_is_said():
+    run, *_ = trained(keep_inputs=1)
+    mended = jdw.replay(run, f=lambda params, _key, x, scale: (x @ params["w"]).sum() * scale, watch=None)
+    assert np.isfinite(mended.result)
+    with pytest.raises(LookupError, match=r"call 3 are not kept; those of 7 are"):
+        jdw.replay(run, 3)
+    with jdw.capture() as other:
+        jax.debug.print("x")
+    with pytest.raises(LookupError, match="capture with keep_inputs=2"):
+        jdw.replay(other)
+
+
+def test_the_next_run_that_keeps_inputs_lets_go_of_those_before():
+    first, *_ = trained(keep_inputs=2)
+    second, *_ = trained(keep_inputs=2)
+    assert not first.inputs and len(second.inputs) == 2
+
+
+def test_how_many_is_a_number():
+    with pytest.raises(ValueError, match="keep_inputs must be"):
+        jdw.capture(keep_inputs=-1)
