@@ -99,7 +99,9 @@ def test_the_tab_of_runs_is_clean_at_each_width(lab, lab_page, width):
     panel.get_by_role("tab", name="Runs").click()
     for cell, lr in ((2, 0.01), (3, 0.1)):
         panel.get_by_label(f"Compare In [{cell}] lr {lr}").check()
-    panel.locator("[data-testid=overlay][data-lines='3']").first.wait_for()
+    chart = panel.locator("[data-testid=overlay][data-lines='3']").first
+    chart.wait_for()
+    assert (chart.bounding_box() or {})["height"] > 100
     for theme in THEMES:
         lab_page.set_theme(theme)
         panel.scroll_into_view_if_needed()

@@ -19,7 +19,7 @@ export function Charts({ compared, rows, dark }: Props) {
   const labels = compared.groups.map(({ label }) => label);
   return (
     <section class="compared-charts" aria-label="Curves of the runs that are ticked">
-      <div class="legend" data-testid="runs-legend">
+      <div class="runs-legend" data-testid="runs-legend">
         {compared.by && <span class="muted">{compared.by}</span>}
         {compared.groups.map(({ label, runs }, group) => (
           <span key={group} class="legend-entry" title={namesOf(runs, compared, rows).join(", ")}>

@@ -224,7 +224,7 @@ function Name({ row, twin, called, onRename, isOpen, onOpen, onOpenBeside }: Nam
         <button
           ref={pen}
           type="button"
-          class="icon rename"
+          class="runs-icon rename"
           aria-label={`Rename ${called}`}
           title="Give it another name"
           onClick={() => setEdited(true)}
@@ -236,7 +236,7 @@ function Name({ row, twin, called, onRename, isOpen, onOpen, onOpenBeside }: Nam
         {onOpenBeside && (
           <button
             type="button"
-            class="icon beside"
+            class="runs-icon beside"
             aria-label={`Open ${called} beside the notebook`}
             title="Open beside the notebook"
             onClick={() => onOpenBeside(row)}

@@ -93,7 +93,7 @@ function Open({ ports }: { ports: RunsPorts }) {
     return (
       <button
         type="button"
-        class="icon"
+        class="runs-icon"
         aria-label="Open a run from a file"
         title="Open a run from a file: run.jdw, or sweep/*.jdw"
         onClick={() => setAsked(true)}
