@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,8 @@ class Comparison:
       only: how many equations stand for none of the other program.
       first: where they part: the first pair that differs on the way to an output that does. What differs and comes together
         again is none.
+      alone: where they part if no pair differs: the first equation on that way of each program that stands for none of the
+        other; None where there is none.
       structure: what keeps the outputs from being compared one by one, in words.
     """
 
@@ -64,6 +66,7 @@ class Comparison:
     pairs: Sequence[Pair]
     only: tuple[int, int]
     first: Pair | None
+    alone: tuple[Equation | None, Equation | None] = (None, None)
     structure: str = ""
 
     @property
@@ -88,6 +91,9 @@ class Comparison:
             sides = ((self.names[0], self.first.before), (self.names[1], self.first.after))
             lines += [Line(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
             lines.append(Line(("", "", str(worst), "")))
+        for name, one in zip(self.names, self.alone, strict=True):
+            if one is not None:
+                lines.append(Line(("first", f"only in {name}", text_of(one), str(one.source or ""))))
         notes = [self.structure] if self.structure else []
         notes.append(
             f"{len(self.pairs)} pairs of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
@@ -121,22 +127,41 @@ def compare(before: Ran, after: Ran, rtol: float | None = None) -> Comparison:
     structure = ""
     if list(before.paths) != list(after.paths):
         structure = f"The outputs are not alike: {', '.join(before.paths)} against {', '.join(after.paths)}."
-    first = _first(other, [figure.verdict == "differs" for _, figure in outputs], pairs)
+    differ = [figure.verdict == "differs" for _, figure in outputs]
+    first = _first(other, differ, pairs)
+    alone: tuple[Equation | None, Equation | None] = (None, None)
+    if first is None and any(differ):
+        close = {number for number, pair in pairs.items() if not pair.differs}
+        alone = (
+            _first_alone(one, differ, pairing.forth.keys(), {pairing.back[number] for number in close}),
+            _first_alone(other, differ, pairing.back.keys(), close),
+        )
     only = len(one.nodes) - len(pairing.forth), len(other.nodes) - len(pairing.back)
-    return Comparison((before.program.name, after.program.name), outputs, list(pairs.values()), only, first, structure)
+    return Comparison(
+        (before.program.name, after.program.name), outputs, list(pairs.values()), only, first, alone, structure
+    )
 
 
 def _first(flat: Flat, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:
     """The earliest pair that differs on a way back from such outputs, through what differs or has no pair."""
+    close = {number for number, pair in pairs.items() if not pair.differs}
+    ends = [number for number in _on_the_way(flat, differ, close) if number in pairs]
+    return pairs[min(ends)] if ends else None
+
+
+def _first_alone(flat: Flat, differ: Sequence[bool], paired: Container[int], close: Container[int]) -> Equation | None:
+    """The same of equations that have no pair."""
+    ends = [number for number in _on_the_way(flat, differ, close) if number not in paired]
+    return flat.nodes[min(ends)].equation if ends else None
+
+
+def _on_the_way(flat: Flat, differ: Sequence[bool], close: Container[int]) -> set[int]:
+    """What outputs that differ are made of, up to what is close."""
     todo = [edge[1] for edge, one in zip(flat.results, differ, strict=False) if one and edge[0] == "result"]
     seen: set[int] = set()
-    ends: list[int] = []
     while todo:
         number = todo.pop()
-        if number in seen or (number in pairs and not pairs[number].differs):
-            continue
-        seen.add(number)
-        todo += [edge[1] for edge in flat.nodes[number].operands if edge[0] == "result"]
-        if number in pairs:
-            ends.append(number)
-    return pairs[min(ends)] if ends else None
+        if number not in seen and number not in close:
+            seen.add(number)
+            todo += [edge[1] for edge in flat.nodes[number].operands if edge[0] == "result"]
+    return seen

@@ -14,7 +14,7 @@ CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "cus
 """Primitives that only run a program, once, with their operands."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Amount:
     """A number of operations or bytes: what is known of it, and whether only run time tells the rest, or less may be done."""
 
@@ -30,6 +30,9 @@ class Amount:
         if count is None:
             return Amount(0, is_open=self.is_open or self.known > 0)
         return Amount(self.known * count, self.is_open and count > 0, self.is_most)
+
+    def __repr__(self) -> str:
+        return self.told(lambda count: f"{count:,}")
 
     def told(self, write: Callable[[int], str]) -> str:
         """`308`, `12 + ?` where a `while` adds to it, `≤ 40` where a branch may be skipped."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from IPython.core.error import UsageError
@@ -70,6 +71,7 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
     functions, given = functions_and_arguments("compare", rest, 2)
 
     def ask(function: Callable[..., Any], other: Any, /, *args: Any, **kwargs: Any) -> Any:
+        refuse_unfit("compare", (function, other), args, kwargs)
         return programs.comparison_of(session, function, other, args, kwargs, rtol=options.rtol)
 
     return given_to(ask, "compare", f"({functions[0]})({functions[1]}, {given})", namespace, name_code)
@@ -95,6 +97,7 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
     functions, given = functions_and_arguments("diff", rest, 1 if options.before else 2)
 
     def ask(function: Callable[..., Any], other: Any, /, *args: Any, **kwargs: Any) -> Any:
+        refuse_unfit("diff", (function,) if options.before else (function, other), args, kwargs)
         if options.before is None:
             return programs.diff_of(session, function, other, args, kwargs)
         other, other_args = programs.transformed(function, options.before, args)
@@ -160,10 +163,47 @@ def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[s
         [[" ".join(words[:at]), " ".join(words[at:])] for at in range(1, len(words))] if count > 1 else [[functions]]
     )
     found = next((parts for parts in splits if all(map(_is_expression, parts))), None)
-    if not dashes or found is None:
+    if (
+        not dashes or found is None or re.search(r"(?:^|\s)--[a-z]", functions)
+    ):  # `f --rtol` is Python: f minus minus rtol.
         example = "f -- x --before grad" if count == 1 else "f g -- x"
         raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: `%jaxdebug {command} {example}`")
+    if not _are_arguments(given):
+        raise UsageError(f"jaxdebug: `{command}`: these are no arguments: {given.strip()}")
     return found, given.strip()
+
+
+def _are_arguments(text: str) -> bool:
+    """Whether it is what stands between the brackets of one call."""
+    try:
+        call = ast.parse(f"_({text})", mode="eval").body
+    except SyntaxError:
+        return False
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+
+
+def refuse_unfit(command: str, functions: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Say which of the functions is none, or does not take such arguments.
+
+    Raises:
+      UsageError: one of them.
+    """
+    for one in functions:
+        name = getattr(one, "__name__", type(one).__name__)
+        if not callable(one):
+            raise UsageError(
+                f"jaxdebug: `{command}` takes functions, and {name} is none: the arguments stand behind `--`"
+            )
+        try:
+            signature = inspect.signature(one)
+        except (TypeError, ValueError):
+            continue
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(
+                f"jaxdebug: `{command}`: {name}{signature} does not take what stands behind `--`: {error}"
+            ) from None
 
 
 def _is_expression(text: str) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from IPython.core.error import UsageError
 from jax import lax
 
 import jax_debug_widgets as jdw
@@ -143,3 +146,42 @@ def test_programs_with_a_ref_are_compared():
 
     found = jdw.compare(doubled, lambda x: (x * 2).sum(), jnp.ones(3))
     assert str(found).splitlines()[0].endswith("equal to the bit")
+
+
+@pytest.mark.behaviour("G1")
+def test_where_only_an_added_equation_differs_it_is_named_with_its_line():
+    def plain(x):
+        return jnp.tanh(x)
+
+    def shifted(x):
+        h = jnp.tanh(x)
+        return h + 1.0
+
+    found = jdw.compare(plain, shifted, jnp.ones(3))
+    assert not found.close and found.first is None
+    before, after = found.alone
+    assert before is None and after is not None and after.source is not None
+    assert (after.primitive, after.source.line) == ("add", shifted.__code__.co_firstlineno + 2)
+    assert re.search(r"first +only in shifted .*= add .*test_compare.py:\d+", str(found))
+    assert jdw.compare(plain, plain, jnp.ones(3)).alone == (None, None)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("compare f g --", r"compare`: f\(x\) does not take what stands behind `--`: missing a required argument"),
+        ("compare f g -- X, X", r"does not take what stands behind `--`: too many"),
+        ("compare f g -- X)(X", "these are no arguments"),
+        ("diff f -- --before grad", "does not take what stands behind"),
+        ("compare f g(X) -- X", "takes functions, and .* is none"),
+        ("diff f --before grad --", "takes functions and their arguments"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_in_words(ours, line, told):
+    def f(x):
+        return x * 2.0
+
+    ours.ip.push({"f": f, "g": f, "X": jnp.ones(3)})
+    with pytest.raises(UsageError, match=told):
+        ours.ip.run_line_magic("jaxdebug", line)

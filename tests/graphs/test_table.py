@@ -158,3 +158,18 @@ def test_the_magic_shows_the_table_with_the_options_at_either_end(ours):
     assert "]:2 " in before and "f: 2 equations, 2 flops" in before
     refused = ours.run("%jaxdebug table --by row f(1.)")
     assert "--by takes one of equation, line, primitive, scope; write `--by line`" in refused.stdout + refused.stderr
+
+
+def test_an_error_of_tracing_names_the_function_and_not_ours():
+    def branching(x):
+        return x if x > 0 else -x
+
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jdw.table(branching, jnp.float32(1.0))
+    assert f"function branching at {__file__}:{branching.__code__.co_firstlineno}" in str(caught.value)
+    assert "on_arrays" not in str(caught.value)
+
+
+def test_an_amount_is_shown_as_in_the_table():
+    table = jdw.table(loss, P, X)
+    assert repr(table.flops).replace(",", "").isdigit() and repr(table.flops) in str(table)

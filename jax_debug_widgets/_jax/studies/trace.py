@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,7 @@ def trace(
         filled_args, filled_kwargs = jax.tree.unflatten(tree, leaves)
         return jax.tree.map(_array_or_none, function(*filled_args, **filled_kwargs))
 
+    _call_as(on_arrays, function)
     operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
     with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
         program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
@@ -62,6 +64,13 @@ def trace(
     name = getattr(function, "__name__", "f")
     jaxpr = program.jaxpr.replace(debug_info=about)
     return Traced(name, jaxpr, program.consts, operands, jax.tree.structure(result), paths)
+
+
+def _call_as(own: Any, function: Any) -> None:
+    """Let JAX's errors say the user's function and its line."""
+    own.__name__ = own.__qualname__ = getattr(function, "__name__", "f")
+    own.__wrapped__ = inspect.unwrap(function)
+    own.__signature__ = inspect.Signature([inspect.Parameter("arguments", inspect.Parameter.VAR_POSITIONAL)])
 
 
 def _array_or_none(leaf: Any) -> Any:
