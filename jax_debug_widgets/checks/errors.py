@@ -17,11 +17,9 @@ from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.origins.frames import is_users
-from jax_debug_widgets._jax.tracing.leaks import origin_of
 from jax_debug_widgets.checks.explanation import Explanation
-from jax_debug_widgets.checks.holders import holder_of
 from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.leaks import where_from
 from jax_debug_widgets.checks.namespace import MISSING, is_traced, leaves_of, value_of
 from jax_debug_widgets.checks.rewrite.branches import branch
 from jax_debug_widgets.checks.rewrite.expressions import expression, list_argument, numpy_call
@@ -206,28 +204,8 @@ def _shape(raised: _Raised) -> _Said:
 
 
 def _leak(raised: _Raised) -> _Said:
-    return _Said(Kind.LEAK, advice=_where_from(raised))
-
-
-def _where_from(raised: _Raised) -> str:
-    """Which name holds the tracer, and which line has made it."""
-    frames = [
-        frame for frame, _ in traceback.walk_tb(raised.error.__traceback__) if not is_users(frame.f_code.co_filename)
-    ]
-    inside = frames[-1].f_locals.values() if frames else ()
-    in_jax = next((one for one in inside if is_traced(one)), None)
-    named = next(
-        ((name, leaf) for name, leaf in _leaves(raised) if is_traced(leaf) and (in_jax is None or leaf is in_jax)), None
-    )
-    tracer = in_jax if named is None else named[1]
-    if tracer is None:
-        return ""
-    holder = holder_of(tracer) or (named[0] if named else "")
-    origin = origin_of(tracer)
-    what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
-    made = f", made at {raised.name_file(origin.frame.file)}:{origin.frame.line}" if origin.frame.line else ""
-    held = f"`{holder}` holds" if holder else "It is"
-    return f"{held} {what} of the trace of `{origin.function}`{made}. {WORDS[Kind.LEAK].advice}"
+    held = where_from(raised.error, list(_leaves(raised)), raised.name_file)
+    return _Said(Kind.LEAK, advice=f"{held} {WORDS[Kind.LEAK].advice}" if held else "")
 
 
 def _deleted(raised: _Raised) -> _Said:

@@ -21,6 +21,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+from jax_debug_widgets.checks.reuse import Reuse
 
 _USES = {
     "random_bits": "draws",
@@ -54,42 +55,6 @@ _LEGACY_SIZES = (2, 4)
 
 Key = tuple[Any, tuple[Any, ...]]
 """Where a key comes from, and which part of that it is."""
-
-
-@dataclass(frozen=True)
-class Reuse:
-    """A key is used twice, or in each iteration of a loop.
-
-    Attributes:
-      frame: the line that uses it again; `before`: the line that has used it first, None for a loop.
-      what, first: what they do: `draws`, `splits`.
-      iterations: of the loop, as text.
-    """
-
-    frame: Frame
-    what: str
-    before: Frame | None = None
-    first: str = ""
-    iterations: str = ""
-
-    @property
-    def headline(self) -> str:
-        """What happens, in a sentence without a full stop; `{before}` stands for the first line."""
-        if self.before is None:
-            return f"each of {self.iterations} iterations {self.what} with the same key"
-        return f"a key is used again: it already {self.first} at {{before}}"
-
-    @property
-    def advice(self) -> str:
-        """What to write instead."""
-        if self.before is None:
-            return (
-                "Fold the iteration in: jax.random.fold_in(key, i); or carry the key: key, sub = jax.random.split(key)"
-            )
-        return (
-            "The same key gives the same numbers. Split it first: k1, k2 = jax.random.split(key); or say that it is meant: "
-            "jax.random.clone(key)"
-        )
 
 
 @dataclass(frozen=True)
@@ -221,6 +186,8 @@ class _Body:
             return [self._uses.new()]
         if name in _SAME:
             return [key or (self._uses.new() if name == "random_wrap" else None)]
+        if name == "unstack" and key is not None:  # Its elements, or the words of a key, since JAX 0.12.
+            return [(key[0], (*key[1], ("element", number))) for number, _ in enumerate(equation.outvars)]
         follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
         part = self._part(equation, key)
         return follow(equation) if part is None else [part]

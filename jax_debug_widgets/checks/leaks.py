@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.tracing.leaks import Origin, origin_of
 from jax_debug_widgets.checks.holders import holder_of
 from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.namespace import is_traced
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
@@ -46,3 +48,22 @@ def leak(seen: Seen, name_file: NameFile) -> Finding:
     why = "A tracer has no value, and its trace is over: who uses it gets an UnexpectedTracerError."
     advice = "Return it from the traced function, and store what the call returns."
     return Finding.at(Kind.HELD.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
+
+
+def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file: NameFile) -> str:
+    """Which name holds the tracer that JAX has refused, and which line has made it; empty where nobody can say.
+
+    Args:
+      named: the arrays that the user's statement names, by their expressions.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not is_users(frame.f_code.co_filename)]
+    inside = frames[-1].f_locals.values() if frames else ()
+    refused = next((one for one in inside if is_traced(one)), None)
+    here = ((name, one) for name, one in named if is_traced(one) and (refused is None or one is refused))
+    name, tracer = next(here, ("", refused))
+    if tracer is None:
+        return ""
+    holder, origin = holder_of(tracer) or name, origin_of(tracer)
+    what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
+    made = f", made at {name_file(origin.frame.file)}:{origin.frame.line}" if origin.frame.line else ""
+    return f"{f'`{holder}` holds' if holder else 'It is'} {what} of the trace of `{origin.function}`{made}."

@@ -1,0 +1,43 @@
+"""A PRNG key that one program uses more than once (S8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_debug_widgets._jax.origins.frames import Frame
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """A key is used twice, or in each iteration of a loop.
+
+    Attributes:
+      frame: the line that uses it again; `before`: the line that has used it first, None for a loop.
+      what, first: what they do: `draws`, `splits`.
+      iterations: of the loop, as text.
+    """
+
+    frame: Frame
+    what: str
+    before: Frame | None = None
+    first: str = ""
+    iterations: str = ""
+
+    @property
+    def headline(self) -> str:
+        """What happens, in a sentence without a full stop; `{before}` stands for the first line."""
+        if self.before is None:
+            return f"each of {self.iterations} iterations {self.what} with the same key"
+        return f"a key is used again: it already {self.first} at {{before}}"
+
+    @property
+    def advice(self) -> str:
+        """What to write instead."""
+        if self.before is None:
+            return (
+                "Fold the iteration in: jax.random.fold_in(key, i); or carry the key: key, sub = jax.random.split(key)"
+            )
+        return (
+            "The same key gives the same numbers. Split it first: k1, k2 = jax.random.split(key); or say that it is meant: "
+            "jax.random.clone(key)"
+        )
