@@ -11,7 +11,18 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from jax_debug_widgets.archive.layout import LIVE, PART, PROCESS, RUN, SITES, SOURCES, STATE, TABLES, RunFileError
+from jax_debug_widgets.archive.layout import (
+    LIVE,
+    PART,
+    PROCESS,
+    RUN,
+    SITES,
+    SOURCES,
+    STATE,
+    TABLES,
+    WRITER,
+    RunFileError,
+)
 
 _MOST_TEXT = 256 << 20
 """Bytes of one file of JSON."""
@@ -160,7 +171,7 @@ def copy_files(path: Path, target: Path, *, sources: bool) -> None:
     files = files_at(path)
     target.mkdir(mode=0o700, parents=True)
     processes = [name for name in files.names("") if PROCESS.fullmatch(name)]
-    names = [RUN, *(f"{own}/{name}" for own in processes for name in (SITES, STATE, *([SOURCES] * sources)))]
+    names = [RUN, *(f"{own}/{name}" for own in processes for name in (WRITER, SITES, STATE, *([SOURCES] * sources)))]
     for own in processes:
         for table in TABLES:
             there = files.names(f"{own}/{table}")

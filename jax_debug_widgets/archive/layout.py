@@ -23,6 +23,8 @@ FORMAT = "jax-debug-widgets run"
 
 RUN, SITES, SOURCES, STATE = "run.json", "sites.jsonl", "sources.jsonl", "state.json"
 
+WRITER = "process.json"
+
 EVENTS, WATCHED, ARRAYS, CALLS, SPANS = TABLES = ("events", "watched", "arrays", "calls", "spans")
 
 PROCESS = re.compile(r"p(\d{5})")

@@ -27,6 +27,7 @@ from jax_debug_widgets.archive.layout import (
     STATE,
     VERSION,
     WATCHED,
+    WRITER,
     RunFileError,
 )
 from jax_debug_widgets.archive.plain import from_plain
@@ -76,6 +77,15 @@ def about_run(path: Path) -> dict[str, Any]:
     return _about(files_at(path), path)
 
 
+def processes_at(path: Path) -> list[int]:
+    """The numbers of the processes that have written the run at this path.
+
+    Raises:
+      RunFileError: see `about_run`.
+    """
+    return [int(name[1:]) for name in _processes(files_at(path), path)]
+
+
 def read_state(path: Path) -> dict[str, Any]:
     """What the run at this path said of itself last.
 
@@ -96,10 +106,12 @@ def read_run(path: Path, budget: Budget) -> SavedRun:
 
 
 class RunReader:
-    """Reads a run, and again what has come since: another process may still write it."""
+    """Reads what one process has written of a run, and again what has come since: it may still write."""
 
-    def __init__(self, path: Path, budget: Budget) -> None:
+    def __init__(self, path: Path, budget: Budget, process: int | None = None) -> None:
+        """`process` is its number; None for the first that has written anything."""
         self._path, self._store = path, Store(budget, 0)
+        self.process = processes_at(path)[0] if process is None else process
         self._taps: dict[int, Tap] = {}
         self._lines = 0
         """Of sites.jsonl that were read."""
@@ -131,9 +143,8 @@ class RunReader:
         files, problems = files_at(self._path), []
         self._stamp = files.stamp()
         about = _about(files, self._path)
-        own, *others = _processes(files, self._path)
-        if others:
-            problems.append(f"This is process {own}; the file has {', '.join(others)} as well, which are not shown.")
+        own = f"p{self.process:05d}"
+        about |= read_last_state(files, f"{own}/{WRITER}", problems)
         state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
             self._read_events(files, own, state, problems)

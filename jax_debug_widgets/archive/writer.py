@@ -26,6 +26,7 @@ from jax_debug_widgets.archive.layout import (
     TABLES,
     VERSION,
     WATCHED,
+    WRITER,
     RunFileError,
     part_name,
 )
@@ -68,6 +69,7 @@ class RunWriter:
         self._own = folder / f"p{process:05d}"
         _begin(folder, self._own)
         _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about})
+        _write_whole(self._own / WRITER, {name: about[name] for name in ("host", "pid", "started") if name in about})
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
         self._lines: dict[Tap, TapNumber] = {}
         self._known: dict[str, TapNumber] = {}

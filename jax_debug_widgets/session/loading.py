@@ -54,11 +54,19 @@ def load(
 
 
 def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = None) -> LoadedRun:
-    from jax_debug_widgets.archive.reader import RunReader
+    from jax_debug_widgets.archive.reader import RunReader, processes_at
 
-    reader = RunReader(at, Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1)))
-    run = LoadedRun(at, reader, session.panels.of, key)
-    session.take_loaded(run)
+    budget = Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1))
+    run, *others = (
+        LoadedRun(at, RunReader(at, budget, process), session.panels.of, None if number else key)
+        for number, process in enumerate(processes_at(at))
+    )
+    run.processes = (run, *others)
+    for other in others:
+        other.processes = run.processes
+        other.name = f"{other.name} · process {other.process}"
+    for one in reversed(run.processes):  # The one that was asked for is the newest.
+        session.take_loaded(one)
     return run
 
 
@@ -66,14 +74,16 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     """Read it again and again until it is over, and tell its panel."""
 
     def tick() -> float | None:
-        goes_on = run.follow()
-        session.panels.send_news(run)
-        if not goes_on:
-            session.panels.refresh(run)
-        session.listing.tell(run, over=not goes_on)
-        return _PAUSE_S if goes_on else None
+        goes_on = [one.follow() for one in run.processes]
+        for one, is_going_on in zip(run.processes, goes_on, strict=True):
+            session.panels.send_news(one)
+            if not is_going_on:
+                session.panels.refresh(one)
+            session.listing.tell(one, over=not is_going_on)
+        return _PAUSE_S if any(goes_on) else None
 
-    if run.follow():
+    go_on = [one.follow() for one in run.processes]
+    if any(go_on):
         Pump(tick).start()
     return run
 

@@ -42,3 +42,17 @@ def still_open(state: Mapping[str, Any]) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
     last = f"; what it said of itself last is of {when}" if when else ""
     return f"The recording has no end: its process is still running, or was killed{last}."
+
+
+def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """How long a process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
+    if state.get("is_over"):
+        return ""
+    if not is_alive(about, state):
+        return "is gone" if about.get("host") == socket.gethostname() else f"has given no sign for {_age(state)}"
+    return "" if has_just_written(about, state) else f"has written nothing for {_age(state)}"
+
+
+def _age(state: Mapping[str, Any]) -> str:
+    written = state.get("written")
+    return f"{time.time() - written:.0f} s" if isinstance(written, float) else "a long time"

@@ -13,9 +13,9 @@ from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.events import Barrier, CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.run import nonfinite
+from jax_debug_widgets.session.run import nonfinite, replicas
 from jax_debug_widgets.session.run.findings import Findings
-from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, still_open
+from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
 from jax_debug_widgets.session.run.save import save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
@@ -43,6 +43,8 @@ class LoadedRun(RunView):
 
     Attributes:
       path: the folder or file that it was read from.
+      process: the number of the process whose part this is.
+      processes: the parts of all processes that have written this run; the first has what there is to say of all.
       started: seconds since the epoch.
       is_followed: whether it is read again and again, because another process still writes it.
       trace_prints: see `Run`.
@@ -55,6 +57,8 @@ class LoadedRun(RunView):
         self, path: Path, reader: RunReader, panel_of: Callable[[LoadedRun], Panel], key: str | None = None
     ) -> None:
         self.path, self._reader, self._panel_of = path, reader, panel_of
+        self.process = reader.process
+        self.processes: tuple[LoadedRun, ...] = (self,)
         self._saved = reader.read()
         super().__init__(self._saved.store)
         about = self._saved.about
@@ -105,7 +109,17 @@ class LoadedRun(RunView):
     @property
     def findings(self) -> Findings:
         """What was found, see `Run.findings`."""
-        return Findings(nonfinite.joined(self._findings, self))
+        found = nonfinite.joined(self._findings, self)
+        return Findings([*found, *replicas.findings_of(self.processes)] if self._speaks_for_all else found)
+
+    @property
+    def _speaks_for_all(self) -> bool:
+        return len(self.processes) > 1 and self.processes[0] is self
+
+    @property
+    def sign(self) -> str:
+        """How long its process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
+        return sign_of(self._saved.about, self._saved.state)
 
     @property
     def panel(self) -> Panel:
@@ -119,13 +133,15 @@ class LoadedRun(RunView):
 
     def status(self) -> Status:
         """How it had done."""
-        if self.store.released == 0:
-            return self._status
-        note = (
-            f"{plural(self.store.released, 'event')} were let go of, the oldest, because other runs were loaded after this "
-            "one. Load it again to see them."
-        )
-        return replace(self._status, notes=(*self._status.notes, note), dropped=self.store.dropped)
+        notes = [*self._status.notes]
+        if self.store.released:
+            notes.append(
+                f"{plural(self.store.released, 'event')} were let go of, the oldest, because other runs were loaded after "
+                "this one. Load it again to see them."
+            )
+        if self._speaks_for_all:
+            notes += replicas.notes_of(self.processes)
+        return replace(self._status, notes=tuple(notes), dropped=self.store.dropped)
 
     @property
     def nbytes(self) -> int:
