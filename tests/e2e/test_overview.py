@@ -56,7 +56,7 @@ def notebook(lab, lab_page) -> Iterator:
     assert lab_page.errors == []
 
 
-@pytest.mark.behaviour("P4")
+@pytest.mark.behaviour("O1")
 def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_leads_to_the_line_of_the_first_nan(
     notebook, lab_page
 ):
