@@ -138,12 +138,13 @@ def write_function(
         params.append(known[variable])
     results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
     pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)
-    given = [_text(atom, known) for atom in jaxpr.outvars]
+    given = [text_of_atom(atom, known) for atom in jaxpr.outvars]
     lines = _joined(_needed(pieces, {known[one] for one in results}))
     return Function(params, lines, given)
 
 
-def _text(atom: Any, known: Mapping[Any, str]) -> str:
+def text_of_atom(atom: Any, known: Mapping[Any, str]) -> str:
+    """A number, or the name of a variable."""
     return known[atom] if not isinstance(atom, core.Literal) else _number(atom)
 
 

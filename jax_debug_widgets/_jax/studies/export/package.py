@@ -6,18 +6,18 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jax_debug_widgets._jax.studies.export.calls
 import jax_debug_widgets._jax.studies.export.rules
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export import runtime
-from jax_debug_widgets._jax.studies.export.bodies import Function, write_function
+from jax_debug_widgets._jax.studies.export.bodies import Function, text_of_atom, write_function
+from jax_debug_widgets._jax.studies.export.call import Call, is_no_array, is_no_float
 from jax_debug_widgets._jax.studies.export.module import Host, Module, fresh, identifier, indented
 from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import Reading, program_of, runs_one_call
@@ -46,55 +46,6 @@ class Written:
     program: Program
 
 
-@dataclass(eq=False)
-class Call:
-    """A call of a function on its arrays: what is no array is part of it.
-
-    Attributes:
-      given: its arguments by the names of its parameters, in order; `keywords`: those that are given by name.
-      arrays: which of the leaves are traced; `leaves`: all of them.
-      result: the structure of what it returns, and of each leaf that is no array what it is.
-    """
-
-    function: Callable[..., Any]
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-    given: Mapping[str, Any]
-    keywords: frozenset[str]
-    is_fixed: Callable[[Any], bool]
-    result: Any = None
-    others: dict[int, Any] = field(default_factory=dict[int, Any])
-
-    def arrays(self) -> list[Any]:
-        """The leaves that are arrays or numbers."""
-        return [leaf for leaf in jax.tree.leaves((self.args, dict(self.kwargs))) if not self.is_fixed(leaf)]
-
-    def operands(self) -> list[Any]:
-        """The same as arrays."""
-        return [leaf if hasattr(leaf, "shape") else jnp.asarray(leaf) for leaf in self.arrays()]
-
-    def on_leaves(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
-        """The arrays among the results of a function, given these."""
-        flat, tree = jax.tree.flatten((self.args, dict(self.kwargs)))
-        rest = iter(arrays)
-        args, kwargs = jax.tree.unflatten(tree, [leaf if self.is_fixed(leaf) else next(rest) for leaf in flat])
-        leaves, self.result = jax.tree.flatten(function(*args, **kwargs))
-        self.others = {place: leaf for place, leaf in enumerate(leaves) if not _is_result(leaf)}
-        return [leaf for place, leaf in enumerate(leaves) if place not in self.others]
-
-
-def _is_result(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array | np.ndarray | np.generic | bool | int | float | complex)
-
-
-def _is_no_array(leaf: Any) -> bool:
-    return not (isinstance(leaf, bool | int | float | complex) or hasattr(leaf, "shape"))
-
-
-def _is_no_float(leaf: Any) -> bool:
-    return _is_no_array(leaf) or isinstance(leaf, int)
-
-
 def write_package(
     function: Callable[..., Any],
     args: Sequence[Any],
@@ -109,9 +60,11 @@ def write_package(
       Exception: what tracing the function raises.
     """
     try:
-        call, traced = _traced(function, args, kwargs, lines_of, _is_no_array)
+        call, traced = _traced(function, args, kwargs, lines_of, is_no_array)
     except (jax.errors.ConcretizationTypeError, TypeError, ValueError, IndexError):
-        call, traced = _traced(function, args, kwargs, lines_of, _is_no_float)
+        if not any(isinstance(leaf, int) for leaf in jax.tree.leaves((args, dict(kwargs)))):
+            raise
+        call, traced = _traced(function, args, kwargs, lines_of, is_no_float)
     program = program_of(traced, reading)
     called = identifier(name or getattr(function, "__name__", None) or "f", "f")
     return _written(call, traced, program, reading, called)
@@ -163,15 +116,13 @@ def _written(call: Call, traced: Traced, program: Program, reading: Reading, nam
     program_jaxpr: Any = _Program(whole, traced.consts)
     inputs = list(whole.invars)
     outer = dict(enumerate(texts))
-    if runs_one_call(whole) and not _is_custom(whole):
+    if runs_one_call(whole):
         equation = whole.eqns[0]
         program_jaxpr = equation.params["jaxpr"]
         of = dict(zip(inputs, texts, strict=True)) | {
             one: module.constant(value) for one, value in zip(whole.constvars, traced.consts, strict=True)
         }
-        from jax_debug_widgets._jax.studies.export.bodies import _text
-
-        outer = {place: _text(atom, of) for place, atom in enumerate(equation.invars)}
+        outer = {place: text_of_atom(atom, of) for place, atom in enumerate(equation.invars)}
     body = write_function(module, program_jaxpr, program.body, outer, taken)
     results = list(body.results)
     if program_jaxpr.jaxpr is not whole:
@@ -193,16 +144,10 @@ class _Program:
     consts: Sequence[Any]
 
 
-def _is_custom(_: Any) -> bool:
-    return False
-
-
 def _through(whole: Any, results: Sequence[str], inputs: Mapping[Any, str]) -> list[str]:
     """The results of a program that only calls another: some may be its inputs."""
-    from jax_debug_widgets._jax.studies.export.bodies import _text
-
     known = {**inputs, **dict(zip(whole.eqns[0].outvars, results, strict=True))}
-    return [_text(atom, known) for atom in whole.outvars]
+    return [text_of_atom(atom, known) for atom in whole.outvars]
 
 
 def _unpacked(call: Call, arguments: Arguments, used: set[str]) -> tuple[list[str], list[str]]:
