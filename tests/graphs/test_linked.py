@@ -76,7 +76,7 @@ def test_names_of_equations_do_not_change_what_is_compiled(name):
 def test_a_fusion_names_its_lines_and_bytes():
     found = jdw.linked(fused, X, X)
     first = fused.__code__.co_firstlineno
-    assert not found.unlinked
+    assert all("reduce-window" in one.text for one in found.unlinked), "XLA splits a sum by a window that is nobody's"
     lines = {line for one in found.fusions for line in one.lines}
     assert {f"test_linked.py:{first + line}" for line in (2, 3, 4)} <= lines
     (whole,) = [one for one in found.fusions if f"test_linked.py:{first + 3}" in one.lines]
