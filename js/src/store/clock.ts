@@ -6,8 +6,9 @@ import type { Look, WatchTable } from "./watched";
 /** The value that was computed most often tells the steps; but not one lane after the other. */
 export function clockOf(run: RunStore): WatchTable | undefined {
   // Not gradients: those of one step may come long after its values.
-  const values = [...run.watched.tables].filter(([id]) => run.sites.get(id)?.watch?.role === "value");
-  const all = values.map(([, table]) => table).filter(({ length }) => length > 0);
+  const every = [...run.watched.tables];
+  const values = every.filter(([id]) => run.sites.get(id)?.watch?.role === "value");
+  const all = (values.length > 0 ? values : every).map(([, table]) => table).filter(({ length }) => length > 0);
   const alone = all.filter((table) => table.at(0, "lane") === -1);
   const tables = alone.length > 0 ? alone : all;
   return tables.reduce<WatchTable | undefined>(
