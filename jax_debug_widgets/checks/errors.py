@@ -199,10 +199,6 @@ def _list(raised: _Raised) -> _Said:
     return _Said(Kind.LIST, list_argument(raised.statement, is_list))
 
 
-def _shape(raised: _Raised) -> _Said:
-    return _Said(Kind.SHAPE, advice=_traced_argument(raised))
-
-
 def _leak(raised: _Raised) -> _Said:
     held = where_from(raised.error, list(_leaves(raised)), raised.name_file)
     return _Said(Kind.LEAK, advice=f"{held} {WORDS[Kind.LEAK].advice}" if held else "")
@@ -292,7 +288,11 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", _concretized),
     ((jax.errors.ConcretizationTypeError,), "", _concretized),
     ((jax.errors.UnexpectedTracerError,), "", _leak),
-    ((TypeError,), r"Shapes must be 1D sequences of concrete values", _shape),
+    (
+        (TypeError,),
+        r"Shapes must be 1D sequences of concrete values",
+        lambda raised: _Said(Kind.SHAPE, advice=_traced_argument(raised)),
+    ),
     ((TypeError,), r"requires ndarray or scalar arguments", _list),
     ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
