@@ -63,6 +63,6 @@ def test_functions_that_make_a_ref_give_what_they_give_unwatched(f, derivative, 
 
 
 def test_values_and_gradients_beside_a_ref_are_told(watched, agrees):
-    run = watched(jax.jit(jax.grad(of_ref)), X)
+    run = watched(jax.jit(jax.value_and_grad(of_ref)), X)
     agrees(run["h"], jnp.sin(X))
     agrees(run["grad/h"], jnp.full(3, 2.0))
