@@ -17,6 +17,7 @@ interface Props {
 }
 
 export function Gradient({ run, ui, site, found, dark }: Props) {
+  run.watch();
   const bad = found && badOf(found);
   const key = seriesKey(run, site, "l2");
   const inspect = (

@@ -9,6 +9,7 @@ import { Section } from "./Section";
 import type { PartProps } from "./Whole";
 
 export function Histogram({ run, ui, site, found, dark }: PartProps) {
+  run.watch();
   const isCounted = found?.table.has("hist +0");
   if (!isCounted && !(site.watch.full && site.watch.shape.length > 0)) return null;
   return (

@@ -26,6 +26,7 @@ interface Table {
 }
 
 export function Lanes({ run, ui, site, found }: PartProps) {
+  run.watch();
   const areAsked = found !== null && found.site.watch.lanes.length > 0;
   const fire = found !== null && found.rows.length > 1;
   const offer = <LaneSwitch run={run} site={site} />;
@@ -67,6 +68,7 @@ interface Props {
 
 /** Each lane of a `vmap`, where they were asked for. */
 function ByLane({ run, ui, found: { table, row, site } }: Props) {
+  run.watch();
   const wanted = { event: table.event(row), value: site.values.indexOf("lanes"), index: [], image: false };
   const answer = run.arrays.get(wanted);
   const slice = useLast(answer);

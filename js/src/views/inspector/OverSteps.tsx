@@ -15,6 +15,7 @@ interface Props {
 }
 
 export function OverSteps({ run, ui, site, dark }: Props) {
+  run.watch();
   const ticked = [...ui.ticked.value].flatMap((id) => run.sites.get(id) ?? []).filter(isWatched);
   const sites = [...new Set([site, ...ticked])].sort((a, b) => a.id - b.id);
   const shown = sites.filter((one) => seriesKey(run, one, ui.statistic.value));
@@ -59,6 +60,7 @@ interface SeriesProps {
 }
 
 export function SeriesPlot({ run, ui, keys, names, dark }: SeriesProps) {
+  run.watch();
   const series = run.watched.plotted(keys);
   if (series.length === 0) return null;
   const moment = ui.moment.value;

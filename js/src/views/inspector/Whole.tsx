@@ -20,6 +20,7 @@ export interface PartProps {
 }
 
 export function Whole({ run, ui, site, found, dark }: PartProps) {
+  run.watch();
   if (site.watch.shape.length === 0) return null;
   const isTaken = (found?.site ?? site).watch.full;
   return (

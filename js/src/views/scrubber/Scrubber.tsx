@@ -59,6 +59,7 @@ export function Scrubber({ run, ui, dark }: Props) {
 
 /** Beside the code, from step to step; red where something was not finite. */
 function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) {
+  run.watch();
   const moment = ui.moment.value;
   const row = clock.rowAt({ moment: moment === null ? null : run.log.endOf(moment), call: ui.onlyCall.value });
   const name = row < 0 ? "not yet" : whenOf(clock, row);
