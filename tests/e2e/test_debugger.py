@@ -308,7 +308,7 @@ def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size, 
     side = SidePanel(lab_page)
     side.show()
     side.wait_for_row(state="stopped")
-    assert "Stopped ·" in side.runs.first.inner_text()
+    assert "Stopped" in side.runs.first.inner_text().splitlines()
     lab_page.screenshot(f"debugger-lab-ended-{size}")
     assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
 
