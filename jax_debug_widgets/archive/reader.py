@@ -247,7 +247,7 @@ def _processes(files: Files, path: Path) -> list[str]:
     """The folders of the processes of a run."""
     found = sorted(name for name in files.names("") if PROCESS.fullmatch(name))
     if not found:
-        raise RunFileError(f"{path} holds nothing of any process")
+        raise RunFileError(f"{path} holds no run: there is nothing of any process")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import io
+import linecache
 import os
 import pkgutil
 import runpy
@@ -33,6 +34,9 @@ def run_as_main(command: Command) -> None:
         case "code":
             _put_first("")
             sys.argv[0] = "-c"
+            if sys.version_info >= (3, 13):  # Since then tracebacks show its lines.
+                lines = command.target.splitlines(keepends=True)
+                linecache.cache["<string>"] = len(command.target), None, lines, "<string>"
             _execute(command.target, "<string>", main)
         case "stdin":
             _put_first("")

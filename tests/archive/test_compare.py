@@ -91,8 +91,8 @@ def test_of_a_run_that_has_no_end_the_row_is_what_can_be_read(sweep, tmp_path):
     """As of a process that was killed before it said anything of itself."""
     copy = shutil.copytree(sweep / "run1.jdw", tmp_path / "cut.jdw")
     (copy / "p00000/state.json").unlink()
-    about = json.loads((copy / "run.json").read_text())
-    (copy / "run.json").write_text(json.dumps({**about, "pid": 0x3FFFFFFF}))
+    for about in (copy / "run.json", copy / "p00000/process.json"):
+        about.write_text(json.dumps({**json.loads(about.read_text()), "pid": 0x3FFFFFFF}))
     for name in ("lr0.2", "lr0.05"):
         shutil.copytree(sweep / "run2.jdw", tmp_path / f"{name}.jdw")
     assert [row.path.stem for row in jdw.load(tmp_path).rows] == ["cut", "lr0.05", "lr0.2"]

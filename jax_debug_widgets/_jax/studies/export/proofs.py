@@ -21,7 +21,8 @@ from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.texts import digest, params_of
 from jax_debug_widgets.graphs.flat import flat_of, hash_down
 
-Forms = Callable[[core.JaxprEqn, Sequence[str]], Iterator[str]]
+Forms = Callable[[Any, Sequence[str]], Iterator[str]]
+"""Equation, names of its operands -> the forms in which it can be written, the most readable first."""
 
 NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name}
 """What the names of a written module mean."""
