@@ -470,9 +470,10 @@ def to_folder(
 ) -> Exported:
     """Write `function(*args, **kwargs)` as a Python package to read, edit and run: `%jaxdebug export f(x) DIR`.
 
-    The package needs JAX and NumPy only. Its function takes and gives the same pytrees; names and comments are of your source;
-    loops, branches, derivative rules and `jax.checkpoint` are written as such. Each line is traced again before it is written,
-    so it is the operation that it stands for. Jitted, it gives the bits of the jitted original. Nothing runs, but what the
+    The package needs JAX, NumPy, and the libraries whose classes its pytrees have. Its function takes and gives the same
+    pytrees; names and comments are of your source; loops, branches, derivative rules and `jax.checkpoint` are written as such.
+    Each line is traced again before it is written, so it is the operation that it stands for.
+    Jitted, it gives the bits of the jitted original. Nothing runs, but what the
     function does while it is traced happens.
 
     Example::

@@ -76,3 +76,8 @@ def test_the_next_run_that_keeps_inputs_lets_go_of_those_before():
 def test_how_many_is_a_number():
     with pytest.raises(ValueError, match="keep_inputs must be"):
         jdw.capture(keep_inputs=-1)
+
+
+def test_what_is_no_run_of_this_process_is_told():
+    with pytest.raises(TypeError, match=r"replay\(run, call=N\) takes a run"):
+        jdw.replay(3)

@@ -26,7 +26,8 @@ def readme_text(package: str, written: Written) -> str:
 
 _README = """# {package}: `{name}`, as JAX has traced it
 
-It is a Python package of its own: it needs JAX and NumPy, and not jax_debug_widgets.
+It is a Python package of its own: it needs JAX, NumPy and what `module.py` imports for its pytrees, and not
+jax_debug_widgets.
 
 ## Run
 

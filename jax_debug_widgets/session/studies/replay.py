@@ -38,6 +38,8 @@ def replay_of(
     options: dict[str, Any],
 ) -> Replay:
     """See `jax_debug_widgets.replay`."""
+    if not hasattr(run, "inputs"):
+        raise TypeError(f"replay(run, call=N) takes a run of this process, not a {type(run).__name__}")
     inputs = run.inputs.of(call)
     again = inputs.function if function is None else function
     name = getattr(again, "__name__", "a function")
