@@ -34,6 +34,13 @@ describe("the overview", () => {
     expect([ui.tab.value, ui.value.value]).toEqual(["source", store.watched.firstBad.nan?.site]);
   });
 
+  it("counts the steps at which a number was not finite, too", () => {
+    const batch = goldenBatch("nonfinite");
+    batch.points.y.set([Number.NaN, Number.NaN], 4);
+    show(batch);
+    expect(find("[data-testid=fact-steps] .fact-value").textContent).toBe("6");
+  });
+
   it("leads from a name to its value, and from a line to the streams", () => {
     const ui = createUi();
     show(goldenBatch("watch"), ui);

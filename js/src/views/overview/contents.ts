@@ -217,10 +217,11 @@ export function firstBadOf(run: RunStore): { event: number; site: number } | und
 /** What the facts are made of. */
 export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
   const lead = scalars.find(({ series }) => series.elements.size === 1) ?? null;
-  const line = lead?.series.first ?? longest(run);
+  const series = lead?.series ?? longest(run);
+  const steps = series ? stepsOf(series) : 0;
   return {
-    steps: line && line.x.length > 0 ? Math.floor(line.x.at(-1)) + 1 : 0,
-    pace: lead && line ? paceAt(run, lead.series.site, line) : null,
+    steps,
+    pace: lead?.series.first ? paceAt(run, lead.series.site, lead.series.first, steps) : null,
     elapsed: run.status?.elapsed ?? 0,
     loss: courseOf(scalars, 0),
     quality: courseOf(scalars, 1),
@@ -230,15 +231,21 @@ export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
   };
 }
 
+/** How many steps a series has; what is not finite stands beside its line. */
+function stepsOf({ first, marks }: Series): number {
+  const ends = [first?.x, marks.x].flatMap((x) => (x && x.length > 0 ? [Math.floor(x.at(-1)) + 1] : []));
+  return Math.max(0, ...ends);
+}
+
 /** By the calls; in a loop so long that its events come while it runs, by their times. */
-function paceAt(run: RunStore, site: number, { x, time }: Line | Band): number | null {
+function paceAt(run: RunStore, site: number, { x, time }: Line | Band, steps: number): number | null {
   const { log } = run;
   let at = log.length - 1;
   while (at >= 0 && log.site(at) !== site && log.length - at < LOOKED_AT) at--;
   const call = at >= 0 && log.site(at) === site ? run.calls.get(log.call(at)) : undefined;
   if (!call) return null;
   const calls = [...run.calls.values()];
-  const byCalls = paceOfCalls(calls, call.name, Math.floor(x.at(-1)) + 1);
+  const byCalls = paceOfCalls(calls, call.name, steps);
   if (byCalls !== null) return byCalls;
   const from = time.lowerBound(call.started);
   return x.length - from > STREAMED ? paceOf(x.view().subarray(from), time.view().subarray(from)) : null;
@@ -249,7 +256,7 @@ function longest(run: RunStore) {
   const [site] = watchedSites(run)
     .filter(({ phase }) => phase === "forward")
     .sort((a, b) => (run.watched.tables.get(b.id)?.total ?? 0) - (run.watched.tables.get(a.id)?.total ?? 0));
-  return site && run.watched.plotted([`${site.id}/0`])[0]?.first;
+  return site && run.watched.plotted([`${site.id}/0`])[0];
 }
 
 function courseOf(scalars: readonly Scalar[], rank: Rank): Course | null {

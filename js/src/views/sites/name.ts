@@ -1,11 +1,13 @@
 /** What a site is called in the panel. */
+import { plain } from "../../kit/ansi";
 import type { RunStore } from "../../store/run";
 import { ITSELF, isWatched, LANES, type WatchSite } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 
 export function siteName(run: RunStore, site: SiteMessage, value?: string): string {
   const caller = run.apart.get(site.id);
-  const name = isWatched(site) ? ofWatched(site, value) : value || site.label || site.source.trim() || site.where;
+  const said = value || plain(site.label) || site.source.trim() || site.where;
+  const name = isWatched(site) ? ofWatched(site, value) : said;
   return `${name}${caller ? ` · ${caller}` : ""}`;
 }
 
