@@ -6,6 +6,7 @@ and stands in a plain page. Everything that comes from the user's program is esc
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from html import escape
@@ -22,6 +23,8 @@ _MUTED = "color:var(--jp-ui-font-color2,#5b6570)"
 _WRONG = "color:var(--jp-error-color1,#c62828)"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
 _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
+_ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+"""Colours and links for terminals (ECMA-48)."""
 _FINDINGS = 5
 """Findings shown in full."""
 
@@ -118,9 +121,8 @@ def _stream(name: str, count: int, lines: Sequence[Line]) -> str:
 
 
 def _row(line: Line, width: int) -> str:
-    return (
-        f"<small>{line.step:>{width}}</small>  {escape(line.text)}  <small>{escape(line.site.where)}{line.tags}</small>"
-    )
+    text = escape(_ESCAPE_CODES.sub("", line.text))
+    return f"<small>{line.step:>{width}}</small>  {text}  <small>{escape(line.site.where)}{line.tags}</small>"
 
 
 def _values(snapshot: Snapshot) -> str:

@@ -203,3 +203,9 @@ def test_a_long_run_makes_a_page_of_bounded_size():
         sizes.append(len(run.panel._repr_mimebundle_()[0]["text/html"]))
     assert sizes[1] < 1.2 * sizes[0] < 60_000
     assert current_session().current is run
+
+
+def test_the_escape_codes_of_colours_are_left_out(snapshot):
+    page = Elements(static_html("run-1", snapshot(ordered=[Line(SITE, 0, (), "\x1b[1;31mloss\x1b[0m 0.25")])))
+    assert "loss 0.25" in page.text
+    assert "\x1b" not in page.text
