@@ -56,6 +56,11 @@ def notebook(lab, lab_page) -> Iterator:
     assert lab_page.errors == []
 
 
+def all_steps_drawn(root):
+    """Wait for the last drawing, which comes a moment after the last event."""
+    root.get_by_test_id("fact-steps").locator(f".fact-value:text-is('{STEPS}')").wait_for()
+
+
 @pytest.mark.behaviour("O1")
 def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_leads_to_the_line_of_the_first_nan(
     notebook, lab_page
@@ -67,7 +72,7 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
     root.get_by_test_id("overview").wait_for()
     root.scroll_into_view_if_needed()
     root.locator("[data-chart=loss] .chart canvas").wait_for()
-    assert root.get_by_test_id("fact-steps").locator(".fact-value").inner_text() == str(STEPS)
+    all_steps_drawn(root)
     assert "→" in root.get_by_test_id("fact-loss").inner_text()
     assert root.locator("[data-chart=i]").count() == 0, "a counter is no curve"
     gradients = root.locator("[data-chart='Gradient norms']")
@@ -98,6 +103,7 @@ def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_th
     panel.wait(state="done", barrier="drained")
     root = panel.root
     root.scroll_into_view_if_needed()
+    all_steps_drawn(root)
     number = root.locator("[data-chart='Gradient norms'] .legend-value").first
     root.get_by_test_id("facts").hover()  # Under the pointer the numbers are those of its place.
     last = number.inner_text()
