@@ -47,6 +47,7 @@ class Policy:
       told: whether an interrupt has been raised where Python runs. What handles it there goes on as it wants.
       ended: where a device was ended, a sentence; None while none was.
       over: nothing of the run is left to stop.
+      resumed_ns: when a stop last ended, as `perf_counter_ns` tells it; 0 where there was none.
       skipped: breakpoint -> how often nobody was there.
       notes: what else became of stops, in sentences -> how often.
       points: the breakpoints of this run's programs, which other runs may share; `hits`: by number, how often this one has
@@ -67,6 +68,7 @@ class Policy:
     told: bool = False
     ended: str | None = None
     over: bool = False
+    resumed_ns: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     points: dict[int, Point] = field(default_factory=dict)

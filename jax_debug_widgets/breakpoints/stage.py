@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.breakpoints import collectives
@@ -122,6 +123,7 @@ class Stage:
     def _after(self, stop: Stop) -> None:
         """What the end of a stop means for the run."""
         policy, scene = self.policy, stop.scene
+        policy.resumed_ns = time.perf_counter_ns()
         match stop.ended:
             case "next":
                 policy.passing = scene.site

@@ -70,6 +70,7 @@ class Status:
       added: what the next run of the kernel watches as well, if it watches at all.
       nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
       findings: how many there are; what they are is asked for.
+      resumed: when the debugger last let the program go on, in seconds since the run started; 0 where it never stopped.
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
@@ -97,3 +98,4 @@ class Status:
     nonfinite: NonFinite | None = None
     captured: bool = True
     findings: int = 0
+    resumed: float = 0.0

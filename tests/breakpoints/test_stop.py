@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session.run.outline import outline
 
 
 def halved(x):
@@ -35,6 +36,26 @@ def test_a_breakpoint_shows_its_frame_and_goes_on(stopped):
     assert {one["name"]: one["stats"]["mean"] for one in frame["locals"]} == {"x": 3.0, "h": 1.5}
     assert stop["replaceable"] == {"name": "h", "shape": [], "dtype": "float32"}
     assert [event.kind for event in run.events] == ["breakpoint"]
+
+
+def test_the_time_at_a_stop_is_no_time_of_a_step(stopped):
+    @jax.jit
+    def step(x, i):
+        jax.debug.print("{x}", x=x)
+        return jdw.breakpoint(x, when=i == 2)
+
+    def train(x):
+        for i in range(4):
+            x = step(x, i)
+        return x
+
+    def user(page):
+        page.go_on(page.stop())
+
+    _, run = stopped(train, jnp.float32(3), user=user)
+    told = outline(run)
+    assert (told.steps, told.ms_a_step) == (4, None), "of the calls after the stop there is one alone"
+    assert 0 < run.status().resumed < run.status().elapsed
 
 
 def test_jaxs_own_breakpoint_opens_here(stopped):

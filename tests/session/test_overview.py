@@ -15,9 +15,10 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import snapshot_of
-from jax_debug_widgets.session.panel.words import gone_from
+from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
 from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
+from jax_debug_widgets.session.run.outline import outline
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 
@@ -39,10 +40,33 @@ def test_the_rules_are_those_of_the_panel():
         assert hues_of((group, number(size)) for group, size in groups) == hues
     for x, time, pace in CASES["paces"]:
         assert pace_of(np.array(x), np.array(time)) == pytest.approx(pace)
-    for calls, name, steps, pace in CASES["call_paces"]:
-        assert pace_of_calls([tuple(call) for call in calls], name, steps) == pytest.approx(pace)
+    for calls, name, steps, pace, *since in CASES["call_paces"]:
+        assert pace_of_calls([tuple(call) for call in calls], name, steps, *since) == pytest.approx(pace)
     for first, last, words in CASES["courses"]:
         assert gone_from(number(first), number(last)) == words
+
+
+def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
+    """Steps of the outer loop, not of the inner one; the loss, not a counter that begins anew in each call."""
+
+    @jax.jit
+    def step(w):
+        def halved(i, w):
+            jax.debug.print("{i} {w}", i=i, w=w)
+            return w / 2
+
+        w = jax.lax.fori_loop(0, 5, halved, w)
+        jax.debug.print("{total}", total=w.sum())
+        return w
+
+    with jdw.capture() as run:
+        w = jnp.ones(3)
+        for _ in range(12):
+            w = step(w)
+    told, facts = outline(run), {fact.label: fact.value for fact in snapshot_of(run).facts}
+    assert (told.value, told.steps, told.last) == ("w.sum()", 12, pytest.approx(float(w.sum())))
+    assert told.ms_a_step is not None
+    assert facts["Steps"] == "12" and facts["A step"] == seconds(told.ms_a_step / 1e3)
 
 
 def unit(z):

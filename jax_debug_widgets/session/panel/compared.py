@@ -48,7 +48,7 @@ def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, 
         "parted": None if first is None else _row(first),
         "values": [_row(one) for one in parting.differences[:_VALUES]],
         "compared": len(parting.differences),
-        "of": parting.of,
+        "unread": parting.unread,
         "charts": _charts(curves, legend.groups),
     }
 

@@ -5,6 +5,7 @@ The rules are those of the panel's overview (`js/src/views/overview/contents.ts`
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -14,9 +15,10 @@ import numpy as np
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias, kind_of, path_of
-from jax_debug_widgets.session.run.headline import counts, headline, numbers_of, pace_of, pace_of_calls, rank_of
+from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import Choice
 from jax_debug_widgets.session.run.nonfinite import nonfinite_findings
+from jax_debug_widgets.session.run.scalars import pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import Fact, Group, GroupLine, Series
 
@@ -25,68 +27,20 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 _SERIES, _LINES, _STRETCHES = 4, 24, 100
-_EXPRESSION = 4
-"""See `rank_of`."""
-
-_STREAMED = 64
-"""A loop of more steps than that hands over its events while it runs."""
-
 _LEAST_NAME = 3
 """Characters of a name that says what it holds."""
 
 
 def numbers(run: RunView) -> list[tuple[Series, int]]:
-    """The curves of the first numbers, each with its rank; what is printed and watched under one name has one."""
-    told = [(choice, name) for choice, name in headline(run.store.sites()) if _is_number(choice)]
-    printed = {choice.name for choice, _ in told if choice.site.watch is None}
-    ranked = sorted(
-        (
-            (rank_of(name, forward=choice.site.phase == "forward", watched=bool(choice.site.watch)), choice, name)
-            for choice, name in told
-        ),
-        key=lambda one: one[0],
-    )
-    named = [one for one in ranked if one[0] < _EXPRESSION] or ranked
-    drawn: list[tuple[int, Choice, str, np.ndarray]] = []
-    for rank, choice, name in named:
-        if choice.site.watch and choice.name in printed:
-            continue
-        values = numbers_of(run.store, choice)
-        if (
-            values is None
-            or counts(values)
-            or any(
-                name == other and np.array_equal(values, same, equal_nan=True)
-                for _, _, other, same in drawn
-                if values.dtype.kind == "f"
-            )
-        ):
-            continue
-        drawn.append((rank, choice, name, values))
-        if len(drawn) == _SERIES:
-            break
-    steps_of = run.store.steps_of({choice.site.id for _, choice, _, _ in drawn})
+    """The curves of the first numbers, each with its rank."""
+    drawn = list(itertools.islice(scalars(run.store), _SERIES))
+    steps_of = run.store.steps_of({one.choice.site.id for one in drawn})
     found = []
-    for rank, choice, name, values in drawn:
-        steps, both = _alike(steps_of[choice.site.id], values.astype(np.float64))
+    for one in drawn:
+        steps, both = _alike(steps_of[one.choice.site.id], one.values.astype(np.float64))
         chosen = thinned(both, _STRETCHES)
-        found.append((Series(choice.site, name, steps[chosen], both[chosen]), rank))
+        found.append((Series(one.choice.site, one.name, steps[chosen], both[chosen]), one.rank))
     return found
-
-
-def _is_number(choice: Choice) -> bool:
-    watch = choice.site.watch
-    if watch is None:
-        return True
-    path = path_of(watch.name)
-    is_tree = path is not None and path.leaf != "" and kind_of(path.root) != ""
-    return (
-        watch.role == "value"
-        and watch.shape == ()
-        and choice.site.values[choice.value] == "value"
-        and watch.primitive != "argument"
-        and not is_tree
-    )
 
 
 def _alike(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +138,7 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
         number = int(steps[-1]) + 1 if len(steps) else 0
         if number:
             found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", f"in {seconds(run.status().elapsed)}"))
-        pace = _pace(run, lead.id, steps, calls) if number else None
+        pace = pace_at(run.store, calls, lead.id, steps, run.status().resumed) if number else None
         if pace is not None:
             found.append(Fact("A step", seconds(pace), "with all around it"))
     for rank in (0, 1):
@@ -199,37 +153,6 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
         found.append(Fact("Findings", str(len(run.findings)), "wrong or slow", True))
     compiled = _compiled(calls)
     return [*found, compiled] if compiled else found
-
-
-def _pace(run: RunView, site: int, steps: np.ndarray, calls: Sequence[Call]) -> float | None:
-    """By the calls; in a loop so long that its events come while it runs, by their times."""
-    positions = run.store.series(site, 0)[0]
-    event = next(iter(run.store.range(int(positions[-1]), int(positions[-1]) + 1)), None) if len(positions) else None
-    call = next((one for one in calls if event is not None and one.id == event.call), None)
-    if call is None:
-        return None
-    timed = [
-        (one.name, one.started_ns * 1e-9, one.compile, None if one.ready_ns is None else one.ready_ns * 1e-9)
-        for one in calls
-    ]
-    pace = pace_of_calls(timed, call.name, int(steps[-1]) + 1)
-    if pace is not None:
-        return pace
-    times = _times(run, positions)
-    both = min(len(times), len(steps))
-    since = int(np.searchsorted(times[len(times) - both :], call.started_ns * 1e-9))
-    streamed = both - since
-    return pace_of(steps[-streamed:], times[-streamed:]) if streamed > _STREAMED else None
-
-
-def _times(run: RunView, positions: np.ndarray) -> np.ndarray:
-    """Seconds since the run started, of the events at these positions."""
-    if not len(positions):
-        return np.zeros(0)
-    pieces = run.store.columns(int(positions.min()), int(positions.max()) + 1)
-    where = np.concatenate([piece.first + np.arange(len(piece.site)) for piece in pieces])
-    times = np.concatenate([piece.time_ns for piece in pieces])
-    return times[np.isin(where, positions)] * 1e-9
 
 
 def _first_odd(run: RunView, finding: Finding) -> Fact:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 _OUTLINED_S = 1.0
-"""Between two looks through the newest events of a run that goes on."""
+"""Between two looks through the events of a run that goes on."""
+
+_SHARE = 1 / 20
+"""Of the time, that these looks may take."""
 
 
 class Row(TypedDict):
@@ -98,8 +101,9 @@ class Rows:
         before, at, told = self._outlines.get(run.key, ((-1, -1), 0.0, Outline()))
         if before == come or (goes_on and now - at < _OUTLINED_S):
             return told
-        told = outline(run.store)
-        self._outlines[run.key] = come, now, told
+        told = outline(run)
+        took = time.monotonic() - now
+        self._outlines[run.key] = come, now + took / _SHARE, told
         return told
 
 

@@ -68,7 +68,7 @@ def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load:
         title, how, elapsed, events = (status.get(name) for name in ("title", "state", "elapsed", "events"))
     else:
         run = load()
-        found, findings, now = outline(run.store), len(run.findings), run.status()
+        found, findings, now = outline(run), len(run.findings), run.status()
         title, how, elapsed, events = now.title, now.state, now.elapsed, now.events
     started = about.get("started")
     return RunRow(

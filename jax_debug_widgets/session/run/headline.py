@@ -48,7 +48,7 @@ def rank_of(name: str, *, forward: bool, watched: bool) -> int:
 
 
 def pace_of_calls(
-    calls: Sequence[tuple[str, float, float | None, float | None]], name: str, steps: int
+    calls: Sequence[tuple[str, float, float | None, float | None]], name: str, steps: int, since: float = 0.0
 ) -> float | None:
     """Seconds a step by the calls of `name`, from the first that compiled nothing to the end of the last.
 
@@ -56,13 +56,15 @@ def pace_of_calls(
 
     Args:
       calls: name, when it began, how long it compiled, when its outputs were ready.
+      since: calls that began before are not counted: the debugger held the program.
     """
     own = [call for call in calls if call[0] == name]
     each = round(steps / len(own)) if own else 0
     if each < 1 or each * len(own) != steps:
         return None
     first = next((at for at in range(len(own), 0, -1) if own[at - 1][2] is not None), 0)
-    over = [(began, ready) for _, began, _, ready in own[max(first, len(own) - _NEWEST) :] if ready is not None]
+    newest = own[max(first, len(own) - _NEWEST) :]
+    over = [(began, ready) for _, began, _, ready in newest if ready is not None and began >= since]
     return (over[-1][1] - over[0][0]) / (len(over) * each) if len(over) > 1 else None
 
 
@@ -76,8 +78,12 @@ def pace_of(x: np.ndarray, seconds: np.ndarray) -> float | None:
 
 
 def counts(values: np.ndarray) -> bool:
-    """Whether a series counts steps: integers, each one more than the last."""
-    return len(values) > 1 and values.dtype.kind in "iu" and bool((np.diff(values.astype(np.int64)) == 1).all())
+    """Whether a series counts steps: integers, each one more than the last, or again the first."""
+    if len(values) <= 1 or values.dtype.kind not in "iu":
+        return False
+    is_next = np.diff(values.astype(np.int64)) == 1
+    again = values[1:] == values[0]
+    return bool((is_next | again).all()) and int(is_next.sum()) >= 2 * int(again.sum())
 
 
 def numbers_of(store: Store, choice: Choice) -> np.ndarray | None:

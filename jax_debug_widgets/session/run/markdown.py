@@ -43,7 +43,7 @@ def report(run: Readable) -> str:
 
 
 def _facts(run: Readable) -> str:
-    status, about, calls = run.status(), outline(run.store), run.call_log.newest + 1
+    status, about, calls = run.status(), outline(run), run.call_log.newest + 1
     facts = [status.state, plural(calls, "call"), plural(status.events, "event")]
     if run.checked_calls:
         facts.append(f"{plural(run.checked_calls, 'call')} checked")

@@ -47,11 +47,11 @@ class Parting:
     """What the runs have in common, the worst difference first.
 
     Attributes:
-      of: how many values they share; not all may have been compared, for want of time.
+      unread: how many of the values that they share were not compared, for want of time.
     """
 
     differences: tuple[Difference, ...]
-    of: int
+    unread: int
 
     @property
     def first(self) -> Difference | None:
@@ -64,15 +64,16 @@ def parting_of(runs: Sequence[RunCurves]) -> Parting:
     """Compare the values that at least two runs have."""
     keys = common(runs)
     until = time.monotonic() + _SECONDS
-    found = []
+    found, read = [], 0
     for key in keys:
         if time.monotonic() > until:
             break
         difference = _difference(runs, key)
+        read += 1
         if difference is not None:
             found.append(difference)
     found.sort(key=lambda one: -one.worst)
-    return Parting(tuple(found), len(keys))
+    return Parting(tuple(found), len(keys) - read)
 
 
 def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:

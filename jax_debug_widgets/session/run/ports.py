@@ -67,6 +67,16 @@ class CallsOfRun(Protocol):
     def calls(self, since: int = 0) -> tuple[list[Call], int]: ...
 
 
+class Outlined(Protocol):
+    """A run whose most telling value is looked for, and how fast it goes."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def call_log(self) -> CallsOfRun: ...
+    def status(self) -> Status: ...
+
+
 class Counted(Values, Protocol):
     """A run whose values may be NaN, and which calls had them."""
 

@@ -200,6 +200,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *(finding.message for finding in found),
         ),
         findings=len(joined(found, run)),
+        resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),
     )
 

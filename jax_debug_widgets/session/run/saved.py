@@ -91,7 +91,7 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
         "config": plain_config(run.config),
         "status": as_plain(replace(status, notes=tuple(note for note in status.notes if note not in left_out))),
         "findings": as_plain(report.findings(run)),
-        "outline": {**as_plain(outline(run.store)), "findings": len(run.findings)},
+        "outline": {**as_plain(outline(run)), "findings": len(run.findings)},
         "trace_prints": as_plain(run.trace_prints),
         "compilations": run.compilations,
         "watched": [as_plain(site) for site in list(run.watched)],

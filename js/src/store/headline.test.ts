@@ -35,13 +35,12 @@ describe("the overview, as the kernel's side tells it too", () => {
     expect(paceOf(x, time)).toEqual(pace);
   });
 
-  it.each(CASES.call_paces as [[string, number, number | null, number | null][], string, number, number | null][])(
-    "tells by the calls how long a step took: %j",
-    (calls, name, steps, pace) => {
-      const all = calls.map(([name, started, compile, ready]) => ({ name, started, compile, ready }));
-      expect(paceOfCalls(all, name, steps)).toEqual(pace);
-    },
-  );
+  it.each(
+    CASES.call_paces as [[string, number, number | null, number | null][], string, number, number | null, number?][],
+  )("tells by the calls how long a step took: %j", (calls, name, steps, pace, since) => {
+    const all = calls.map(([name, started, compile, ready]) => ({ name, started, compile, ready }));
+    expect(paceOfCalls(all, name, steps, since)).toEqual(pace);
+  });
 
   it.each(CASES.courses as [number | null, number | null, string][])("writes %s to %s", (first, last, words) => {
     expect(goneFrom(first ?? Number.NaN, last ?? Number.NaN)).toBe(words);

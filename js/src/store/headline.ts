@@ -22,11 +22,16 @@ export function rankOf(name: string, { forward, watched }: { forward: boolean; w
   return plain ? 3 : 4;
 }
 
-/** Whether a series counts steps: integers, each one more than the last. */
+/** Whether a series counts steps: integers, each one more than the last, or again the first. */
 export function counts(values: ArrayLike<number>, dtype: string): boolean {
   if (!/^u?int/.test(dtype) || values.length < 2) return false;
-  for (let i = 1; i < values.length; i++) if ((values[i] as number) - (values[i - 1] as number) !== 1) return false;
-  return true;
+  let again = 0;
+  for (let i = 1; i < values.length; i++) {
+    if ((values[i] as number) - (values[i - 1] as number) === 1) continue;
+    if (values[i] !== values[0]) return false;
+    again++;
+  }
+  return values.length - 1 >= 3 * again;
 }
 
 /** What is known of a call's time, in seconds. */
@@ -34,14 +39,17 @@ export type Timed = Pick<CallMessage, "name" | "started" | "compile" | "ready">;
 
 /**
  * Seconds a step by the calls of `name`, from the first that compiled nothing to the end of the last; null where that cannot be
- * told. The events of short programs are read together, so their own times do not tell it.
+ * told. Calls that began before `since` are not counted: the debugger held the program.
+ * The events of short programs are read together, so their own times do not tell it.
  */
-export function paceOfCalls(calls: readonly Timed[], name: string, steps: number): number | null {
+export function paceOfCalls(calls: readonly Timed[], name: string, steps: number, since = 0): number | null {
   const own = calls.filter((call) => call.name === name);
   const each = Math.round(steps / own.length);
   if (own.length === 0 || each < 1 || each * own.length !== steps) return null;
   const from = own.map(({ compile }) => compile !== null).lastIndexOf(true) + 1;
-  const over = own.slice(Math.max(from, own.length - NEWEST)).filter(({ ready }) => ready !== null);
+  const over = own
+    .slice(Math.max(from, own.length - NEWEST))
+    .filter((call) => call.ready !== null && call.started >= since);
   const [first, last] = [over[0], over.at(-1)];
   if (!first || !last?.ready || over.length < 2) return null;
   return (last.ready - first.started) / (over.length * each);

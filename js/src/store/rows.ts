@@ -85,7 +85,8 @@ export interface Compared {
   /** The worst difference first. */
   values: Difference[];
   compared: number;
-  of: number;
+  /** How many more were not compared, for want of time. */
+  unread: number;
   charts: SentChart[];
 }
 

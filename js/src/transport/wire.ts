@@ -205,6 +205,8 @@ export interface StatusMessage {
   nonfinite: NonFiniteMessage | null;
   /** How many findings there are. */
   findings: number;
+  /** When the debugger last let the program go on, in seconds since the run started; 0 where it never stopped. */
+  resumed: number;
   barrier: BarrierMessage;
   notes: string[];
   breakpoints: BreakpointMessage[];
@@ -575,6 +577,7 @@ const UNTOLD_STATUS = {
   added: [],
   nonfinite: null,
   findings: 0,
+  resumed: 0,
   breakpoints: [],
   paused: false,
   stoppable: false,

@@ -245,9 +245,10 @@ function paceAt(run: RunStore, site: number, { x, time }: Line | Band, steps: nu
   const call = at >= 0 && log.site(at) === site ? run.calls.get(log.call(at)) : undefined;
   if (!call) return null;
   const calls = [...run.calls.values()];
-  const byCalls = paceOfCalls(calls, call.name, steps);
+  const since = run.status?.resumed ?? 0;
+  const byCalls = paceOfCalls(calls, call.name, steps, since);
   if (byCalls !== null) return byCalls;
-  const from = time.lowerBound(call.started);
+  const from = time.lowerBound(Math.max(call.started, since));
   return x.length - from > STREAMED ? paceOf(x.view().subarray(from), time.view().subarray(from)) : null;
 }
 

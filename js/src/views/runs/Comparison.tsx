@@ -66,7 +66,6 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
   const twins = apart(rows);
   const colours = runs.map((_, place) => groups.findIndex((group) => group.runs.includes(place)));
   if (runs.length < 2) return null;
-  const unread = compared.of - compared.compared;
   return (
     <section class="what-differs" aria-label="What differs" data-testid="what-differs">
       <table class="differs-table">
@@ -75,7 +74,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
             <th>What differs</th>
             <th class="number">step</th>
             {runs.map((key, place) => (
-              <th key={key} class="number">
+              <th key={key} class="number of-run" title={shortOf(key, rows, twins)}>
                 <i style={{ background: `var(${siteColour(colours[place] ?? 0)})` }} />
                 {shortOf(key, rows, twins)}
               </th>
@@ -88,7 +87,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
               <th>{name}</th>
               <td />
               {told.map((one, i) => (
-                <td key={i} class="number mono">
+                <td key={i} class="number mono of-run" title={one}>
                   {one}
                 </td>
               ))}
@@ -131,7 +130,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
       )}
       <p class="compared-note">
         Each value is that of the step where it differs most, the worst difference first.
-        {unread > 0 && ` ${plural(unread, "further value")} not compared: these runs are long.`}
+        {compared.unread > 0 && ` ${plural(compared.unread, "further value")} not compared: it took too long.`}
       </p>
     </section>
   );

@@ -40,7 +40,7 @@ const COMPARED: Compared = {
     { name: "x", where: "In [2]:7", source: "x = 1", first: null, at: 11, worst: 0, values: [3, 3, null] },
   ],
   compared: 2,
-  of: 3,
+  unread: 1,
   charts: [
     {
       name: "loss",

@@ -23,8 +23,9 @@ const HEADS: Record<Column, string> = {
 
 const TITLES: Partial<Record<Column, string>> = {
   time: "When it began",
-  steps: "How often its most telling value, as a rule the loss, was computed",
-  ms: "Milliseconds from one step to the next, of late",
+  steps: "Steps of the loop that computes its most telling value, as a rule the loss",
+  last: "The newest number of its most telling value, as a rule the loss",
+  ms: "Milliseconds a step, with all around it, of late: as in its overview; none where the debugger held it",
 };
 
 interface Props {
