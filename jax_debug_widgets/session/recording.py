@@ -12,6 +12,7 @@ from jax_debug_widgets._jax.compat.native import numba_compiles
 from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets.session.panel.saving import Saving
 from jax_debug_widgets.session.recorder import recorder_of
+from jax_debug_widgets.session.run.save import file_name
 from jax_debug_widgets.transport import Pump
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Recording:
         self._taken_in = 0.0
         self._saving = Saving(run)
         self._recorder = recorder_of(run, session.collect)
+        if self._recorder is not None:
+            run.file = file_name(self._recorder.folder)
         self._pump = Pump(self._tick)
         self._pump.start()
 

@@ -290,6 +290,7 @@ class Session:
             outcomes_of=lambda box: self.capture.box(box).outcomes,
             name_file=self._name_of,
             panel_of=self.panels.of,
+            refresh=self.panels.refresh,
             compile_report=self.watching.seen,
             changed_sites=sites.changed,
             muted_sites=sites.muted,

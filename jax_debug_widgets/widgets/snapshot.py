@@ -97,6 +97,7 @@ class Snapshot:
       facts: how far, how fast, how good, what is wrong; without what is not known.
       series: the numbers that are drawn, the most telling first.
       groups: what is drawn together: gradients, activations.
+      file: the file that it is recorded or saved to, as a command names it; empty for none.
       courses: site id -> how a watched value has gone.
       findings: what was NaN or infinite, in sentences, where it began first.
       dropped_calls: how many calls, the oldest, are no longer among them.
@@ -118,6 +119,7 @@ class Snapshot:
     dropped_calls: int = 0
     facts: Sequence[Fact] = ()
     groups: Sequence[Group] = ()
+    file: str = ""
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream; what is watched is in none."""

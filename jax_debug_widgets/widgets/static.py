@@ -14,6 +14,7 @@ from html import escape
 from jax_debug_widgets.events import Call
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.overview import picture
+from jax_debug_widgets.widgets.reload import reload_html, reload_script
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines
 from jax_debug_widgets.widgets.table import Table
@@ -23,6 +24,7 @@ _MUTED = "color:var(--jp-ui-font-color2,#5b6570)"
 _WRONG = "color:var(--jp-error-color1,#c62828)"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
 _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
+_RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)"
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """Colours and links for terminals (ECMA-48)."""
 _FINDINGS = 5
@@ -33,7 +35,7 @@ _HYDRATE = """<script>(() => {
   for (const el of document.querySelectorAll('[data-jaxdebug-run="%s"]:not([data-jaxdebug-found])')) {
     el.dataset.jaxdebugFound = "";
     registry.attach ? registry.attach(el) : registry.waiting.push(el);
-  }
+  }%s
 })()</script>"""
 
 
@@ -49,7 +51,8 @@ def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:
         "border-radius:6px;overflow:hidden;color:var(--jp-ui-font-color1,#1c2127);"
         'background:var(--jp-layout-color1,#fff);font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)">'
         f"{_header(snapshot)}{picture(snapshot)}{_findings(snapshot)}{_notes(snapshot)}{_streams(snapshot)}"
-        f"{_values(snapshot)}{_calls(snapshot.calls)}</div></div>{_HYDRATE % run}"
+        f"{_values(snapshot)}{_calls(snapshot.calls)}</div>{reload_html(snapshot.file, _RELOAD)}</div>"
+        f"{_HYDRATE % (run, reload_script(snapshot.file))}"
     )
 
 

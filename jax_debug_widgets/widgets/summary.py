@@ -8,6 +8,7 @@ from jax_debug_widgets.events import Barrier, Call, CallSite, Status, told_apart
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
+from jax_debug_widgets.widgets.reload import load_command
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
 
 _TITLE = 60
@@ -45,6 +46,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
     if snapshot.dropped_calls:
         parts.append(f"  … and {plural(snapshot.dropped_calls, 'earlier call')}, only their number is kept")
     parts += [f"  while tracing: {line}" for line in [one for call in snapshot.calls for one in call.prints][:_LINES]]
+    parts += [f"  in {snapshot.file}: `{load_command(snapshot.file)}` in a new kernel"] if snapshot.file else []
     for name, stream in (("ordered", snapshot.ordered), ("unordered", snapshot.unordered)):
         if lines and stream:
             parts.append(f"  last {name}:")

@@ -73,3 +73,29 @@ def test_the_file_says_that_the_kernel_went_and_has_what_the_page_had_seen(lab, 
     assert f"{EVENTS} events" in page and "step 29" in page and "Running" not in page
     assert re.search(rf"— kernel gone after [\d.]+ s, {EVENTS} events", text)
     hold.go_on()
+
+
+@pytest.mark.own_page
+def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
+    cell = "%%jaxdebug --record run.jdw\nfor i in range(30):\n    jax.debug.print('step {i}', i=i)"
+    notebook = lab_page.open_notebook(lab.write_notebook("reload.ipynb", SETUP, cell))
+    for index in (0, 1):
+        notebook.run_cell(index)
+    PanelOnScreen(lab_page).wait(state="done", events=30)
+    reload = notebook.output(1).get_by_role("button", name="Reload", exact=True)
+    assert not reload.is_visible(), "its kernel is there"
+
+    notebook.restart_kernel()
+    reload.wait_for()  # Below the panel, which has what had arrived.
+    notebook.save()
+    lab_page.reload()
+    notebook.wait_until_open()
+    notebook.wait_until_idle()
+    reload.click()
+    panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
+    panel.and_(lab_page.page.locator("[data-state=done][data-events='30']")).wait_for()
+    panel.get_by_role("tab", name="Streams").click()
+    panel.get_by_text("step 29").first.wait_for()
+    notebook.save()
+    assert lab.read_notebook(notebook.path).cells[2].source == "%jaxdebug load run.jdw"
+    assert lab_page.errors == []

@@ -209,3 +209,10 @@ def test_the_escape_codes_of_colours_are_left_out(snapshot):
     page = Elements(static_html("run-1", snapshot(ordered=[Line(SITE, 0, (), "\x1b[1;31mloss\x1b[0m 0.25")])))
     assert "loss 0.25" in page.text
     assert "\x1b" not in page.text
+
+
+def test_it_says_how_a_new_kernel_reads_its_file(snapshot):
+    page = Elements(static_html("run-1", snapshot(file="sweep/my run's.jdw")))
+    assert 'In a new kernel: %jaxdebug load "sweep/my run\'s.jdw"' in page.text
+    assert ("data-jaxdebug-file", "sweep/my run's.jdw") in page.attributes and "clipboard" in page.scripts
+    assert "new kernel" not in Elements(static_html("run-1", snapshot())).text

@@ -49,6 +49,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         calls=calls,
         dropped_calls=run.call_log.dropped,
         first_nonfinite=first_nonfinite(run),
+        file=run.file,
     )
 
 

@@ -17,7 +17,7 @@ from jax_debug_widgets.session.run import nonfinite, replicas
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
-from jax_debug_widgets.session.run.save import save_copy
+from jax_debug_widgets.session.run.save import file_name, save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.watch import Watch
 
@@ -72,6 +72,7 @@ class LoadedRun(RunView):
         self._call_log = LoadedCalls()
         self._take(self._saved)
         self.started = self._status.started
+        self.file = file_name(path)
 
     def follow(self) -> bool:
         """Read what has come since; whether there may come more.

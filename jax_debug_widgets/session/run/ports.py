@@ -142,6 +142,7 @@ class RunPorts:
       leaked: the tracers that outlive their traces, and the lines that began these; see `_jax.tracing.leaks`.
       name_file: the name by which people know a file.
       panel_of: the panel of a run.
+      refresh: writes the output of a run anew.
       compile_report: what the programs compiled for a `watch` have shown.
       changed_sites, muted_sites, sampled_sites: numbers of the sites that somebody has switched; how often they are sampled.
       muted_checks: the checks whose findings nobody wants to see.
@@ -156,6 +157,7 @@ class RunPorts:
     leaked: Callable[[], list[tuple[Any, Frame]]]
     name_file: Callable[[str], str]
     panel_of: Callable[[Any], Panel]
+    refresh: Callable[[Any], None]
     compile_report: Callable[[Watch], Seen]
     changed_sites: Callable[[], Iterable[int]]
     muted_sites: Callable[[], frozenset[int]]

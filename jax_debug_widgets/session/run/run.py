@@ -24,7 +24,7 @@ from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.inputs import KeptInputs
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
-from jax_debug_widgets.session.run.save import save
+from jax_debug_widgets.session.run.save import file_name, save
 from jax_debug_widgets.session.run.sources import source_fields
 from jax_debug_widgets.session.run.trace_prints import TracePrints
 from jax_debug_widgets.session.run.view import RunView, new_key
@@ -180,7 +180,10 @@ class Run(RunView):
           ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).
           ValueError: there is something of that name. OSError: it cannot be written.
         """
-        return save(self, path, sources=sources)
+        saved = save(self, path, sources=sources)
+        self.file = file_name(saved)
+        self._ports.refresh(self)
+        return saved
 
     def barrier(self, timeout: float | None = None) -> bool:
         """Wait until the effects of all calls so far have drained, at most `timeout` seconds; whether they have."""

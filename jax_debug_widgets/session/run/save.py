@@ -32,6 +32,12 @@ def save_copy(file: Path, path: str | PathLike[str], *, sources: bool) -> Path:
     return _saved(path, lambda folder: copy_files(file, folder, sources=sources))
 
 
+def file_name(path: Path) -> str:
+    """How a command in the working directory names a file."""
+    whole, here = path.absolute(), Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
+
+
 def _saved(path: str | PathLike[str], write: Callable[[Path], None]) -> Path:
     from jax_debug_widgets.archive.files import pack
 

@@ -50,11 +50,13 @@ class RunView(ABC):
       config: what its user says of it, to compare runs by; may be changed at any time.
       cell: the number of the cell that it ran in, `In [n]`; None where there was none.
       asked: the options that were asked for, as they are written after `%%jaxdebug`.
+      file: where it is recorded, was saved last or was loaded from, as seen from the working directory; empty for nowhere.
     """
 
     is_loaded = False
     cell: int | None = None
     asked = ""
+    file = ""
     _name = ""
     _on_rename: tuple[Callable[[RunView], object], ...] = ()
 

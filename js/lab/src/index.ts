@@ -12,6 +12,7 @@ import { addCommands, OPEN_BESIDE } from "./commands";
 import { askControl } from "./control";
 import { Follower } from "./follow";
 import { KernelLink } from "./link";
+import { offerReload } from "./reload";
 import { SidePanel } from "./SidePanel";
 import { StatusItem } from "./StatusItem";
 import { Saved } from "./saved";
@@ -30,6 +31,7 @@ async function activate(
   statusBar: IStatusBar | null,
   settingRegistry: ISettingRegistry | null,
 ): Promise<void> {
+  offerReload(notebooks, commands);
   document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
   const settings = await load(settingRegistry, PLUGIN);
   const onBegin = (link: KernelLink) => {

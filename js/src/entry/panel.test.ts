@@ -198,6 +198,22 @@ describe("a model", () => {
     expect(live(output)?.dataset.connected).toBe("true");
   });
 
+  it("offers the file of a run whose kernel is gone", async () => {
+    const output = addOutput("run-1");
+    output.insertAdjacentHTML("beforeend", '<div data-jaxdebug-file="run.jdw">In a new kernel</div>');
+    const file = output.lastElementChild as HTMLElement;
+    const model = start();
+    model.receive("small");
+    await settled();
+    expect(file.hidden).toBe(true);
+    model.listeners.get("comm_live_update")?.();
+    expect(file.hidden).toBe(false);
+    model.receive("small");
+    expect(file.hidden).toBe(true);
+    model.listeners.get("comm:close")?.();
+    expect([file.hidden, (output.firstElementChild as HTMLElement).hidden]).toEqual([false, true]);
+  });
+
   it("takes its listeners off and leaves the view as it was", async () => {
     const output = addOutput("run-1");
     const model = new FakeModel();

@@ -23,10 +23,19 @@ function initialize({ model }: { model: Model }): () => void {
     () => registry.sweep(),
     model.get("run"),
   );
-  const receive = (content: unknown, buffers: DataView[]) => client.receive(content, buffers);
-  const lose = () => client.lose();
-  const loseUntilAnswered = () => {
+  let isLost = false;
+  const receive = (content: unknown, buffers: DataView[]) => {
+    client.receive(content, buffers);
+    if (isLost) registry.offerFiles();
+    isLost = false;
+  };
+  const lose = () => {
+    isLost = true;
     client.lose();
+    registry.offerFiles();
+  };
+  const loseUntilAnswered = () => {
+    lose();
     client.catchUp();
   };
   const listeners: [string, (...args: never[]) => void][] = [
@@ -40,7 +49,7 @@ function initialize({ model }: { model: Model }): () => void {
     for (const [event, listener] of listeners) model.off(event, listener);
     if (model.standsIn) registry.standIns.delete(comm);
     registry.remove(client);
-    client.lose();
+    lose();
   };
 }
 

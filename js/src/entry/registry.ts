@@ -24,6 +24,7 @@ import { type LastSeen, lastSeen } from "./last";
 import { Place } from "./place";
 
 export const RUN_ATTRIBUTE = "data-jaxdebug-run";
+const FILE_ATTRIBUTE = "data-jaxdebug-file";
 
 /** Serves the runs of one kernel session. */
 export interface RunSource {
@@ -98,6 +99,14 @@ export class Registry {
     this.removeDisconnected();
     for (const output of document.querySelectorAll<HTMLElement>(`[${RUN_ATTRIBUTE}]`)) this.attach(output);
     if (this.sources.size === 0 && this.views.size === 0) this.observer.disconnect();
+  }
+
+  /** Of runs whose kernel is gone, shows how their files are read again, see `widgets/reload.py`. */
+  offerFiles(): void {
+    for (const [output, { run }] of this.views) {
+      const file = output.querySelector<HTMLElement>(`:scope > [${FILE_ATTRIBUTE}]`);
+      if (file) file.hidden = !run.gone;
+    }
   }
 
   /** What is here of a run whose kernel may be gone. */

@@ -1,0 +1,42 @@
+"""What a saved notebook says of the file of a run: how a new kernel shows it again, and a button for that."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+_SCRIPT = """
+  for (const el of document.querySelectorAll('[data-jaxdebug-file]:not([data-jaxdebug-button])')) {
+    const button = el.appendChild(document.createElement("button")), command = el.querySelector("code");
+    el.dataset.jaxdebugButton = button.type = "button";
+    button.textContent = window.__jaxDebugLoad ? "Reload" : "Copy";
+    button.onclick = async () => {
+      if (window.__jaxDebugLoad) return window.__jaxDebugLoad(el, command.textContent);
+      getSelection().selectAllChildren(command);
+      await navigator.clipboard?.writeText(command.textContent);
+      button.textContent = "Copied";
+    };
+  }"""
+
+
+def load_command(file: str) -> str:
+    """The line that reads the file of a run again."""
+    if not re.search(r"[\s,\"']", file):
+        return f"%jaxdebug load {file}"
+    quote = '"' if "'" in file else "'"
+    return f"%jaxdebug load {quote}{file}{quote}"
+
+
+def reload_html(file: str, style: str) -> str:
+    """The line of a saved output that names the file; empty where there is none."""
+    if not file:
+        return ""
+    return (
+        f'<div data-jaxdebug-file="{escape(file)}" style="{style}">'
+        f"In a new kernel: <code>{escape(load_command(file))}</code> </div>"
+    )
+
+
+def reload_script(file: str) -> str:
+    """What gives that line its button: JupyterLab's extension runs the command, elsewhere it is copied."""
+    return _SCRIPT if file else ""
