@@ -13,7 +13,7 @@ class Kind(enum.Enum):
     """A kind of finding.
 
     Attributes:
-      word: how findings and filters call it.
+      word: how findings call it: by the check that finds it, where there is one.
       row: its row in docs/behaviours.md.
       severity: 0 an error, 1 a wrong result, 2 lost precision, 3 lost time.
       option: how `--check` calls what finds it; empty for the explanation of an exception.
@@ -25,24 +25,25 @@ class Kind(enum.Enum):
     ITERATOR_OPERAND = ("iterator-operand", "S4", 0)
     CONTROL_FLOW = ("control-flow", "S9", 0)
     SHAPE = ("shape", "S10", 0)
-    LIST = ("list", "S7", 0)
+    LIST = ("lists", "S7", 0)
     NUMPY_CALL = ("numpy-call", "S9", 0)
-    LEAK = ("leak", "S3", 0)
+    LEAK = ("leaks", "S3", 0)
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
-    SIDE_EFFECT = ("side-effect", "S1", 1, "purity", False)
-    HELD = ("held-tracer", "S3", 1, "leaks", False)
-    ITERATOR = ("iterator", "S4", 1, "purity", False)
+    SIDE_EFFECT = ("purity", "S1", 1, "purity", False)
+    HELD = ("leaks", "S3", 1, "leaks", False)
+    ITERATOR = ("purity", "S4", 1, "purity", False)
     STALE = ("stale", "S2", 1, "stale", True, True)
-    KEY = ("key", "S8", 1, "keys", True, True)
+    KEY = ("keys", "S8", 1, "keys", True, True)
     OUT_OF_BOUNDS = ("oob", "S6", 1, "oob", False)
     NONFINITE = ("nonfinite", "S11", 1, "nonfinite", False)
-    CAST = ("cast", "S13", 1, "casts", False)
+    CAST = ("casts", "S13", 1, "casts", False)
     NUMPY = ("numpy", "S15", 1, "numpy", False)
     X64 = ("x64", "S12", 2, "x64", False)
-    NUMBERS = ("numbers", "S7", 3, "lists", False)
-    RETRACE = ("retrace", "S14", 3, "retraces")
+    NUMBERS = ("lists", "S7", 3, "lists", False)
+    RETRACE = ("retraces", "S14", 3, "retraces")
+    PRINT = ("prints", "P3", 3, "prints")
     STATIC = ("static", "S14", 0)
 
     def __init__(
@@ -50,6 +51,25 @@ class Kind(enum.Enum):
     ) -> None:
         self.word, self.row, self.severity, self.option, self.default = word, row, severity, option, default
         self.further = further
+
+
+_FORMER = {
+    "side-effect": "purity",
+    "iterator": "purity",
+    "held-tracer": "leaks",
+    "leak": "leaks",
+    "numbers": "lists",
+    "list": "lists",
+    "cast": "casts",
+    "key": "keys",
+    "retrace": "retraces",
+}
+"""How kinds of findings were called before they had the names of their checks."""
+
+
+def named_now(word: str) -> str:
+    """The name of a kind of finding, or of a check, that may be written as it was called before."""
+    return _FORMER.get(word, word)
 
 
 def options() -> tuple[str, ...]:

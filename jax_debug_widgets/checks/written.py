@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.checks.kinds import named_now
+
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
 
@@ -61,5 +63,5 @@ def is_muted(file: str, first: int, last: int, option: str) -> bool:
         found = _MUTED.search(line)
         if found:
             names = re.findall(r"[\w-]+", found[1])
-            return not names or option in names
+            return not names or option in map(named_now, names)
     return False

@@ -16,8 +16,8 @@ class Finding:
     Attributes:
       kind: of a call site: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (XLA moved it out of its
         loop), `lost` (XLA dropped it), `missing` (it fired less often, for a reason that is not known), `phantom` (some
-        firings exist only because of a `vmap`) or `nonfinite` (NaN or infinite values: `seen` counts them). Of an exception
-        the word of its `checks.Kind`, such as `in-place`.
+        firings exist only because of a `vmap`) or `nonfinite` (NaN or infinite values: `seen` counts them). Of a check its
+        name, such as `casts`; of an exception the word of its `checks.Kind`, such as `in-place`.
       site: the call site; None where it is about a line without one.
       expected: firings that the program says, over the calls concerned; at least so many for `lost`; events that are no
         phantoms; 0 where it is not about their number.

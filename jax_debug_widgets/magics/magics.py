@@ -18,6 +18,7 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.checks import options as check_names
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
@@ -330,7 +331,7 @@ class JaxDebugMagics(Magics):
         for one in words:
             kind, _, name = one.partition(":")
             # `check:oob,casts` comes as two words.
-            is_after_check = (kind == "check" and bool(name)) or (is_after_check and one in check_names())
+            is_after_check = (kind == "check" and bool(name)) or (is_after_check and named_now(one) in check_names())
             if not is_after_check:
                 sites.append(one)
                 continue
@@ -338,7 +339,7 @@ class JaxDebugMagics(Magics):
                 self._session.switches.mute_check(name or one, muted=muted)
             except KeyError as error:
                 raise UsageError(f"jaxdebug: {error.args[0]}") from None
-            print(f"jaxdebug: {word}d: check:{name or one}")
+            print(f"jaxdebug: {word}d: check:{named_now(name or one)}")
         self._for_sites(sites, lambda number: self._session.switches.mute(number, muted=muted), f"{word}d")
 
     def _for_sites(self, words: list[str], switch: Callable[[int], None], done: str) -> None:

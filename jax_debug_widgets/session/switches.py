@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.checks import options
+from jax_debug_widgets.checks import named_now, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -80,10 +80,11 @@ class Switches:
         Raises:
           KeyError: no such check.
         """
-        if name not in options():
+        own = named_now(name)
+        if own not in options():
             msg = f"there is no check {name}; there are {', '.join(options())}"
             raise KeyError(msg)
-        (self._muted_checks.add if muted else self._muted_checks.discard)(name)
+        (self._muted_checks.add if muted else self._muted_checks.discard)(own)
 
     def mute(self, site_id: int, *, muted: bool) -> None:
         """Stop or go on recording a site, from now on, in all programs that contain it.

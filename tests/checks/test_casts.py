@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.checks import device
+from jax_debug_widgets.checks import Kind, device
 
 
 def to_bytes(x):
@@ -37,7 +37,7 @@ def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
     with jdw.capture(check="casts") as run:
         checked = jax.jit(program)(argument)
     (finding,) = run.findings
-    assert finding.kind == "cast"
+    assert finding.kind == "casts"
     assert says in finding.message, finding.message
     np.testing.assert_array_equal(plain, checked)
 
@@ -63,6 +63,15 @@ def test_the_least_integer_fits():
     assert run.findings == []
 
 
+def test_findings_are_called_as_their_checks_and_muted_by_former_names_too():
+    assert all(kind.word == kind.option for kind in Kind if kind.option)
+    with jdw.capture(check="casts") as run:
+        jax.jit(lambda x: x.astype(jnp.int8))(jnp.float32(500.0))  # jdw: ok cast
+        jax.jit(lambda x: x.astype(jnp.int4))(jnp.float32(500.0))  # jdw: ok oob
+    (finding,) = run.findings
+    assert finding.kind == "casts" and "int4" in finding.headline
+
+
 @pytest.mark.behaviour("S15")
 def test_nanargmin_of_nans_alone_is_found():
     with jdw.capture(check="numpy") as run:
@@ -80,7 +89,7 @@ def test_a_check_that_cannot_say_what_it_found_says_where(monkeypatch):
     with jdw.capture(check="casts") as run:
         jax.jit(lambda x: x.astype(jnp.int8))(jnp.array([1.0, 500.0]))
     (finding,) = run.findings
-    assert finding.kind == "cast" and finding.where.startswith("test_casts.py:")
+    assert finding.kind == "casts" and finding.where.startswith("test_casts.py:")
     assert "ValueError: no words today" in finding.why and "casts" in finding.headline
 
 

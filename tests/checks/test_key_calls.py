@@ -65,7 +65,7 @@ def test_a_key_that_two_calls_use(program, says, make):
         checked = program(make(0))
     (finding,) = run.findings
     assert says in finding.headline
-    assert finding.kind == "key"
+    assert finding.kind == "keys"
     assert finding.file == __file__
     np.testing.assert_array_equal(checked, plain)
 

@@ -85,7 +85,7 @@ def test_a_second_use_is_found_at_its_line(program, make):
     with jdw.capture() as run:
         jax.jit(program)(make(0))
     (finding,) = run.findings
-    assert finding.kind == "key"
+    assert finding.kind == "keys"
     assert finding.where.endswith(f":{line_of(program)}")
     assert all(word in finding.message for word in REUSING[program]), finding.message
 
@@ -165,4 +165,4 @@ def test_a_program_that_vmap_or_grad_transforms_is_looked_at():
 
     with jdw.capture() as run:
         jax.vmap(jax.jit(program))(random.split(random.key(0), 3))
-    assert [finding.kind for finding in run.findings] == ["key"]
+    assert [finding.kind for finding in run.findings] == ["keys"]

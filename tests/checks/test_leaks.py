@@ -91,7 +91,7 @@ def test_the_name_that_holds_a_tracer(name, use):
     function, holder = LEAKS[name]
     with jdw.capture(check="leaks") as run:
         USES[use](function)(X)
-    assert [one.kind for one in run.findings] == ["held-tracer"] * len(run.findings)
+    assert [one.kind for one in run.findings] == ["leaks"] * len(run.findings)
     headlines = [one.headline for one in run.findings]
     assert any(line.startswith(f"`{holder}` holds") for line in headlines), headlines
     assert {one.file for one in run.findings} == {__file__}

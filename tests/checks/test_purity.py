@@ -122,7 +122,7 @@ def test_what_happens_while_tracing_is_told_once_at_its_line(name, use):
     (finding,) = run.findings
     assert says.partition(" while ")[0] in finding.headline
     assert use != "jit" or says in finding.headline
-    assert finding.kind == "side-effect"
+    assert finding.kind == "purity"
     assert finding.file == __file__
 
 
@@ -245,7 +245,7 @@ def test_a_function_with_effects_runs_once_a_trace():
         globals().update(factor=2.0)
         jitted(X)
     assert log == [(3,)]
-    assert [one.kind for one in run.findings] == ["side-effect"]
+    assert [one.kind for one in run.findings] == ["purity"]
 
 
 def test_a_function_that_prints_is_not_traced_again(capsys):
@@ -277,7 +277,7 @@ def test_an_iterator_that_is_advanced_while_tracing(loop, make):
     with jdw.capture(check="purity") as run:
         loop(make())
     (finding,) = run.findings
-    assert finding.kind == "iterator"
+    assert finding.kind == "purity"
     assert "`next(it)` ran once" in finding.headline
     assert finding.fix == ("xs = jnp.array(list(it))",)
 
@@ -322,7 +322,7 @@ def test_numbers_that_are_operands_each(args, says):
         jax.jit(lambda x: jax.tree.leaves(x)[0] + 1)(*args)
     (finding,) = run.findings
     assert says in finding.headline
-    assert finding.kind == "numbers"
+    assert finding.kind == "lists"
 
 
 def test_few_numbers_and_many_arrays_are_silent():

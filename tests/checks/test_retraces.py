@@ -21,7 +21,7 @@ def retraces():
     def found(program):
         with jdw.capture() as run:
             program()
-        return [finding for finding in run.findings if finding.kind == "retrace"]
+        return [finding for finding in run.findings if finding.kind == "retraces"]
 
     return found
 

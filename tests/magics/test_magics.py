@@ -344,8 +344,8 @@ def test_a_check_is_asked_for_and_muted_by_its_name(ours):
     ours.run("%jaxdebug unmute check:oob")
     assert "index 7 is outside" in ours.run("%jaxdebug status").stdout
     assert "there is no check obb; there are" in ours.run("%jaxdebug mute check:obb").stderr
-    assert "muted: check:oob\njaxdebug: muted: check:casts" in ours.run("%jaxdebug mute check:oob,casts").stdout
-    ours.run("%jaxdebug unmute check:oob,casts")
+    assert "muted: check:oob\njaxdebug: muted: check:casts" in ours.run("%jaxdebug mute check:oob,cast").stdout
+    ours.run("%jaxdebug unmute check:oob,cast")
     assert "there is no check nosuch; there are all, " in ours.run("%%jaxdebug --check nosuch\n1").stderr
 
 

@@ -52,7 +52,7 @@ def test_a_key_that_is_used_twice_says_what_to_do():
     with jdw.capture() as run:
         f(jax.random.key(0))
     (found,) = asked(run)
-    assert found["kind"] == "key" and found["site"] == found["event"] == -1
+    assert found["kind"] == "keys" and found["site"] == found["event"] == -1
     assert "used again" in found["headline"] and not found["headline"].startswith(found["where"])
     assert run.status().findings == 1
 

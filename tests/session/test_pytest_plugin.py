@@ -59,7 +59,7 @@ def test_each_test_has_its_findings_and_its_outcome(tmp_path):
     reads, _, fails = summary.partition("test_own.py::test_fails")
     assert "test_own.py::test_reads_outside" in reads
     assert "oob: test_own.py:9: index 7 is outside axis 0 (size 3)" in reads
-    assert "key: test_own.py:" in fails
+    assert "keys: test_own.py:" in fails
     assert "test_is_fine" not in summary.partition("short test summary")[0]
 
 

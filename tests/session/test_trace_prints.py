@@ -66,6 +66,25 @@ def test_it_stands_apart_from_events_in_the_calls_the_notes_and_the_text():
     assert any("once a trace and not once a call" in note for note in run.notes)
 
 
+def test_each_line_that_prints_is_one_finding_which_can_be_muted():
+    step = make_step()
+    with jdw.capture() as run:
+        for size in (2, 3):
+            step(jnp.ones(size))
+    (finding,) = run.findings
+    assert (finding.kind, finding.seen) == ("prints", 2)
+    assert finding.headline == "Python's print in `step` shows no values" and finding.file == __file__
+    assert run.status().findings == 1 and not run.status().notes, "it is in the list alone, not above it as well"
+
+    def f(x):
+        print("here")  # jdw: ok prints
+        return x
+
+    with jdw.capture() as quiet:
+        jax.jit(f)(1.0)
+    assert len(quiet.trace_prints) == 1 and not quiet.findings
+
+
 def test_the_control_flow_inside_is_named():
     def body(x, _):
         print("body")

@@ -156,6 +156,7 @@ def _settled(status: Any) -> object:
         status.barrier.state,
         status.barrier.pending,
         status.notes,
+        status.findings,
         status.breakpoints,
         status.paused,
         status.stoppable,

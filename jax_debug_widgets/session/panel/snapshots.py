@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
     drawn = numbers(run)
     calls = [call for call in run.call_log.calls()[0] if shown(call)]
     return Snapshot(
-        status=run.status(),
+        status=replace(run.status(), notes=tuple(run.notes)),
         sites=sites,
         counts=run.store.seen_by_site(),
         ordered=ordered,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
+from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.events import Barrier, CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
@@ -94,7 +95,8 @@ class LoadedRun(RunView):
         self.trace_prints = [from_plain(TracePrint, one) for one in _list(state, "trace_prints")]
         told = state.get("compilations")
         self.compilations: dict[str, float] = told if isinstance(told, dict) else {}
-        self._findings = [from_plain(Finding, one) for one in _list(state, "findings")]
+        found = [from_plain(Finding, one) for one in _list(state, "findings")]
+        self._findings = [replace(one, kind=named_now(one.kind)) for one in found]
         self._status = self._status_of(state)
 
     @property
@@ -112,6 +114,10 @@ class LoadedRun(RunView):
         """What was found, see `Run.findings`."""
         found = nonfinite.joined(self._findings, self)
         return Findings([*found, *replicas.findings_of(self.processes)] if self._speaks_for_all else found)
+
+    def found_so_far(self) -> list[Finding]:
+        """See `RunView`."""
+        return self._findings
 
     @property
     def _speaks_for_all(self) -> bool:
@@ -200,7 +206,9 @@ class LoadedRun(RunView):
         about, is_over = self._saved.about, bool(state.get("is_over"))
         is_there = not is_over and is_alive(about, state)
         goes_on = is_there and (self.is_followed or has_just_written(about, state))
-        notes = [*status.notes, *self._saved.problems]
+        # Files of former versions have the findings among the notes.
+        told = {one.message for one in self._findings}
+        notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
         if left_out := self._saved.left_out:
             notes.append(
                 f"{plural(left_out, 'event')}, the oldest, are in the file and were not loaded: `jdw.load(path, max_mb=…)` "

@@ -97,6 +97,10 @@ class Reported(Values, Protocol):
         """See `Run`."""
         ...
 
+    def trace_prints_found(self) -> list[Finding]:
+        """See `Run`."""
+        ...
+
 
 def findings(run: Reported, muted: Collection[str] = ()) -> list[Finding]:
     """What was found, but for what somebody has muted: by its check, or with `# jdw: ok` at its line."""
@@ -121,6 +125,7 @@ def _found(run: Reported) -> list[Finding]:
         *{finding.message: finding for finding in formatted if finding}.values(),
         *(_of_key(one, run.name_file) for one in tuple(run.reused_keys)),
         *(_of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
+        *run.trace_prints_found(),
         *found_while_running(run.checked.seen(wait=False), run.name_file),
         *run.expectations.findings(),
         *phantoms_in(run.store),
@@ -197,7 +202,6 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *run.callbacks.notes(),
             *of_what_is_let_go(run),
             *_of_watching(run),
-            *(finding.message for finding in found),
         ),
         findings=len(joined(found, run)),
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets._jax.tracing.traces import Trace
+    from jax_debug_widgets.events import Finding
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.ports import RunPorts
     from jax_debug_widgets.taps import Printed
@@ -127,6 +128,10 @@ class Run(RunView):
         self.checked.seen(wait=True)
         return Findings(nonfinite.joined(report.findings(self, self._ports.muted_checks()), self))
 
+    def found_so_far(self) -> list[Finding]:
+        """See `RunView`."""
+        return report.findings(self, self._ports.muted_checks())
+
     @property
     def checked_calls(self) -> int:
         """How many calls of programs were checked while they ran; `calls` has only those that say something."""
@@ -141,6 +146,10 @@ class Run(RunView):
     def trace_prints(self) -> list[TracePrint]:
         """What Python's `print` wrote in functions that JAX was tracing; once a trace, and no event."""
         return self._trace_prints.all()
+
+    def trace_prints_found(self) -> list[Finding]:
+        """The findings that tell of them."""
+        return self._trace_prints.findings()
 
     def take_trace(self, trace: Trace, program: Any) -> None:
         """Take in a trace that has just ended; keys are looked for in its program, if there is one."""

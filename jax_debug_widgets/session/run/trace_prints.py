@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.events import TracePrint
+from jax_debug_widgets.checks.prints import print_found
+from jax_debug_widgets.events import Finding, TracePrint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,16 +34,15 @@ class TracePrints:
         """`traced` takes each, to set its call later; times are counted from `origin_ns`."""
         self._run, self._origin_ns, self._traced = run, origin_ns, traced
         self._found: list[Traced] = []
+        self._places: dict[tuple[str, int], Printed] = {}
+        self._counts = Counter[tuple[str, int]]()
 
     def add(self, printed: Printed) -> None:
         """Take in one, from the thread that traces."""
         where = f"{self._run.name_file(printed.file)}:{printed.line}"
-        when = (
-            "while JAX traces it, once a trace and not once a call" if printed.is_jitted else "outside jit, on tracers"
-        )
-        self._run.note(
-            f"{where}: Python's print in {printed.function} runs {when}: it shows no values. jax.debug.print does."
-        )
+        place = printed.file, printed.line
+        self._places.setdefault(place, printed)
+        self._counts[place] += 1
         if len(self._found) >= MOST:
             self._run.note(f"Only the first {MOST} prints while tracing are kept.")
             return
@@ -50,6 +51,19 @@ class TracePrints:
         traced = Traced(TracePrint(printed.text, where, *rest, -1, since))
         self._found.append(traced)
         self._traced(traced)
+
+    def findings(self) -> list[Finding]:
+        """One for each line that printed."""
+        return [
+            print_found(
+                *place,
+                f"{self._run.name_file(one.file)}:{one.line}",
+                one.function,
+                self._counts[place],
+                is_jitted=one.is_jitted,
+            )
+            for place, one in self._places.copy().items()
+        ]
 
     def all(self) -> list[TracePrint]:
         """In the order in which they came."""

@@ -110,6 +110,10 @@ class RunView(ABC):
     def findings(self) -> list[Finding]:
         """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
 
+    @abstractmethod
+    def found_so_far(self) -> list[Finding]:
+        """The findings that are known without waiting, but for those of values that are not finite."""
+
     @property
     @abstractmethod
     def panel(self) -> Panel:
@@ -287,7 +291,7 @@ class RunView(ABC):
     def notes(self) -> list[str]:
         """What the panel tells in words: what could not be captured, watched or found, what it costs, and the findings."""
         self.collect()
-        return list(self.status().notes)
+        return list(dict.fromkeys([*self.status().notes, *(one.message for one in self.found_so_far())]))
 
     def __repr__(self) -> str:
         status = self.status()

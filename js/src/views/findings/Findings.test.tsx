@@ -22,7 +22,7 @@ const NAN: FindingMessage = {
 };
 const KEY: FindingMessage = {
   ...NAN,
-  kind: "key",
+  kind: "keys",
   where: "data.py:7",
   headline: "a key is used again",
   why: "",

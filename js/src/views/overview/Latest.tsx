@@ -64,7 +64,7 @@ export function LastPrints({ run, ui }: Props) {
 }
 
 /** Of losing time or precision, as opposed to a wrong result; see `checks/kinds.py`. */
-const SLOW = new Set(["retrace", "x64", "hoisted"]);
+const SLOW = new Set(["retraces", "prints", "x64", "hoisted"]);
 
 export function LatestFindings({ run, ui }: Props) {
   const isAny = (run.status?.findings ?? 0) > 0;

@@ -53,7 +53,7 @@ describe("the overview", () => {
   });
 
   it("lists findings, each a way to its line, and asks for none where there are none", () => {
-    const finding = { kind: "key", where: "a.py:3", headline: "key `k` used twice", file: "a.py", line: 3 };
+    const finding = { kind: "keys", where: "a.py:3", headline: "key `k` used twice", file: "a.py", line: 3 };
     const run = show(goldenBatch("small"));
     expect(run.asked.filter((asked) => asked.startsWith("findings"))).toEqual([]);
     change(run, goldenBatch("small", { status: status({ findings: 1 }) }));
