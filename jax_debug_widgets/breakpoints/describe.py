@@ -51,6 +51,7 @@ def stop_body(stop: Stop, way: str, name_file: NameFile) -> StopBody:
         "way": way,
         "phase": scene.phase,
         "step": list(scene.step),
+        "event": scene.event,
         "lanes": {
             "sizes": list(scene.sizes),
             "chosen": list(stop.lane),

@@ -28,6 +28,7 @@ class Scene:
     Attributes:
       kind: `breakpoint`, `pause` or `step`.
       site: number of the call site, -1 where there is none; `name` and `reason` are for people.
+      event: number of the event at which it stands, -1 where none is recorded.
       sizes: of the `vmap` axes; `stopped`: the lanes whose condition holds, None where there is none.
       hits: how often the site was reached.
       frames: lane -> the frames, innermost first.
@@ -45,6 +46,7 @@ class Scene:
     sizes: tuple[int, ...]
     stopped: Sequence[tuple[int, ...]] | None
     frames: Callable[[tuple[int, ...]], list[StackFrame]]
+    event: int = -1
 
 
 class Replaceable:

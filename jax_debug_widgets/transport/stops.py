@@ -66,7 +66,8 @@ class StopBody(TypedDict):
     """A stop.
 
     `kind` is `breakpoint`, `pause` or `step`; `site` -1 where it is at none; `reason` a sentence; `since` seconds since it
-    began; `timeout` seconds after which the program goes on by itself, None for never; `way` how commands reach the
+    began; `event` the number of the event at which it stands, -1 where none is recorded; `timeout` seconds after which the
+    program goes on by itself, None for never; `way` how commands reach the
     kernel: `shell`, `control` or `stdin`; `hits` how often its site was reached; `warning` empty, or what may go wrong while
     it stands; `frame` the frame looked at.
     """
@@ -82,6 +83,7 @@ class StopBody(TypedDict):
     way: str
     phase: str
     step: list[int]
+    event: int
     lanes: LanesMessage
     device: str
     hits: int

@@ -125,6 +125,7 @@ export class FakeDebugger {
       step: stepped ? [] : [408],
       lanes,
       device: "cpu:0",
+      event: -1,
       hits: 3,
       warning: "",
       replaceable: stepped ? null : { name: "logp", shape: [64], dtype: "float32" },

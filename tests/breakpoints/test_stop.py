@@ -442,3 +442,20 @@ def test_a_breakpoint_in_a_loop_of_pythons_knows_its_step(stopped):
         result, _ = stopped(program, jnp.float32(0), user=lambda page: seen.extend(page.all_stops()))
     assert [stop["step"] for stop in seen] == [[0], [1]]
     assert result == 2
+
+
+def test_a_stop_tells_its_event_by_which_the_page_knows_the_step(stopped):
+    def step(x):
+        y = x * 2
+        jdw.breakpoint()
+        return y + 1
+
+    f = jax.jit(step)
+    seen = []
+
+    def each(page, stop):
+        event = page.run.store.event(stop["event"])
+        seen.append((event.call, event.site.id == stop["site"]))
+
+    stopped(lambda: [f(jnp.float32(i)) for i in range(3)], user=lambda page: page.all_stops(each), watch=True)
+    assert seen == [(0, True), (1, True), (2, True)]

@@ -567,6 +567,7 @@ def stop() -> tuple[dict[str, Any], bytes]:
         "way": "shell",
         "phase": "forward",
         "step": [12],
+        "event": -1,
         "lanes": {"sizes": [4], "chosen": [1], "stopped": [[1], [3]]},
         "device": "cpu:0",
         "hits": 13,

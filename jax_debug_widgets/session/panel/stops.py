@@ -63,13 +63,21 @@ class StopFeed:
         return [({"type": "stop", "version": VERSION, "run": self._run.key, "stop": body}, b"")]
 
     def _placed(self, stop: Stop) -> Stop:
-        """With the loop step, which the store knows: it counts the firings of a call."""
-        if stop.scene.site >= 0 and not stop.scene.step:
+        """With its event, and the loop step, which the store knows: it counts the firings of a call."""
+        site = stop.scene.site
+        if site >= 0 and stop.scene.event < 0 and not self._is_left_out(site):
             self._run.collect()
-            positions, _ = self._run.store.firings(stop.scene.site, phantoms=True)
+            positions, _ = self._run.store.firings(site, phantoms=True)
             if len(positions):
-                stop.scene = replace(stop.scene, step=self._run.store.event(int(positions[-1])).step)
+                event = int(positions[-1])
+                step = stop.scene.step or self._run.store.event(event).step
+                stop.scene = replace(stop.scene, step=step, event=event)
         return stop
+
+    def _is_left_out(self, site: int) -> bool:
+        """Whether its newest event may be older than the stop."""
+        status = self._run.status()
+        return site in status.muted or site in status.every
 
 
 def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: bool) -> dict[str, Any]:

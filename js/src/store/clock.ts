@@ -29,7 +29,13 @@ export function moveTo(ui: UiState, clock: WatchTable, row: number): void {
 
 /** `call 3 · step 12`, as far as it is known. */
 export function whenOf(table: WatchTable, row: number): string {
-  const at = (column: string) => table.at(row, column) as number;
+  return whenAt((column) => table.at(row, column) as number);
+}
+
+/** The same of an event, by its columns. */
+export function whenAt(
+  at: (column: "call" | "execution" | "occurrence" | "step" | "inner" | "device") => number,
+): string {
   const execution = at("execution") < 0 ? at("occurrence") : at("execution");
   const step = at("step") < 0 ? `execution ${execution}` : `step ${at("step")}`;
   return [

@@ -57,6 +57,8 @@ export interface StopBody {
   way: "shell" | "control" | "stdin";
   phase: string;
   step: number[];
+  /** The number of the event at which it stands, -1 where none is recorded. */
+  event: number;
   lanes: Lanes;
   device: string;
   hits: number;

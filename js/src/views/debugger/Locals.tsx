@@ -1,5 +1,6 @@
 /** The variables of the frame: type, place, value, statistics; one of them, if it is an array, as a picture. */
 import { count, value } from "../../kit/format";
+import { atStop } from "../../store/atStop";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { ArrayStatistics, LocalMessage, StopBody } from "../../transport/stops";
@@ -15,10 +16,11 @@ interface Props {
 }
 
 export function Locals({ run, ui, stop, stands, dark }: Props) {
+  const when = atStop(run, stop)?.when;
   const locals = stop.frames[stop.frame]?.locals ?? [];
   return (
     <div class="debugger-locals" data-testid="locals">
-      <h4>Locals</h4>
+      <h4>Locals{when && <small class="muted number">{when}</small>}</h4>
       {locals.length === 0 && <p class="debugger-row muted">None in this frame.</p>}
       {locals.map((local) => (
         <Local key={local.name} {...{ run, ui, stop, stands, dark, local }} />

@@ -1,13 +1,12 @@
 /** Beside the code: the chosen value at the step that is looked at, over the steps, its gradient, its lanes. */
 import { brief, count, value as exact } from "../../kit/format";
-import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import type { Look, WatchSite } from "../../store/watched";
+import type { WatchSite } from "../../store/watched";
 import { wordFor } from "../names/statistic";
 import { pathOf } from "../names/tree";
 import { watchedName } from "../sites/name";
-import { notesOf, type SeenValue, seen, typeOf } from "../source/reading";
+import { type LookAtStop, notesOf, type SeenValue, seen, typeOf } from "../source/reading";
 import type { Value } from "../source/rows";
 import { Gradient } from "./Gradient";
 import { Histogram } from "./HistogramOverSteps";
@@ -20,7 +19,7 @@ interface Props {
   run: RunStore;
   ui: UiState;
   value: Value;
-  look: Look;
+  look: LookAtStop;
   dark: boolean;
 }
 
@@ -30,7 +29,8 @@ export function Inspector({ run, ui, value, look, dark }: Props) {
   const found = seen(run, value, look);
   // Of a gradient that stands for itself nothing else is there.
   const beside = gradient && gradient !== site ? gradient : null;
-  const all = { run, ui, site, found, dark };
+  // What is read of the frame has no row: neither array nor lanes.
+  const all = { run, ui, site, found: found?.local ? null : found, dark };
   return (
     <aside class="inspector" aria-label="Inspector" data-testid="inspect" data-site={site.id}>
       <Head run={run} ui={ui} value={value} found={found} />
@@ -82,7 +82,8 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
       </div>
       <div class="muted number inspector-when" data-testid="inspect-when">
         {[
-          found ? whenOf(found.table, found.row) : "not computed yet",
+          found ? found.when : "not computed yet",
+          found?.earlier ? "not computed yet where the program stands" : "",
           found && found.rows.length > 1 ? `${found.rows.length} lanes` : "",
           path.length > 1 ? path.join(" / ") : "",
           value.nth,
@@ -99,21 +100,21 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
 }
 
 /** All of its statistics, also those that are 0. */
-function Numbers({ found: { table, row, rows, site, get } }: { found: SeenValue }) {
+function Numbers({ found: { table, row, rows, site, told, get } }: { found: SeenValue }) {
   const size = table.sizeAt(row) * rows.length;
   const inWords = (name: string) => {
     const share = name === "zeros" && size > 1 ? ` of ${count(size)}, ${brief((100 * get(name)) / size)} %` : "";
     return `${exact(get(name))}${share}`;
   };
   const isBad = (name: string) =>
-    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(table.combined(rows, name));
+    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(told(name));
   return (
     <dl class="statistics number" data-testid="statistics">
       {table.statistics.map((name) => (
         <div key={name}>
           <dt class="muted">{wordFor(name)}</dt>
           <dd class={isBad(name) ? "bad-text mono" : "mono"} title={inWords(name)}>
-            {table.combined(rows, name) === undefined ? "–" : brief(get(name))}
+            {told(name) === undefined ? "–" : brief(get(name))}
           </dd>
         </div>
       ))}

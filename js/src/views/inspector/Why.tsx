@@ -2,9 +2,9 @@
 import { value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guilty, isWatched, type Look, type WatchSite } from "../../store/watched";
+import { guilty, isWatched, type WatchSite } from "../../store/watched";
 import { watchedName } from "../sites/name";
-import { badOf, type Seen, type SeenValue, seenOf } from "../source/reading";
+import { badOf, type LookAtStop, type Seen, type SeenValue, seenOf } from "../source/reading";
 import { Section } from "./Section";
 
 const MOST_OPERANDS = 8;
@@ -14,7 +14,7 @@ interface Props {
   run: RunStore;
   ui: UiState;
   found: SeenValue | null;
-  look: Look;
+  look: LookAtStop;
 }
 
 export function Why({ run, ui, found, look }: Props) {
@@ -53,7 +53,7 @@ export function Why({ run, ui, found, look }: Props) {
   );
 }
 
-function Operand({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: Look }) {
+function Operand({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
   const found = seenOf(run, site, look);
   const bad = found && badOf(found);
   return (

@@ -6,9 +6,9 @@ import { useSize } from "../../kit/size";
 import { scrollTo, sliceAt } from "../../kit/virtual";
 import type { RunStore } from "../../store/run";
 import { toggled, type UiState } from "../../store/ui";
-import { isWatched, type Look, type WatchSite } from "../../store/watched";
+import { isWatched, type WatchSite } from "../../store/watched";
 import { watchedName } from "../sites/name";
-import { badOf, seenOf } from "../source/reading";
+import { badOf, type LookAtStop, seenOf } from "../source/reading";
 import { statisticOf } from "./statistic";
 import { leavesOf, type NameRow, rowsOf, treeOf } from "./tree";
 
@@ -19,7 +19,7 @@ const INDENT = 12;
 interface Props {
   run: RunStore;
   ui: UiState;
-  look: Look;
+  look: LookAtStop;
 }
 
 /** `children` stand below them. */
@@ -169,14 +169,14 @@ function Name({ run, ui, look, row, site, isAt, inspect, tick }: NameProps) {
     // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus, and tells which is at it
     <div
       id={idOf(row)}
-      class={`name-row${isAt ? " at" : ""}`}
+      class={`name-row${isAt ? " at" : ""}${found?.earlier ? " earlier" : ""}`}
       role="treeitem"
       aria-level={row.depth + 1}
       aria-selected={ui.value.value === site.id}
       aria-checked={isTicked}
       data-testid="name"
       data-of={name}
-      title={`${name} · ${site.where}`}
+      title={`${name} · ${site.where}${found?.earlier ? ` · of ${found.earlier}` : ""}`}
       style={styled(row)}
       onClick={inspect}
     >
@@ -194,14 +194,14 @@ function Name({ run, ui, look, row, site, isAt, inspect, tick }: NameProps) {
         {row.label}
         {row.place && <small class="muted"> {row.place}</small>}
       </span>
-      <span class={`number ${bad ? "bad-text" : "muted"}`}>{bad || number}</span>
+      <span class={`number ${bad && !found.earlier ? "bad-text" : "muted"}`}>{bad || number}</span>
     </div>
   );
 }
 
 interface GroupProps {
   run: RunStore;
-  look: Look;
+  look: LookAtStop;
   row: NameRow;
   isAt: boolean;
   turn: (row: NameRow) => void;

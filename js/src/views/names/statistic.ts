@@ -13,8 +13,8 @@ export function wordFor(statistic: string): string {
 }
 
 /** Of a number the number; undefined where it is not known. */
-export function statisticOf({ table, rows }: Seen, statistic: string): number | undefined {
-  return table.combined(rows, table.isScalar ? ITSELF : statistic);
+export function statisticOf({ table, told }: Seen, statistic: string): number | undefined {
+  return told(table.isScalar ? ITSELF : statistic);
 }
 
 /** The key of its series, `site/value`: of a number the number; "" where there is no such statistic. */

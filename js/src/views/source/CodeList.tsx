@@ -5,13 +5,12 @@ import { scrollTo, sliceAt } from "../../kit/virtual";
 import { moveBy } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import type { Look } from "../../store/watched";
 import type { SourceName } from "../../transport/wire";
 import { toggleWatch } from "../inspector/Inspector";
 import { STATISTICS, wordFor } from "../names/statistic";
 import { Facts } from "./Facts";
 import { Line } from "./Line";
-import { factsOf, seen } from "./reading";
+import { factsOf, type LookAtStop, seen } from "./reading";
 import type { Row, Value } from "./rows";
 import { addAll } from "./Unseen";
 
@@ -27,7 +26,7 @@ interface Props {
   file: string;
   rows: readonly Row[];
   values: readonly Value[];
-  look: Look;
+  look: LookAtStop;
   /** The event up to which a live line is drawn. */
   newest: number;
   over: ReadonlyMap<number, Value[]>;

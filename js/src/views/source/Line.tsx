@@ -42,12 +42,12 @@ export function Line(props: Props) {
   const { code, index, value, isLast, more } = row;
   const pieces = useMemo(() => piecesOf(code, over), [code, over]);
   const isOff = value && run.status?.muted.includes(value.site.id);
-  const state = `${isCurrent ? " current" : ""}${found && badOf(found) ? " bad" : ""}${isOff ? " off" : ""}${isNow ? " now" : ""}`;
+  const state = `${isCurrent ? " current" : ""}${found && !found.earlier && badOf(found) ? " bad" : ""}${isOff ? " off" : ""}${isNow ? " now" : ""}`;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the list moves along its lines with the arrow keys
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     <div class={`source-row${state}`} data-line={code.line} aria-current={isNow ? "step" : undefined} onClick={choose}>
-      <span class="line-number number" {...(value && found ? striped(heatOf(found)) : {})}>
+      <span class="line-number number" {...(value && found && !found.earlier ? striped(heatOf(found)) : {})}>
         {index > 0 ? null : runTo ? (
           <button
             type="button"
@@ -104,7 +104,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
   return (
     <button
       type="button"
-      class="value number"
+      class={`value number${found?.earlier ? " earlier" : ""}`}
       data-testid="value"
       data-name={name}
       data-site={id}
@@ -124,6 +124,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
       </span>
       <span class="value-type muted">{typeOf(found?.site ?? site)}</span>
       <span class="value-range" title={table && !table.isScalar ? range : ""}>
+        {found?.earlier && <small class="of-earlier">{found.earlier} </small>}
         {!found ? "not yet" : bad ? <b class="bad-text">{bad}</b> : table?.isScalar ? <b>{get(ITSELF)}</b> : range}
       </span>
       <span class="value-mean">

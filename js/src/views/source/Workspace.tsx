@@ -1,5 +1,5 @@
 /** One file: names, code, inspector side by side; of a stop why it is, its variables and a console as well. */
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched as isOfWatch, type WatchSite } from "../../store/watched";
@@ -131,11 +131,20 @@ function alone(site: WatchSite): Value {
 /** The newest event, at a pace that eyes can follow while the run goes on. */
 function useNewest(run: RunStore): number {
   const kept = useRef({ event: 0, until: 0 });
+  const [, again] = useState(0);
   const now = performance.now();
-  if (now >= kept.current.until || run.status?.state !== "running") {
+  if (now >= kept.current.until || run.status?.state !== "running" || run.debugger.stop) {
     kept.current = { event: run.next - 1, until: now + LIVE_MS };
   }
-  return kept.current.event;
+  const { event, until } = kept.current;
+  // Nothing else may come that would draw the last of them.
+  const isBehind = event < run.next - 1;
+  useEffect(() => {
+    if (!isBehind) return;
+    const later = setTimeout(() => again((n) => n + 1), until - performance.now());
+    return () => clearTimeout(later);
+  }, [isBehind, until]);
+  return event;
 }
 
 function flipped(lines: ReadonlySet<number>, line: number): ReadonlySet<number> {

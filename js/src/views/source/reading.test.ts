@@ -9,8 +9,11 @@ function seenWith(l2: number): Seen {
   const table = new WatchTable(["l2"], () => ({ ...site, watch: { ...site.watch, shape: [4, 4] } }));
   const row = table.push(goldenBatch("watch"), 0);
   table.set(row, 0, l2);
-  return { table, row, site, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
+  const told = (name: string) => table.at(row, name);
+  return { table, row, site, rows: [row], ...ABOUT, told, get: (name) => told(name) ?? Number.NaN };
 }
+
+const ABOUT = { when: "", earlier: "", local: null };
 
 describe("the stripe beside a line", () => {
   it("tells how far elements are from 1", () => {
@@ -30,7 +33,8 @@ describe("what is not finite", () => {
     numbers.forEach((number, i) => {
       table.set(row, i, number);
     });
-    return { table, row, site, rows: [row], get: (name) => table.at(row, name) ?? Number.NaN };
+    const told = (name: string) => table.at(row, name);
+    return { table, row, site, rows: [row], ...ABOUT, told, get: (name) => told(name) ?? Number.NaN };
   };
 
   it("is counted, without the infinities of a mask", () => {

@@ -1,9 +1,13 @@
 /** What a watched value was at the moment that is looked at, in words and numbers. */
 import { brief, value as exact } from "../../kit/format";
+import { type AtStop, atStop, earlier } from "../../store/atStop";
 import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { Look, WatchSite, WatchTable } from "../../store/watched";
+import type { LocalMessage } from "../../transport/stops";
+import { localOf, statisticOfLocal } from "../debugger/frameValues";
+import { standsAt } from "../debugger/Stopped";
 import { watchedName } from "../sites/name";
 import type { Value } from "./rows";
 
@@ -14,6 +18,14 @@ export interface Seen {
   site: WatchSite;
   /** Those of all its lanes and devices. */
   rows: number[];
+  /** `call 3 · step 12`. */
+  when: string;
+  /** At a stop: the earlier call or step that it is of; "" where it is of the stop's own, and where nothing is stopped. */
+  earlier: string;
+  /** At a stop whose step has no row yet: the variable of the frame, which has its value. */
+  local: LocalMessage | null;
+  /** undefined where nobody knows it. */
+  told(statistic: string): number | undefined;
   /** NaN where there is no such statistic. */
   get(statistic: string): number;
 }
@@ -22,30 +34,55 @@ export interface SeenValue extends Seen {
   gradient: Seen | null;
 }
 
+/** What is looked at: a moment, and where that is live and the program stands, the stop. */
+export interface LookAtStop extends Look {
+  stop?: AtStop | null;
+}
+
 /** Where the panel is live that is `newest`. */
-export function lookOf(run: RunStore, ui: UiState, newest: number): Look {
-  return { moment: run.log.endOf(ui.moment.value ?? newest), call: ui.onlyCall.value };
+export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
+  const [moment, call] = [ui.moment.value, ui.onlyCall.value];
+  const stop = moment === null && call === null && standsAt(run) ? atStop(run, run.debugger.stop) : null;
+  return { moment: run.log.endOf(moment ?? newest), call, stop };
 }
 
 /** Of one site; null where it had not been computed. */
-export function seenOf(run: RunStore, { id }: WatchSite, look: Look): Seen | null {
+export function seenOf(run: RunStore, { id }: WatchSite, look: LookAtStop): Seen | null {
   const table = run.watched.tables.get(id);
-  return table ? seenAt(table, table.rowAt(look)) : null;
+  const found = table ? seenAt(table, table.rowAt(look), look.stop) : null;
+  const local = look.stop && found?.earlier ? localOf(run, found.site, look.stop.stop) : null;
+  return local && found && look.stop ? { ...found, rows: [found.row], ...asTold(local, look.stop) } : found;
 }
 
 /** null where it had not been computed. */
-export function seen(run: RunStore, { site, gradient }: Value, look: Look): SeenValue | null {
+export function seen(run: RunStore, { site, gradient }: Value, look: LookAtStop): SeenValue | null {
   const found = seenOf(run, site, look);
   if (!found) return null;
   const beside = gradient && gradient !== site && run.watched.tables.get(gradient.id);
-  return { ...found, gradient: beside ? seenAt(beside, beside.rowBeside(found.table, found.row, look)) : null };
+  const other = beside ? seenAt(beside, beside.rowBeside(found.table, found.row, look), look.stop) : null;
+  // Of an earlier step than the value it would be taken for that of the value.
+  return { ...found, gradient: other?.earlier === found.earlier ? other : null };
 }
 
-function seenAt(table: WatchTable, row: number): Seen | null {
+function seenAt(table: WatchTable, row: number, stop: AtStop | null = null): Seen | null {
   if (row < 0) return null;
   const rows = table.together(row);
   const site = table.siteAt(row) as WatchSite;
-  return { table, row, site, rows, get: (statistic) => table.combined(rows, statistic) ?? Number.NaN };
+  const told = (statistic: string) => table.combined(rows, statistic);
+  const about = { when: whenOf(table, row), earlier: stop ? earlier(table, row, stop) : "", local: null };
+  return { table, row, site, rows, ...about, told, get: (statistic) => told(statistic) ?? Number.NaN };
+}
+
+function asTold(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
+  const told = (statistic: string) => statisticOfLocal(local, statistic);
+  const lane = lanes.sizes.length > 0 ? `, lane ${lanes.chosen.join(", ")}` : "";
+  return {
+    local,
+    told,
+    get: (name: string) => told(name) ?? Number.NaN,
+    earlier: "",
+    when: `at the stop${lane}: ${when}`,
+  };
 }
 
 /** The norm; of a number its size. */
@@ -68,7 +105,11 @@ const COUNTS = new Set(["zeros", "nan", "posinf", "neginf"]);
 const BAD = { nan: "nan", posinf: "inf", neginf: "-inf" };
 
 /** What was not finite and is not meant, in words: `3 nan · 1 inf`. */
-export function badOf({ table, row, get }: Seen): string {
+export function badOf({ table, row, get, local }: Seen): string {
+  if (local && !table.isScalar) {
+    const { nan = 0, inf = 0 } = local.stats ?? {};
+    return [nan > 0 && `${nan} nan`, inf > 0 && `${inf} infinite`].filter(Boolean).join(" · ");
+  }
   if (table.isScalar) return table.isOdd(row, get("value")) ? exact(get("value")) : "";
   const found = Object.entries(BAD).filter(([name]) => get(name) > 0 && !table.meantAt(row).includes(name));
   return found.map(([name, word]) => `${get(name)} ${word}`).join(" · ");
@@ -103,11 +144,12 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   const place = [nth, scope && `in ${scope}`, primitive].filter(Boolean).join(" · ");
   const head = `${watchedName(site)} ${typeOf(site)} · ${place}`;
   if (!found) return [head, "not computed yet"];
-  const { table, row, rows, get } = found;
+  const { table, rows, get, told } = found;
   const lanes = rows.length > 1 ? ` · ${rows.length} lanes` : "";
-  const told = table.statistics.filter((name) => get(name) !== 0 || !COUNTS.has(name));
-  const numbers = told.map((name) => `${name} ${exact(get(name))}`);
+  const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && told(name) !== undefined);
+  const numbers = known.map((name) => `${name} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
-  const lines = [head, whenOf(table, row) + lanes, numbers.join(" · "), ...notesOf(found)];
+  const left = found.earlier && " (the program stands at a later one)";
+  const lines = [head, found.when + left + lanes, numbers.join(" · "), ...notesOf(found)];
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }

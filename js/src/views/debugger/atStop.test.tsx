@@ -1,0 +1,84 @@
+import { act } from "preact/test-utils";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { goldenBatch, goldenStop } from "../../../test/golden";
+import { all, find, showTab, stopAt, texts } from "../../../test/screen";
+import type { LocalMessage } from "../../transport/stops";
+
+const STATS = { size: 1, nan: 0, inf: 0, zero: 0, min: 7.5, max: 7.5, mean: 7.5, std: 0 };
+const LOSS: LocalMessage = {
+  name: "loss",
+  type: "Array",
+  text: "Array(7.5, dtype=float32)",
+  shape: [],
+  dtype: "float32",
+  device: "",
+  stats: STATS,
+};
+
+/** The golden run at a stop of call 2, whose `loss` at line 22 has been computed in call 1 alone. */
+function standAt(locals: LocalMessage[], { line = 30, earlier = [4] } = {}) {
+  const batch = goldenBatch("watch");
+  for (const event of earlier) batch.events.call[event] = 1;
+  const shown = showTab("source", batch);
+  const frame = {
+    index: 0,
+    file: "train.py",
+    where: "train.py:30",
+    function: "step",
+    first_line: 21,
+    source: Array(12).fill(""),
+  };
+  stopAt(shown.run, goldenStop({ event: 5, site: 3, step: [], frame: 0, frames: [{ ...frame, line, locals }] }));
+  act(() => {
+    shown.ui.value.value = 2;
+    shown.run.draw();
+  });
+  return shown;
+}
+
+const of = (name: string) => find(`[data-testid=value][data-name='${name}']`);
+const isMarked = (name: string) => of(name).classList.contains("earlier");
+
+// happy-dom lays nothing out.
+beforeEach(() => void vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600));
+
+describe("the values beside the lines, at a stop", () => {
+  it("are those of its step, and of an earlier one are marked as such", () => {
+    standAt([]);
+    expect([isMarked("logits"), isMarked("loss")]).toEqual([false, true]);
+    expect(of("loss").querySelector(".of-earlier")?.textContent?.trim()).toBe("call 1");
+    expect(of("loss").getAttribute("aria-description")).toContain("(the program stands at a later one)");
+    expect(find("[data-testid=inspect-when]").textContent).toContain("not computed yet where the program stands");
+    expect(all(".name-row.earlier").map((row) => row.dataset.of)).toEqual(["loss"]);
+  });
+
+  it("are those of the frame where the step has no row of them yet", () => {
+    standAt([LOSS]);
+    expect(isMarked("loss")).toBe(false);
+    expect(of("loss").querySelector(".value-range")?.textContent).toBe("7.5");
+    expect(find("[data-testid=inspect-when]").textContent).toContain("at the stop, lane 1: call 2");
+    expect(find("[data-testid=locals] h4").textContent).toContain("call 2");
+  });
+
+  it.each([
+    ["the line comes later", [LOSS], { line: 22 }],
+    ["it has another type", [{ ...LOSS, shape: [3] }], {}],
+    ["its statistics are not taken", [{ ...LOSS, stats: null }], {}],
+  ])("are not those of the frame where %s", (_, locals, about) => {
+    standAt(locals, about);
+    expect(isMarked("loss")).toBe(true);
+    expect(texts(".value-range").join()).not.toContain("7.5");
+  });
+
+  it("have the slider of steps at the stop", () => {
+    standAt([], { earlier: [3, 4] });
+    expect(find("[data-testid=when]").textContent).toContain("call 2 · execution 1 (stopped)");
+  });
+
+  it("are the newest ones again when the program goes on", () => {
+    const { run } = standAt([LOSS]);
+    stopAt(run, null);
+    expect([isMarked("loss"), of("loss").querySelector(".value-range")?.textContent]).toEqual([false, "2.13"]);
+    expect(find("[data-testid=locals] h4").textContent).toContain("call 2");
+  });
+});
