@@ -6,6 +6,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.compat import native
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.context import is_capturing
 
@@ -105,13 +106,15 @@ class Observer:
         """See `_jax.dispatch.Observer`."""
         run = self._session.active
         if run is not None and is_capturing():
-            run.call_log.compiled(stage, name, seconds)
+            by_numba = native.taken()
+            run.call_log.compiled(stage, name, seconds - by_numba, by_numba)
 
     def prepared(self, name: str, seconds: float) -> None:
         """A program now has the taps of its watched values."""
         run = self._session.active
         if run is not None and is_capturing():
-            run.call_log.prepared(name, seconds)
+            by_numba = native.taken()
+            run.call_log.prepared(name, seconds - by_numba, by_numba)
 
     def traced(self, trace: Trace, program: Any) -> None:
         """This thread has traced a jitted function of the user's; `program` is None where another contains it."""

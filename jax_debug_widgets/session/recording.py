@@ -122,8 +122,7 @@ class Recording:
     def _tick(self) -> float | None:
         # Asked before collecting: what fires until the effects have drained must be in the last batch.
         over = self.run.is_over()
-        if numba_compiles():
-            self.run.note(_NUMBA_COMPILES)
+        (self.run.note if numba_compiles() else self.run.forget_note)(_NUMBA_COMPILES)
         if not over and self._can_wait():
             return _UNSEEN_PAUSE_S
         self._session.collect()

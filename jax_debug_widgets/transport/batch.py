@@ -209,6 +209,7 @@ def call_message(call: Call) -> CallMessage:
         "trace": call.trace,
         "lower": call.lower,
         "compile": call.compile,
+        "numba": call.numba,
         "queued": call.queued_ns * NANOSECOND,
         "flight": None if call.flight is None else [call.flight[0] * NANOSECOND, *call.flight[1:]],
         "dispatched": _seconds(call.dispatched_ns),

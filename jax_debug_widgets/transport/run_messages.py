@@ -132,6 +132,7 @@ class CallMessage(TypedDict):
     trace: float | None
     lower: float | None
     compile: float | None
+    numba: float | None
     queued: float
     flight: list[float] | None
     dispatched: float | None

@@ -123,7 +123,12 @@ def call_line(call: Call) -> str:
     """One line: name, and how long each part of its life took."""
     parts = [
         f"{word} {seconds:.3f} s"
-        for word, seconds in (("traced", call.trace), ("lowered", call.lower), ("compiled", call.compile))
+        for word, seconds in (
+            ("traced", call.trace),
+            ("Numba compiled", call.numba),
+            ("lowered", call.lower),
+            ("compiled", call.compile),
+        )
         if seconds is not None
     ]
     if call.compile is None and call.dispatched_ns is not None:

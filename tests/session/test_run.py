@@ -83,7 +83,26 @@ def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
         gate.end.set()
         compiling.join()
         assert not native.numba_compiles()
-    assert len(run.notes) == 1
+        until(lambda: not run.notes)
+    assert not run.notes
+
+
+def test_what_numba_compiles_is_told_apart_from_what_jax_does(monkeypatch, tmp_path):
+    (tmp_path / "compiled_while_traced.py").write_text("from numba import njit\nnjit('f8(f8)')(lambda x: x + 1)")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @jax.jit
+    def f(x):
+        native.importable("compiled_while_traced", "nothing")
+        jax.debug.print("{x}", x=x)
+
+    with jdw.capture() as run:
+        f(1.0)
+    (call,) = run.calls
+    assert call.numba is not None and call.numba > 0 and "Numba compiled" in repr(run.calls)
+    parts = [call.trace, call.lower, call.compile]
+    assert all(part is not None and part >= 0 for part in parts)
+    assert call.numba + sum(filter(None, parts)) <= run.status().elapsed
 
 
 def test_notes_are_all_that_the_panel_says():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,6 +33,9 @@ _importing: dict[str, tuple[float, Any]] = {}
 
 _TOLD_AFTER_S = 1.5
 
+_spent = threading.local()
+"""`seconds`: of this thread, see `taken`."""
+
 
 @functools.cache
 def importable(module: str, what: str) -> bool:
@@ -40,10 +44,12 @@ def importable(module: str, what: str) -> bool:
         return False
     try:
         event = importlib.import_module("numba.core.event")
-        listener = event.RecordingListener()
-        _importing[module] = time.monotonic(), listener
+        listener, since = event.RecordingListener(), time.monotonic()
+        _importing[module] = since, listener
         with event.install_listener("numba:run_pass", listener):
             importlib.import_module(module)
+        if listener.buffer:
+            _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - since
     except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
         warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=3)
         return False
@@ -55,6 +61,13 @@ def importable(module: str, what: str) -> bool:
 def numba_compiles() -> bool:
     """Whether somebody waits for Numba to compile such a module; what its cache holds it loads."""
     return any(each.buffer and time.monotonic() - since > _TOLD_AFTER_S for since, each in list(_importing.values()))
+
+
+def taken() -> float:
+    """Seconds that this thread has waited for Numba to compile since this was asked last."""
+    seconds = getattr(_spent, "seconds", 0.0)
+    _spent.seconds = 0.0
+    return seconds
 
 
 def computed_natively(

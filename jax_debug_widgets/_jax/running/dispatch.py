@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.compat.processes import ProcessShare
 from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.running.backlog import Handed
 
-Stage = Literal["trace", "lower", "compile"]
+Stage = Literal["trace", "lower", "compile", "numba"]
 """What JAX does to a function before it runs."""
 
 _STAGE_EVENTS: dict[str, Stage] = {

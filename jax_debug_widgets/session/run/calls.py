@@ -212,15 +212,18 @@ class CallLog:
         self._news.append(partial(self._dispatched_elsewhere, *seen, taps, handed))
         self._waiter.when_ready((), partial(self._over, handed))
 
-    def compiled(self, stage: Stage, name: str, seconds: float) -> None:
-        """Remember how long a stage took until the call that it was for is known."""
+    def compiled(self, stage: Stage, name: str, seconds: float, by_numba: float = 0.0) -> None:
+        """Remember how long a stage took, and Numba in it, until the call that it was for is known."""
+        function = unwrapped(name.removeprefix("jit(").removesuffix(")"))
         with self._up_to_date() as book:
-            book.preparations.compiled(stage, unwrapped(name.removeprefix("jit(").removesuffix(")")), seconds)
+            book.preparations.compiled(stage, function, seconds)
+            book.preparations.compiled_by_numba(function, by_numba)
 
-    def prepared(self, name: str, seconds: float) -> None:
-        """Count what was done to a program before it was lowered as part of that."""
+    def prepared(self, name: str, seconds: float, by_numba: float = 0.0) -> None:
+        """Count what was done to a program before it was lowered as part of that, but for what Numba compiled."""
         with self._up_to_date() as book:
             book.preparations.prepared(function_of(name), seconds)
+            book.preparations.compiled_by_numba(function_of(name), by_numba)
 
     def traced(self, printed: Traced) -> None:
         """A function that this thread traces has printed."""

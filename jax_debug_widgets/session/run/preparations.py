@@ -22,6 +22,12 @@ class Preparations:
         """A stage has ended. Of functions traced inside others the outermost comes last, and includes them."""
         self._compiled.setdefault(function, {})[stage] = seconds
 
+    def compiled_by_numba(self, function: str, seconds: float) -> None:
+        """Of its preparation, Numba has taken so many further seconds."""
+        if seconds > 0:
+            stages = self._compiled.setdefault(function, {})
+            stages["numba"] = stages.get("numba", 0.0) + seconds
+
     def prepared(self, function: str, seconds: float) -> None:
         """We have changed its program; JAX lowers it next."""
         self._prepared[function] = seconds

@@ -121,6 +121,7 @@ class Record:
             trace=self.stages.get("trace"),
             lower=self.stages.get("lower"),
             compile=self.stages.get("compile"),
+            numba=self.stages.get("numba"),
             dispatched_ns=self.dispatched_ns,
             ready_ns=self.ready_ns,
             drained_ns=self.drained_ns,

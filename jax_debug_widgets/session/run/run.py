@@ -265,6 +265,11 @@ class Run(RunView):
         if sentence not in self.noted and len(self.noted) < _MOST_NOTES:
             self.noted.append(sentence)
 
+    def forget_note(self, sentence: str) -> None:
+        """What a note has told is over."""
+        if sentence in self.noted:
+            self.noted.remove(sentence)
+
     def returned(self, error: BaseException | None) -> None:
         """The code that is captured has returned, or raised this."""
         if isinstance(error, KeyboardInterrupt):

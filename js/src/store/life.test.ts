@@ -31,6 +31,14 @@ describe("the life of a call", () => {
     ]);
   });
 
+  it("tells what Numba compiled apart from what JAX lowered", () => {
+    expect(words({ numba: 9.8 }).slice(0, 3)).toEqual([
+      "traced [done] 0.21 s",
+      "Numba compiled [done] 9.80 s",
+      "lowered [done] 40 ms",
+    ]);
+  });
+
   it("says of calls that were in flight together what each took, and of others nothing", () => {
     expect(words({}, {}, 3, { seconds: 0.0051, of: 92 })).toContain("ran [done] 5.1 ms a call");
     expect(words({}, {}, 3, null)).toContain("ran [done]");

@@ -53,7 +53,10 @@ export function typicalOf(calls: readonly CallMessage[], name: string): number |
 
 /** When the program began to run: it was prepared, and the calls before it were over. In seconds since the run started. */
 export function runStart(call: CallMessage): number {
-  return Math.max(call.started + (call.trace ?? 0) + (call.lower ?? 0) + (call.compile ?? 0), call.queued);
+  return Math.max(
+    call.started + (call.trace ?? 0) + (call.numba ?? 0) + (call.lower ?? 0) + (call.compile ?? 0),
+    call.queued,
+  );
 }
 
 /** `5.1 ms`, or of several calls together `5.1 ms a call`. */
@@ -63,11 +66,13 @@ export function lasted(ran: Ran): string {
 
 function preparation(call: CallMessage): Stage[] {
   const durations = [call.trace, call.lower, call.compile];
+  const byNumba: Stage[] =
+    call.numba === null ? [] : [{ name: "Numba compiled", detail: seconds(call.numba), state: "done" }];
   if (launched(call) && durations.every((duration) => duration === null)) {
     return [{ name: "compiled", detail: "cached", state: "done" }];
   }
   let current = true;
-  return ["traced", "lowered", "compiled"].map((name, i): Stage => {
+  const stages = ["traced", "lowered", "compiled"].map((name, i): Stage => {
     const duration = durations[i] ?? null;
     if (duration !== null) return { name, detail: seconds(duration), state: "done" };
     if (launched(call)) return { name, detail: "cached", state: "done" };
@@ -75,6 +80,7 @@ function preparation(call: CallMessage): Stage[] {
     current = false;
     return { name: state === "now" ? (["tracing", "lowering", "compiling"][i] as string) : name, detail: "", state };
   });
+  return [...stages.slice(0, 1), ...byNumba, ...stages.slice(1)];
 }
 
 function dispatched(call: CallMessage): Stage {

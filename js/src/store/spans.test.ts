@@ -17,12 +17,12 @@ it("follows a call from tracing to the end of its effects", () => {
     "trace 0.50–0.71",
     "lower 0.71–0.75",
     "compile 0.75–1.58",
-    "run 1.58–2.10",
+    "flight 1.58–2.10",
     "drain 2.10–2.15",
   ]);
   expect(stages({ ...CALL, drained: null }).at(-1)).toBe("drain 2.10–9.00");
-  expect(stages({ ...CALL, ...NEVER }).at(-1)).toBe("run 1.58–9.00");
-  expect(stages({ ...CALL, ...NEVER, error: "no" }).at(-1)).toBe("run 1.58–1.58");
+  expect(stages({ ...CALL, ...NEVER }).at(-1)).toBe("flight 1.58–9.00");
+  expect(stages({ ...CALL, ...NEVER, error: "no" }).at(-1)).toBe("flight 1.58–1.58");
   expect(stages({ ...CALL, ...NEVER, state: "tracing", dispatched: null, compile: null }).at(-1)).toBe(
     "lower 0.71–0.75",
   );
@@ -60,7 +60,7 @@ it("says what a stretch of time went to, once where two calls do the same at onc
     "trace 0.21",
     "lower 0.04",
     "compile 0.83",
-    "run 1.02",
+    "flight 1.02",
     "drain 0.05",
     "wait for outputs 0.60",
     "nothing of JAX 0.90",

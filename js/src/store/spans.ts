@@ -5,7 +5,8 @@ import { failed, launched, runStart } from "./life";
 import type { Threads } from "./threads";
 
 export interface Span {
-  stage: "trace" | "lower" | "compile" | "run" | "drain";
+  /** `flight`: from its dispatch until its outputs were ready, whatever the device did meanwhile. */
+  stage: "trace" | "numba" | "lower" | "compile" | "flight" | "drain";
   from: number;
   to: number;
 }
@@ -22,7 +23,7 @@ export interface Bar {
 export function spansOf(call: CallMessage, now: number): Span[] {
   const spans: Span[] = [];
   let at = call.started;
-  for (const stage of ["trace", "lower", "compile"] as const) {
+  for (const stage of ["trace", "numba", "lower", "compile"] as const) {
     const duration = call[stage];
     if (duration === null) continue;
     spans.push({ stage, from: at, to: at + duration });
@@ -31,7 +32,7 @@ export function spansOf(call: CallMessage, now: number): Span[] {
   if (!launched(call)) return spans;
   const stopped = failed(call) ? at : now;
   const ready = call.ready ?? call.drained ?? stopped;
-  spans.push({ stage: "run", from: runStart(call), to: Math.max(ready, at) });
+  spans.push({ stage: "flight", from: runStart(call), to: Math.max(ready, at) });
   const waits = call.effects && (call.ready !== null || call.drained !== null);
   if (waits) spans.push({ stage: "drain", from: ready, to: Math.max(ready, call.drained ?? stopped) });
   return spans;
@@ -102,7 +103,7 @@ export interface Total {
   seconds: number;
 }
 
-const STAGES = ["trace", "lower", "compile", "run", "drain"] as const;
+const STAGES = ["trace", "numba", "lower", "compile", "flight", "drain"] as const;
 
 /** The totals of what `from .. to` shows, those that are 0 left out; last, the time in which no call was under way. */
 export function totalsOf(bars: readonly Bar[], waits: readonly WaitSpan[], from: number, to: number): Total[] {

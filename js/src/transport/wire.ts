@@ -136,6 +136,8 @@ export interface CallMessage {
   trace: number | null;
   lower: number | null;
   compile: number | null;
+  /** Seconds in which Numba compiled what reads watched values, once for an environment; no part of the others. */
+  numba: number | null;
   /** Until when it waited for the calls of its thread before it, in seconds since the run started. */
   queued: number;
   /**
@@ -602,7 +604,7 @@ const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
     sites: sites.map((site) => ({ ...UNTOLD, ...site, watch: site.watch ? { ...UNTOLD_WATCH, ...site.watch } : null })),
-    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "" }, ...call })),
+    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null }, ...call })),
     status: { ...UNTOLD_STATUS, ...status },
   };
 }

@@ -8,10 +8,10 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
 
-const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "run", "effects", "events"];
+const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran", "effects", "events"];
 const TITLES: Readonly<Record<string, string>> = {
   call: "Counted from 0, as run.calls does",
-  run: "From the dispatch until the outputs were ready; – where that is not known",
+  ran: "How long the program ran: from the dispatch until the outputs were ready, of calls in flight together the mean; – where that is not known",
 };
 /** The newest; more would only be scrolled past. */
 const MOST_ROWS = 500;
@@ -124,7 +124,14 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose }: Row
         </th>
         <td class="state-word">{call.state}</td>
         <td class="number">{duration(call.trace)}</td>
-        <td class="number">{duration(call.lower)}</td>
+        <td
+          class="number"
+          title={
+            call.numba === null ? undefined : `Without ${seconds(call.numba)} in which Numba compiled what reads values`
+          }
+        >
+          {duration(call.lower)}
+        </td>
         <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
         <td class="number" title={ran ? meaning(ran) : undefined}>
           {ran ? lasted(ran) : "–"}

@@ -2,6 +2,7 @@
 import { seconds } from "../../kit/format";
 import { wasEnded } from "../../kit/states";
 import type { Bar, Span } from "../../store/spans";
+import { NAMES } from "./Totals";
 
 export const CALL_ROW = 22;
 /** In narrower bars there is no room for a name, and only one of their parts is seen. */
@@ -19,7 +20,7 @@ interface Props {
 
 export function CallBar({ bar, chosen, share, percent, choose, zoomTo }: Props) {
   const { call, spans } = bar;
-  const words = spans.map(({ stage, from, to }) => `${stage} ${seconds(to - from)}`).join(", ");
+  const words = spans.map(({ stage, from, to }) => `${NAMES[stage] ?? stage} ${seconds(to - from)}`).join(", ");
   const length = bar.to - bar.from || 1;
   const [left, right] = [percent(bar.from), percent(bar.to)];
   return (
@@ -45,7 +46,7 @@ export function CallBar({ bar, chosen, share, percent, choose, zoomTo }: Props) 
       {(share > NARROW ? spans : longest(spans)).map(({ stage, from, to }) => (
         <span
           key={stage}
-          class={`span ${stage}${call.error && stage === "run" ? (wasEnded(call.state) ? " ended" : " bad") : ""}`}
+          class={`span ${stage}${call.error && stage === "flight" ? (wasEnded(call.state) ? " ended" : " bad") : ""}`}
           style={{ left: `${(100 * (from - bar.from)) / length}%`, width: `${(100 * (to - from)) / length}%` }}
         />
       ))}

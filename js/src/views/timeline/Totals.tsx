@@ -11,11 +11,16 @@ interface Props {
   now: number;
 }
 
+/** What is not called as it is here. */
+export const NAMES: Readonly<Record<string, string>> = { numba: "Numba", flight: "in flight" };
+
 const WORDS: Readonly<Record<string, string>> = {
   trace: "JAX traced Python functions",
   lower: "JAX lowered what it had traced to StableHLO",
   compile: "XLA compiled",
-  run: "at least one call was on the device",
+  numba: "Numba compiled what reads watched values, once for this environment",
+  flight:
+    "at least one call was in flight: dispatched, its outputs not ready yet. Calls has how long each ran, which is less where calls wait for one another",
   drain: "outputs were ready, prints and callbacks not yet all there",
   "wait for outputs": "a thread of Python waited for outputs",
   "wait for effects": "a thread of Python waited for prints and callbacks",
@@ -31,7 +36,7 @@ export function Totals({ threads, waits, seen, now }: Props) {
       <span class="muted">Of the {seconds(to - from)} shown</span>
       {totalsOf(bars, waits, from, to).map((total) => (
         <span key={total.what} title={WORDS[total.what]}>
-          {total.what} <b class="number">{seconds(total.seconds)}</b>
+          {NAMES[total.what] ?? total.what} <b class="number">{seconds(total.seconds)}</b>
         </span>
       ))}
     </p>
